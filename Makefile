@@ -36,7 +36,7 @@ crates/report/page/page.html: $(wildcard web/src/* web/src/charts/*) web/src/typ
 	cd web && npm ci --silent && npm run --silent build
 
 # The types of what the page is given, made of those that the report writes it from.
-web/src/types.ts: web/types.mjs crates/report/examples/page_types.rs $(wildcard crates/report/src/html/*.rs crates/report/src/json/*.rs) crates/report/src/decision/page.rs
+web/src/types.ts: web/types.mjs crates/report/examples/page_types.rs $(wildcard crates/report/src/html/*.rs crates/report/src/json/*.rs) $(wildcard crates/report/src/decision/page/*.rs)
 	$(MAKE) page-packages
 	mkdir -p target
 	cargo run --quiet --locked --package brunt-report --example page_types > target/page.schema.json

@@ -84,15 +84,15 @@ impl Race {
     }
 
     /// A client's runs.
-    pub fn of(&self, client: &str) -> impl Iterator<Item = &Sample> {
+    pub fn samples(&self, client: &str) -> impl Iterator<Item = &Sample> {
         self.rounds.iter().flatten().filter(move |sample| sample.client == client)
     }
 
     /// The median of a figure over a client's undisturbed runs, or over all if there is none; none if it did not take
     /// part.
     pub fn median(&self, client: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
-        let undisturbed: Vec<_> = self.of(client).filter(|sample| sample.is_undisturbed()).map(&figure).collect();
-        median(undisturbed).or_else(|| median(self.of(client).map(&figure).collect()))
+        let undisturbed: Vec<_> = self.samples(client).filter(|sample| sample.is_undisturbed()).map(&figure).collect();
+        median(undisturbed).or_else(|| median(self.samples(client).map(&figure).collect()))
     }
 
     /// A client's run and another's in the same round, for each round in which neither was disturbed, or for all if there is
@@ -152,7 +152,7 @@ impl Race {
             let ratio = |figure: fn(&Sample) -> f64| {
                 self.ratio_to_wrk(client, figure).map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
             };
-            let failed: u64 = self.of(client).map(|sample| sample.report.failed).sum();
+            let failed: u64 = self.samples(client).map(|sample| sample.report.failed).sum();
             table.row([
                 client.to_owned(),
                 format!("{:.0}", rate(client)),
@@ -164,7 +164,7 @@ impl Race {
                 format!("{:.0} %", median(|sample| sample.others) * 100.0),
                 failed.to_string(),
                 format!("{:+}", self.uncounted(client)),
-                format!("{} of {}", self.of(client).filter(|s| s.is_undisturbed()).count(), self.rounds.len()),
+                format!("{} of {}", self.samples(client).filter(|s| s.is_undisturbed()).count(), self.rounds.len()),
             ]);
         }
         table
@@ -172,7 +172,7 @@ impl Race {
 
     /// Requests that the server counted in all of a client's runs, and the client did not.
     pub fn uncounted(&self, client: &str) -> i64 {
-        self.of(client).map(|sample| sample.served.cast_signed() - sample.report.answered.cast_signed()).sum()
+        self.samples(client).map(|sample| sample.served.cast_signed() - sample.report.answered.cast_signed()).sum()
     }
 }
 

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use brunt_http1::Http1;
 use brunt_lua::scenario::{LoadOptions, load};
 use brunt_plan::plan::Sandbox;
-use brunt_protocol::scenario::{Answered, Caller, Encoded, Setting, Value};
-use brunt_protocol::{Parts, Registry};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Encoded, Setting, Value};
+use brunt_protocol::{AnswerParts, Registry};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads the body as JSON, as `answer:json()` does, and writes it again: what was understood is understood again.
@@ -50,7 +50,7 @@ fuzz_target!(|input: &[u8]| {
     let mut registry = Registry::default();
     registry.register(Http1);
     let caller = http(&registry);
-    let answer = Answered { status: 302, parts: Parts { head, body } };
+    let answer = CompleteAnswer { status: 302, parts: AnswerParts { head, body } };
     let cookies = caller.read("cookies", &answer).unwrap();
     let sets_cookies = caller.flags(&answer) != 0;
     // A field need not say a cookie.

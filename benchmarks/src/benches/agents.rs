@@ -111,21 +111,21 @@ impl Bus {
 }
 
 /// What a run says, the CPU time that it took in all, and its length from the command to its end.
-struct Ran {
+struct AgentRun {
     report: Value,
     cpu: Duration,
     wall: Duration,
 }
 
 /// Makes a run with these arguments; `agents` take part in it.
-fn carry_out(setup: &Setup, args: &[&str], agents: &[Process]) -> anyhow::Result<Ran> {
+fn carry_out(setup: &Setup, args: &[&str], agents: &[Process]) -> anyhow::Result<AgentRun> {
     let cpu = |agents: &[Process]| agents.iter().filter_map(Process::cpu_time).sum::<Duration>();
     let before = cpu(agents);
     let mut command = anywhere(&setup.brunt);
     command.args(args).args(["--format", "json", "--quiet"]);
     let finished = Process::client(command, "brunt")?.finish(Duration::from_secs(180), |_| {})?;
     let of_agents = cpu(agents).saturating_sub(before);
-    Ok(Ran { report: figures(&finished.stdout)?, cpu: of_agents + finished.cpu, wall: finished.wall })
+    Ok(AgentRun { report: figures(&finished.stdout)?, cpu: of_agents + finished.cpu, wall: finished.wall })
 }
 
 /// The CPU time of so many processes at once that share a load, without a controller: what the work of agents costs at least on one machine.

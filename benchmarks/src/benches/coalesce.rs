@@ -58,7 +58,7 @@ const URLS: usize = 10_000;
 
 /// What one round of a server came to.
 #[derive(Default)]
-struct Seen {
+struct ServerRound {
     answered: f64,
     p99_ms: f64,
     calls: u64,
@@ -67,7 +67,7 @@ struct Seen {
     resident_bytes: u64,
 }
 
-impl Seen {
+impl ServerRound {
     fn per_s(&self) -> f64 {
         self.answered / self.seconds
     }
@@ -95,13 +95,13 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         }
         let [without, with] = &rounds;
         for (name, all) in [("without", without), ("with", with)] {
-            let figure = |figure: fn(&Seen) -> f64| median(all.iter().map(figure).collect()).unwrap_or(f64::NAN);
+            let figure = |figure: fn(&ServerRound) -> f64| median(all.iter().map(figure).collect()).unwrap_or(f64::NAN);
             table.row([
                 case.about.to_owned(),
                 name.to_owned(),
-                format!("{:.0}", figure(Seen::per_s)),
+                format!("{:.0}", figure(ServerRound::per_s)),
                 format!("{:.2}", figure(|seen| seen.p99_ms)),
-                format!("{:.1}", figure(Seen::calls_per_s)),
+                format!("{:.1}", figure(ServerRound::calls_per_s)),
                 format!("{:.1}", figure(|seen| seen.resident_bytes as f64 / 1e6)),
             ]);
         }
@@ -113,7 +113,13 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
 }
 
 /// A round: both servers in turn, each second round in the other order; or at once.
-fn measure(setup: &Setup, servers: &[Server; 2], case: &Case, round: usize, urls: &str) -> anyhow::Result<[Seen; 2]> {
+fn measure(
+    setup: &Setup,
+    servers: &[Server; 2],
+    case: &Case,
+    round: usize,
+    urls: &str,
+) -> anyhow::Result<[ServerRound; 2]> {
     let see = |server: &Server| see(setup, server, case, urls);
     let alone = |server| {
         setup.wait_for_quiet();
@@ -127,7 +133,7 @@ fn measure(setup: &Setup, servers: &[Server; 2], case: &Case, round: usize, urls
         });
         let [without, with] = seen;
         // Each is what the other sees of others.
-        return Ok([without?, with?].map(|seen| Seen { others: 0.0, ..seen }));
+        return Ok([without?, with?].map(|seen| ServerRound { others: 0.0, ..seen }));
     }
     if round.is_multiple_of(2) {
         return Ok([alone(&servers[0])?, alone(&servers[1])?]);
@@ -136,7 +142,7 @@ fn measure(setup: &Setup, servers: &[Server; 2], case: &Case, round: usize, urls
     Ok([alone(&servers[0])?, with])
 }
 
-fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Result<Seen> {
+fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Result<ServerRound> {
     let seconds = setup.length.as_secs().max(1);
     let mut options = format!("{} -d {seconds}s", case.options);
     if case.distinct {
@@ -145,7 +151,7 @@ fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Resul
     let before = server.requests()?;
     let run: Run = brunt(setup, server, &options, Duration::from_secs(seconds), |_| {})?;
     let per_s = run.result["rates"]["answered_per_s"].as_f64().context("brunt's result has no answered_per_s")?;
-    Ok(Seen {
+    Ok(ServerRound {
         answered: per_s * seconds as f64,
         p99_ms: run.quantile("response", "p99")? as f64 / 1e6,
         calls: server.requests()? - before,
@@ -156,11 +162,15 @@ fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Resul
 }
 
 /// The median over the rounds of a figure with the layer, held against the same round without.
-fn paired(without: &[Seen], with: &[Seen], figure: impl Fn(&Seen, &Seen) -> f64) -> anyhow::Result<f64> {
+fn paired(
+    without: &[ServerRound],
+    with: &[ServerRound],
+    figure: impl Fn(&ServerRound, &ServerRound) -> f64,
+) -> anyhow::Result<f64> {
     median(without.iter().zip(with).map(|(without, with)| figure(without, with)).collect()).context("no rounds")
 }
 
-fn judge(case: &Case, without: &[Seen], with: &[Seen]) -> anyhow::Result<Vec<Bar>> {
+fn judge(case: &Case, without: &[ServerRound], with: &[ServerRound]) -> anyhow::Result<Vec<Bar>> {
     let busy = without.iter().chain(with).map(|seen| seen.others).fold(0.0, f64::max);
     let excuse = || disturbed(busy);
     let ratio = paired(without, with, |without, with| with.per_s() / without.per_s())?;

@@ -38,7 +38,7 @@ fn latency(seed: u64) -> Latency {
 }
 
 /// A run's intervals, in the order of [`FIGURES`], and what its target took for each call.
-struct Seen {
+struct RunIntervals {
     shown: [Shown; FIGURES.len()],
     took: Vec<u64>,
 }
@@ -58,7 +58,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         let truth = population.quantile(q);
         let intervals: Vec<_> = seen.iter().filter_map(|run| run.shown.get(at)?.sampling).collect();
         ensure!(intervals.len() == seen.len(), "a run has no sampling interval of {name}");
-        let covered = Covered::of(&intervals, truth);
+        let covered = Covered::from_intervals(&intervals, truth);
         table.row([
             name.to_owned(),
             format!("{:.3}", latency(0).at(z) / 1e6),
@@ -75,7 +75,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
 }
 
 /// So many runs at once, each with a target and a seed of its own.
-fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<Seen>> {
+fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<RunIntervals>> {
     let servers = (0..count as u64)
         .map(|number| Server::own(None, latency(1 + first + number)))
         .collect::<anyhow::Result<Vec<_>>>()?;
@@ -95,9 +95,9 @@ fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<Seen>> {
             "brunt counts {answered:?} answers, and the target knows the times of {}",
             took.len()
         );
-        let shown = FIGURES.map(|(name, ..)| Shown::of(&result, name));
+        let shown = FIGURES.map(|(name, ..)| Shown::percentile(&result, name));
         let shown = shown.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Seen { shown: shown.try_into().ok().context("an interval for each percentile")?, took })
+        Ok(RunIntervals { shown: shown.try_into().ok().context("an interval for each percentile")?, took })
     };
     servers.iter().zip(running).map(end).collect()
 }
@@ -116,7 +116,7 @@ struct Covered {
 }
 
 impl Covered {
-    fn of(intervals: &[Ends], truth: u64) -> Self {
+    fn from_intervals(intervals: &[Ends], truth: u64) -> Self {
         let count = |is: &dyn Fn(&Ends) -> bool| intervals.iter().filter(|ends| is(ends)).count();
         Self {
             runs: intervals.len(),
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn intervals_hold_or_miss_on_a_side() {
         let ends = |low, high| Ends { low, high };
-        let covered = Covered::of(&[ends(1, Some(5)), ends(1, Some(2)), ends(4, None), ends(2, None)], 3);
+        let covered = Covered::from_intervals(&[ends(1, Some(5)), ends(1, Some(2)), ends(4, None), ends(2, None)], 3);
         assert_eq!(covered, Covered { runs: 4, held: 2, too_low: 1, too_high: 1, open: 2 });
     }
 

@@ -37,7 +37,7 @@ pub(super) const BENCH: Bench = Bench {
 
 /// What is to be said of a run.
 #[derive(Debug, Clone, Copy)]
-enum Wanted {
+enum ExpectedVerdict {
     /// It is spoiled by one of these causes.
     Cause(&'static [&'static str]),
     /// The generator did nothing wrong.
@@ -45,24 +45,24 @@ enum Wanted {
 }
 
 /// What was said.
-struct Said {
+struct FaultVerdict {
     causes: Vec<String>,
     sentence: String,
     /// The share of a core that others used, from 0 to 1.
     others: f64,
 }
 
-impl Said {
-    fn of(run: &Run) -> anyhow::Result<Self> {
-        let said = Self::by(&Verdict::of(&run.result)?);
+impl FaultVerdict {
+    fn from_run(run: &Run) -> anyhow::Result<Self> {
+        let said = Self::by(&Verdict::from_result(&run.result)?);
         Ok(Self { others: run.others(), ..said })
     }
 
     /// The same, but only causes count that name this second.
     fn of_second(run: &Run, second: u64) -> anyhow::Result<Self> {
-        let verdict = Verdict::of(&run.result)?;
+        let verdict = Verdict::from_result(&run.result)?;
         let naming = verdict.decisive().filter(|finding| finding.names(second));
-        Ok(Self { causes: naming.map(|finding| finding.cause.clone()).collect(), ..Self::of(run)? })
+        Ok(Self { causes: naming.map(|finding| finding.cause.clone()).collect(), ..Self::from_run(run)? })
     }
 
     fn by(verdict: &Verdict) -> Self {
@@ -70,29 +70,33 @@ impl Said {
         Self { causes, sentence: verdict.sentence.clone(), others: 0.0 }
     }
 
-    fn is(&self, wanted: Wanted) -> bool {
+    fn is(&self, wanted: ExpectedVerdict) -> bool {
         match wanted {
-            Wanted::Cause(names) => self.causes.iter().any(|cause| names.contains(&cause.as_str())),
-            Wanted::Nothing => self.causes.is_empty(),
+            ExpectedVerdict::Cause(names) => self.causes.iter().any(|cause| names.contains(&cause.as_str())),
+            ExpectedVerdict::Nothing => self.causes.is_empty(),
         }
     }
 }
 
 struct Fault {
     name: &'static str,
-    wanted: Wanted,
+    wanted: ExpectedVerdict,
     /// What is said where this is planted; none where this system does not allow it. Every other run is of another load.
-    plant: fn(&Setup, bool) -> anyhow::Result<Option<Said>>,
+    plant: fn(&Setup, bool) -> anyhow::Result<Option<FaultVerdict>>,
 }
 
 const FAULTS: [Fault; 7] = [
-    Fault { name: "starved of CPU", wanted: Wanted::Cause(&["cpu_starved"]), plant: starved },
-    Fault { name: "stopped for 300 ms", wanted: Wanted::Cause(&["cpu_starved", "own_delays", "lag"]), plant: stopped },
-    Fault { name: "slow script", wanted: Wanted::Cause(&["slow_script"]), plant: slow_script },
-    Fault { name: "few local ports", wanted: Wanted::Cause(&["ports"]), plant: few_ports },
-    Fault { name: "few descriptors", wanted: Wanted::Cause(&["descriptors"]), plant: few_descriptors },
-    Fault { name: "slow target", wanted: Wanted::Nothing, plant: slow_target },
-    Fault { name: "stopped target", wanted: Wanted::Nothing, plant: stopped_target },
+    Fault { name: "starved of CPU", wanted: ExpectedVerdict::Cause(&["cpu_starved"]), plant: starved },
+    Fault {
+        name: "stopped for 300 ms",
+        wanted: ExpectedVerdict::Cause(&["cpu_starved", "own_delays", "lag"]),
+        plant: stopped,
+    },
+    Fault { name: "slow script", wanted: ExpectedVerdict::Cause(&["slow_script"]), plant: slow_script },
+    Fault { name: "few local ports", wanted: ExpectedVerdict::Cause(&["ports"]), plant: few_ports },
+    Fault { name: "few descriptors", wanted: ExpectedVerdict::Cause(&["descriptors"]), plant: few_descriptors },
+    Fault { name: "slow target", wanted: ExpectedVerdict::Nothing, plant: slow_target },
+    Fault { name: "stopped target", wanted: ExpectedVerdict::Nothing, plant: stopped_target },
 ];
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
@@ -117,12 +121,12 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars)
 }
 
-fn judge(name: &'static str, wanted: Wanted, said: &[Said]) -> Bar {
+fn judge(name: &'static str, wanted: ExpectedVerdict, said: &[FaultVerdict]) -> Bar {
     let right = said.iter().filter(|said| said.is(wanted)).count();
     let (text, excuse) = match wanted {
-        Wanted::Cause(names) => (format!("named each time: {}", names.join(", ")), None),
+        ExpectedVerdict::Cause(names) => (format!("named each time: {}", names.join(", ")), None),
         // Who is really held up by others says so, and rightly.
-        Wanted::Nothing => {
+        ExpectedVerdict::Nothing => {
             let wrong = said.iter().filter(|said| !said.is(wanted));
             let least = wrong.map(|said| said.others).fold(f64::INFINITY, f64::min);
             ("nothing found, ever".to_owned(), disturbed(least).filter(|_| right < said.len()))
@@ -137,7 +141,7 @@ fn judge(name: &'static str, wanted: Wanted, said: &[Said]) -> Bar {
 }
 
 /// So slow a core that figures are spoiled, in either model.
-fn starved(setup: &Setup, open: bool) -> anyhow::Result<Option<Said>> {
+fn starved(setup: &Setup, open: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let program = std::env::current_exe().context("where this program is cannot be said")?;
     let server = Server::target(setup, &[])?;
     let busy = |_| {
@@ -148,7 +152,7 @@ fn starved(setup: &Setup, open: bool) -> anyhow::Result<Option<Said>> {
     let _busy = (0..BUSY).map(busy).collect::<anyhow::Result<Vec<_>>>()?;
     let load = if open { "-r 50k" } else { "-c 64" };
     let options = format!("{load} -d 3s --drain 100ms");
-    Said::of(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
+    FaultVerdict::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
 /// Stops somebody for a while, in the middle of a run.
@@ -175,24 +179,24 @@ impl Stop {
 
 const FIVE_SECONDS: Duration = Duration::from_secs(5);
 
-fn stopped(setup: &Setup, fast: bool) -> anyhow::Result<Option<Said>> {
+fn stopped(setup: &Setup, fast: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let server = Server::target(setup, &[])?;
     let options = format!("-r {} -d 5s", if fast { "5k" } else { "1k" });
     let mut stop = Stop::default();
     let run = brunt(setup, &server, &options, FIVE_SECONDS, |process| stop.look(|signal| process.signal(signal)))?;
-    Said::of_second(&run, STOPPED_SECOND).map(Some)
+    FaultVerdict::of_second(&run, STOPPED_SECOND).map(Some)
 }
 
-fn slow_script(setup: &Setup, open: bool) -> anyhow::Result<Option<Said>> {
+fn slow_script(setup: &Setup, open: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let server = Server::target(setup, &[])?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/slow.lua");
     let load = if open { "-r 20k --drain 100ms" } else { "-c 64" };
     let options = format!("{load} -d 3s -s {}", script.display());
-    Said::of(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
+    FaultVerdict::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
 /// Target and generator in a network of their own, where there are local ports for half of the connections.
-fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<Said>> {
+fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict>> {
     const PREPARED: &str = "ip link set lo up && echo 40000 40019 >/proc/sys/net/ipv4/ip_local_port_range";
     let command = |script: &str| {
         let flags: &[&str] = if rustix::process::geteuid().is_root() { &["-n"] } else { &["-r", "-n"] };
@@ -212,49 +216,49 @@ fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<Said>> {
     );
     let finished =
         Process::client(command(&script), "brunt with few ports")?.finish(Duration::from_secs(60), |_| {})?;
-    Ok(Some(Said::by(&Verdict::of(&figures(&finished.stdout)?)?)))
+    Ok(Some(FaultVerdict::by(&Verdict::from_result(&figures(&finished.stdout)?)?)))
 }
 
 /// It says so before it begins.
-fn few_descriptors(setup: &Setup, _: bool) -> anyhow::Result<Option<Said>> {
+fn few_descriptors(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let Some(prlimit) = setup::find("prlimit") else { return Ok(None) };
     let brunt = setup.brunt.display().to_string();
     let words = ["--nofile=100:100", &brunt, "-c", "200", "-n", "1", "--no-save", "http://127.0.0.1:9/"];
     let sentence = process::output(&prlimit, &words)?;
     let is_named = sentence.contains("file descriptors") && sentence.contains("limit is 100");
     let causes = if is_named { vec!["descriptors".to_owned()] } else { Vec::new() };
-    Ok(Some(Said { causes, sentence, others: 0.0 }))
+    Ok(Some(FaultVerdict { causes, sentence, others: 0.0 }))
 }
 
-fn slow_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<Said>> {
+fn slow_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let server = Server::target(setup, &["--delay", "50ms"])?;
     // In the open model twice of what the connections can carry, so that calls wait for one.
     let load = if closed { "-c 64" } else { "-c 16 -r 640 --drain 100ms" };
     let options = format!("{load} -d 5s");
-    Said::of(&brunt(setup, &server, &options, FIVE_SECONDS, |_| {})?).map(Some)
+    FaultVerdict::from_run(&brunt(setup, &server, &options, FIVE_SECONDS, |_| {})?).map(Some)
 }
 
-fn stopped_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<Said>> {
+fn stopped_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<FaultVerdict>> {
     // So slow that a flood leaves the generator time to spare.
     let server = Server::target(setup, &["--delay", "1ms"])?;
     let load = if closed { "-c 8" } else { "-r 1k" };
     let mut stop = Stop::default();
     let options = format!("{load} -d 5s");
     let run = brunt(setup, &server, &options, FIVE_SECONDS, |_| stop.look(|signal| server.signal(signal)))?;
-    Said::of(&run).map(Some)
+    FaultVerdict::from_run(&run).map(Some)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(causes: &[&str], others: f64) -> Said {
-        Said { causes: causes.iter().map(|&cause| cause.to_owned()).collect(), sentence: String::new(), others }
+    fn said(causes: &[&str], others: f64) -> FaultVerdict {
+        FaultVerdict { causes: causes.iter().map(|&cause| cause.to_owned()).collect(), sentence: String::new(), others }
     }
 
     #[test]
     fn a_fault_is_named_each_time_or_the_bar_is_missed() {
-        let outcome = |said: &[Said]| judge("x", Wanted::Cause(&["lag"]), said).outcome;
+        let outcome = |said: &[FaultVerdict]| judge("x", ExpectedVerdict::Cause(&["lag"]), said).outcome;
         assert_eq!(outcome(&[said(&["cpu_starved", "lag"], 0.0)]), Outcome::Met);
         assert_eq!(outcome(&[said(&["lag"], 0.5), said(&[], 0.5)]), Outcome::Missed);
         assert!(matches!(outcome(&[]), Outcome::Unjudged(_)));
@@ -262,7 +266,7 @@ mod tests {
 
     #[test]
     fn others_excuse_only_what_they_disturbed() {
-        let outcome = |said: &[Said]| judge("x", Wanted::Nothing, said).outcome;
+        let outcome = |said: &[FaultVerdict]| judge("x", ExpectedVerdict::Nothing, said).outcome;
         assert_eq!(outcome(&[said(&[], 0.0), said(&[], 0.9)]), Outcome::Met);
         assert_eq!(outcome(&[said(&["lag"], 0.0), said(&["lag"], 0.9)]), Outcome::Missed);
         assert!(matches!(outcome(&[said(&[], 0.0), said(&["lag"], 0.9)]), Outcome::Unjudged(_)));

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::{Bench, Beside};
+use super::{Bench, CpuComparison};
 use crate::bar::Bar;
 use crate::clients::{CLIENTS, Client, Load, Report};
 use crate::servers::Server;
@@ -66,7 +66,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         setup.rounds,
         load.length.as_secs()
     );
-    let beside = Beside::measured(setup, &load, &brunt, &ghz)?;
+    let beside = CpuComparison::measured(setup, &load, &brunt, &ghz)?;
     println!("brunt takes {:.2} µs of CPU a call.\n", beside.cpu_us);
     Ok(vec![beside.bar(figure, MOST)])
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use super::{Bench, Beside};
+use super::{Bench, CpuComparison};
 use crate::bar::Bar;
 use crate::clients::Load;
 use crate::race::Race;
@@ -36,7 +36,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             let case = format!("{name}, {streams} {}", if streams == 1 { "stream" } else { "streams" });
             println!("### {case}\n");
             let load = Load { streams: Some(streams), ..Load::new(&server.url, CONNECTIONS, setup.length) };
-            let cpu = Beside::measured(setup, &load, brunt, h2load)?;
+            let cpu = CpuComparison::measured(setup, &load, brunt, h2load)?;
             let race = Race::run(setup, &server, &load, &[brunt, h2load])?;
             let per_s = |client| race.median(client, |sample| sample.report.per_s).context("no rounds");
             let rate = race.ratio("brunt", "h2load", |sample| sample.report.per_s).context("no rounds")?;
@@ -54,7 +54,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             let got = format!("{rate:.3} × h2load");
             let bar = Bar::new(format!("{case}: requests/s"), "≥ 1 × h2load, less 3 %", got, rate >= 1.0 - EQUAL);
             bars.push(bar.excused(race.server_bound().or_else(|| race.disturbed("h2load"))));
-            let failed: u64 = race.of("brunt").map(|sample| sample.report.failed).sum();
+            let failed: u64 = race.samples("brunt").map(|sample| sample.report.failed).sum();
             bars.push(Bar::new(format!("{case}: failed"), "none", failed.to_string(), failed == 0));
         }
     }

@@ -101,12 +101,12 @@ fn cpu_bar(race: &Race, most: f64) -> anyhow::Result<Bar> {
 fn cpu_bar_at_once(setup: &Setup, load: &Load, most: f64) -> anyhow::Result<Bar> {
     let wrk = setup.installed("wrk").context(WITHOUT_WRK)?;
     let brunt = setup.installed("brunt").context("brunt is not there")?;
-    let beside = Beside::measured(setup, load, brunt, wrk)?;
+    let beside = CpuComparison::measured(setup, load, brunt, wrk)?;
     Ok(beside.bar("CPU per request, both at once", most))
 }
 
 /// brunt's CPU time for a request compared to another client's, both at once on the clients' core.
-struct Beside {
+struct CpuComparison {
     other: &'static str,
     /// The median over the rounds.
     ratio: f64,
@@ -116,7 +116,7 @@ struct Beside {
     cpu_us: f64,
 }
 
-impl Beside {
+impl CpuComparison {
     fn measured(setup: &Setup, load: &Load, brunt: &Installed, other: &Installed) -> anyhow::Result<Self> {
         let rounds = at_once(setup, load, &[brunt, other])?;
         let ratios: Vec<_> = rounds.iter().filter_map(|round| Some(round.first()? / round.get(1)?)).collect();
@@ -138,7 +138,7 @@ const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";
 
 /// A bar on brunt having seen every answer that the server gave.
 fn counted_bar(race: &Race) -> Bar {
-    let failed: u64 = race.of("brunt").map(|sample| sample.report.failed).sum();
+    let failed: u64 = race.samples("brunt").map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted("brunt");
     let got = format!("{uncounted:+} answers, {failed} failed");
     Bar::new("counted by brunt and the server", "the same, none failed", got, uncounted == 0 && failed == 0)

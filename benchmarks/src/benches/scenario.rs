@@ -73,7 +73,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     } else {
         Bar::not_measured("CPU per request", wanted, "k6 is not installed: go install go.k6.io/k6@latest")
     });
-    let failed: u64 = race.of(USERS).map(|sample| sample.report.failed).sum();
+    let failed: u64 = race.samples(USERS).map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted(USERS);
     let got = format!("{uncounted:+} answers, {failed} failed");
     bars.push(Bar::new("counted by users and the server", "the same, none failed", got, uncounted == 0 && failed == 0));

@@ -32,7 +32,7 @@ pub(super) struct Shown {
 
 impl Shown {
     /// A percentile such as p99 of a result in JSON.
-    pub(super) fn of(result: &Value, name: &str) -> anyhow::Result<Self> {
+    pub(super) fn percentile(result: &Value, name: &str) -> anyhow::Result<Self> {
         let quantiles = result["times"]["response"]["quantiles"].as_array();
         let found = quantiles.into_iter().flatten().find(|quantile| quantile["name"] == name);
         let quantile = found.with_context(|| format!("brunt's result has no {name}"))?;
@@ -55,7 +55,7 @@ pub(super) struct Times(Vec<(u64, u64)>);
 
 impl Times {
     /// A histogram of a result in JSON.
-    pub(super) fn of(histogram: &Value) -> anyhow::Result<Self> {
+    pub(super) fn from_json(histogram: &Value) -> anyhow::Result<Self> {
         let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
         let counts = histogram["counts"].as_array().context("brunt's result has no such histogram")?;
         Ok(Self(counts.iter().map(pair).collect::<Option<_>>().context("a histogram is unreadable")?))
@@ -99,7 +99,7 @@ impl Finding {
         self.seconds.iter().any(|(first, last)| (*first..=*last).contains(&second))
     }
 
-    fn of(finding: &Value) -> Option<Self> {
+    fn from_json(finding: &Value) -> Option<Self> {
         let range = |range: &Value| Some((range["first"].as_u64()?, range["last"].as_u64()?));
         Some(Self {
             cause: finding["cause"].as_str()?.to_owned(),
@@ -119,7 +119,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn of(result: &Value) -> anyhow::Result<Self> {
+    pub(super) fn from_result(result: &Value) -> anyhow::Result<Self> {
         let verdict = &result["verdict"];
         let text = |value: &Value| value.as_str().map(str::to_owned).context("brunt's result has no verdict");
         let findings = verdict["findings"].as_array().context("brunt's result has no findings")?;
@@ -127,7 +127,7 @@ impl Verdict {
         Ok(Self {
             judgement: text(&verdict["judgement"])?,
             sentence: text(&verdict["sentence"])?,
-            findings: findings.iter().map(Finding::of).collect::<Option<_>>().context(unreadable)?,
+            findings: findings.iter().map(Finding::from_json).collect::<Option<_>>().context(unreadable)?,
         })
     }
 
@@ -159,10 +159,10 @@ mod tests {
         });
         let quantile = json!({ "name": "p99", "value_ns": 7, "interval": interval });
         let result = json!({ "times": { "response": { "quantiles": [quantile] } } });
-        let shown = Shown::of(&result, "p99").unwrap();
+        let shown = Shown::percentile(&result, "p99").unwrap();
         assert_eq!((shown.value, shown.instrument, shown.sampling), (7, Ends { low: 5, high: Some(9) }, None));
         assert!(shown.both.hold(1000) && !shown.both.hold(3) && !shown.instrument.hold(10));
-        assert!(Shown::of(&result, "p50").is_err());
+        assert!(Shown::percentile(&result, "p50").is_err());
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let finding = |cause: &str, decisive: bool| json!({ "cause": cause, "decisive": decisive, "seconds": seconds });
         let findings = [finding("lag", true), finding("own_delays", false)];
         let verdict = json!({ "judgement": "latency_unreliable", "sentence": "…", "findings": findings });
-        let verdict = Verdict::of(&json!({ "verdict": verdict })).unwrap();
+        let verdict = Verdict::from_result(&json!({ "verdict": verdict })).unwrap();
         assert_eq!((verdict.causes(), verdict.is_trustworthy()), (vec!["lag"], false));
         assert_eq!([1, 2, 3, 4].map(|second| verdict.findings[0].names(second)), [false, true, true, false]);
     }

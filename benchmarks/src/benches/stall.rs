@@ -56,8 +56,10 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let open = measure(&format!("-r {RATE} -d {seconds}s"))?;
     let closed = measure(&format!("-d {seconds}s"))?;
     println!("brunt serve http --stall {STALL}; brunt -r {RATE} -d {seconds}s, and the closed model without -r\n");
-    let (open_times, closed_times) =
-        (Times::of(&open.result["histograms"]["response"])?, Times::of(&closed.result["histograms"]["response"])?);
+    let (open_times, closed_times) = (
+        Times::from_json(&open.result["histograms"]["response"])?,
+        Times::from_json(&closed.result["histograms"]["response"])?,
+    );
     let rate = closed.result["rates"]["answered_per_s"].as_f64().context("brunt's result has no answered_per_s")?;
     let capacity = rate / SERVING;
     println!("while it serves, the target answers {capacity:.0} calls a second\n");

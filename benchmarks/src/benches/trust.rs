@@ -87,7 +87,7 @@ fn one(setup: &Setup, server: &Server, rate: u32) -> anyhow::Result<Run> {
     let finished = Process::client(command, "brunt")?.finish(LENGTH + Duration::from_secs(60), |_| {})?;
     let ((after, _), ours) = (time()?, server.cpu_ticks()? - served + finished.cpu_ticks);
     let others = used_by_others(before, after, ours) * cores as f64;
-    Ok(Run { verdict: Verdict::of(&figures(&finished.stdout)?)?, others })
+    Ok(Run { verdict: Verdict::from_result(&figures(&finished.stdout)?)?, others })
 }
 
 /// How often each cause decided, most often first.

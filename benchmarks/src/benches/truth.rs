@@ -122,10 +122,10 @@ fn one(setup: &Setup, server: &Server) -> anyhow::Result<Option<[Figure; FIGURES
     if run.count("waited_for_connection")? as f64 > MOST_WAITED * answered as f64 {
         return Ok(None);
     }
-    let as_read = Times::of(&run.result["histograms"]["instrument"]["response_as_read"])?;
+    let as_read = Times::from_json(&run.result["histograms"]["instrument"]["response_as_read"])?;
     let mut figures = Vec::new();
     for (name, q) in FIGURES {
-        let shown = Shown::of(&run.result, name)?;
+        let shown = Shown::percentile(&run.result, name)?;
         figures.push(Figure { truth: truth.quantile(q), shown, as_read: as_read.quantile(q) });
     }
     Ok(Some(figures.try_into().ok().context("a figure for each percentile")?))
@@ -136,7 +136,7 @@ fn ms(ns: u64) -> String {
 }
 
 /// A figure of all runs, for each run.
-fn of(runs: &[[Figure; FIGURES.len()]], at: usize) -> impl Iterator<Item = &Figure> {
+fn figure_of_runs(runs: &[[Figure; FIGURES.len()]], at: usize) -> impl Iterator<Item = &Figure> {
     runs.iter().filter_map(move |run| run.get(at))
 }
 
@@ -159,16 +159,17 @@ fn table(runs: &[[Figure; FIGURES.len()]]) -> Table {
     ]);
     for (at, (name, _)) in FIGURES.iter().enumerate() {
         let middle = |figure: &dyn Fn(&Figure) -> f64| {
-            format!("{:.3}", median(of(runs, at).map(figure).collect()).unwrap_or(f64::NAN) / 1e6)
+            format!("{:.3}", median(figure_of_runs(runs, at).map(figure).collect()).unwrap_or(f64::NAN) / 1e6)
         };
         let worst = |time: &dyn Fn(&Figure) -> u64| {
-            let worst = of(runs, at).map(|figure| off(figure.truth, time(figure)));
+            let worst = figure_of_runs(runs, at).map(|figure| off(figure.truth, time(figure)));
             format!(
                 "{:+.3}",
                 worst.fold(0.0, |worst: f64, off| if off.abs() > worst.abs() { off } else { worst }) / 1e6
             )
         };
-        let count = |is: &dyn Fn(&Figure) -> bool| of(runs, at).filter(|figure| is(figure)).count().to_string();
+        let count =
+            |is: &dyn Fn(&Figure) -> bool| figure_of_runs(runs, at).filter(|figure| is(figure)).count().to_string();
         let half = |ends: Ends| ends.high.map_or(f64::INFINITY, |high| high.saturating_sub(ends.low) as f64 / 2.0);
         table.row([
             (*name).to_owned(),
@@ -197,7 +198,7 @@ fn bars(runs: &[[Figure; FIGURES.len()]]) -> Vec<Bar> {
         ["true p50 in the instrument's interval, or 50 µs below", "true p90 likewise", "true p99 likewise"];
     let wanted = format!("≥ {:.0} % of runs", LEAST * 100.0);
     let bar = |name: &'static str, at: usize, is: fn(&Figure) -> bool| {
-        let held = of(runs, at).filter(|figure| is(figure)).count();
+        let held = figure_of_runs(runs, at).filter(|figure| is(figure)).count();
         let got = format!("{held} of {}", runs.len());
         Bar::new(name, wanted.clone(), got, held as f64 >= LEAST * runs.len() as f64)
     };

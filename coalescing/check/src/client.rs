@@ -14,7 +14,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::task::JoinHandle;
 
 use crate::error::{AskError, CheckError};
-use crate::{Asked, Shown};
+use crate::{CheckOptions, ShowUrl};
 
 /// The longest answer that is kept, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -56,11 +56,11 @@ pub(crate) struct Client {
     pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     timeout: Duration,
     headers: Arc<[(HeaderName, HeaderValue)]>,
-    shown: Shown,
+    shown: ShowUrl,
 }
 
 impl Client {
-    pub(crate) fn new(asked: &Asked) -> Result<Self, CheckError> {
+    pub(crate) fn new(asked: &CheckOptions) -> Result<Self, CheckError> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(true);

@@ -5,10 +5,10 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use brunt_coalesce_check::{Asked, Check, OriginHits};
+//! use brunt_coalesce_check::{CheckOptions, Check, OriginHits};
 //!
 //! # async fn example() -> Result<(), brunt_coalesce_check::CheckError> {
-//! let check = Check::begin(Asked {
+//! let check = Check::begin(CheckOptions {
 //!     url: http::Uri::from_static("http://127.0.0.1:8080/report"),
 //!     origin_hits: OriginHits::Page(http::Uri::from_static("http://127.0.0.1:3000/count")),
 //!     connections: 50,
@@ -45,11 +45,11 @@ use probes::Meter;
 pub use error::{AskError, CheckError};
 
 /// Writes a URL as readers may see it: its user and its query may hold secrets.
-pub type Shown = fn(&str) -> Cow<'_, str>;
+pub type ShowUrl = fn(&str) -> Cow<'_, str>;
 
 /// What is asked for, and how.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct CheckOptions {
     /// An absolute URL that takes a while, and may be asked for often.
     pub url: Uri,
     /// What counts the requests that reach the origin.
@@ -67,7 +67,7 @@ pub struct Asked {
     /// Whom to trust of a target with TLS.
     pub trust: Trust,
     /// Writes URLs in findings and errors.
-    pub shown: Shown,
+    pub shown: ShowUrl,
 }
 
 /// What counts the requests that reach the origin.
@@ -84,7 +84,7 @@ pub enum OriginHits {
 /// A check of a target that answers.
 pub struct Check {
     client: Client,
-    asked: Asked,
+    asked: CheckOptions,
     meter: Meter,
     /// Makes URLs and secrets that nobody used before.
     seed: u64,
@@ -101,11 +101,11 @@ impl Check {
     ///
     /// # Errors
     /// [`CheckError::NoAnswer`] of such a target; authorities and pages of counts that cannot be read.
-    pub async fn begin(asked: Asked) -> Result<Self, CheckError> {
+    pub async fn begin(asked: CheckOptions) -> Result<Self, CheckError> {
         let client = Client::new(&asked)?;
         let first = client.ask(&Probe::get(&asked.url)).await;
         first.map_err(|error| CheckError::NoAnswer(Box::new(error)))?;
-        let meter = Meter::of(&asked.origin_hits, &client).await?;
+        let meter = Meter::calibrate(&asked.origin_hits, &client).await?;
         Ok(Self { client, asked, meter, seed: RandomState::new().hash_one(std::process::id()) })
     }
 }

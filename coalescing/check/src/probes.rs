@@ -23,7 +23,7 @@ pub(crate) enum Meter {
 }
 
 impl Meter {
-    pub(crate) async fn of(hits: &OriginHits, client: &Client) -> Result<Self, CheckError> {
+    pub(crate) async fn calibrate(hits: &OriginHits, client: &Client) -> Result<Self, CheckError> {
         Ok(match hits {
             OriginHits::Page(page) => {
                 let (one, two) = (client.count(page).await?, client.count(page).await?);

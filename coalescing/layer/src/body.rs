@@ -53,7 +53,7 @@ pub(crate) enum Piece {
 
 impl Piece {
     /// None for a frame that is neither data nor trailers; HTTP has no other.
-    pub(crate) fn of<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
+    pub(crate) fn from_frame<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
         match frame.into_data() {
             Ok(mut data) => Some(Self::Data(data.copy_to_bytes(data.remaining()))),
             Err(frame) => frame.into_trailers().ok().map(|map| Self::Trailers(Box::new(map))),
@@ -85,7 +85,7 @@ impl Piece {
 
 /// What a reader of a shared body is given.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct SharedPiece {
     pub(crate) piece: Piece,
     /// Whether it is known already that nothing comes after it.
     pub(crate) is_last: bool,
@@ -94,7 +94,7 @@ pub(crate) struct Given {
 /// Where the pieces of a shared body come from.
 pub(crate) trait Pieces: Send + Sync {
     /// The next, or how it ended.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>>;
 }
 
 pin_project! {

@@ -129,14 +129,14 @@ counters! {
 /// lock anyway: by who holds it, and for everyone to read, which costs no atomic addition.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Lone {
+pub(crate) struct SoloCounters {
     started: AtomicU64,
     ended: AtomicU64,
     unshared: AtomicU64,
     failed: AtomicU64,
 }
 
-impl Lone {
+impl SoloCounters {
     /// Counts one that comes; how many came before. The caller holds the lock.
     #[inline]
     pub(crate) fn comes(&self) -> u64 {
@@ -170,16 +170,16 @@ impl Lone {
 
 /// What all clones of a tally count together.
 #[derive(Debug, Default)]
-struct Counted {
+struct SharedCounters {
     live: Live,
     /// Of tables that are, for each of their parts; and what those that are no more had.
-    lone: Mutex<(Counters, Vec<Arc<[Lone]>>)>,
+    lone: Mutex<(Counters, Vec<Arc<[SoloCounters]>>)>,
 }
 
 /// Counts, and passes on to who else wants to know.
 #[derive(Default, Clone)]
 pub(crate) struct Tally {
-    counted: Arc<Counted>,
+    counted: Arc<SharedCounters>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -194,7 +194,7 @@ impl Tally {
         self.observe(event);
     }
 
-    /// Passes on what [`Lone`] has counted.
+    /// Passes on what [`SoloCounters`] has counted.
     #[inline]
     pub(crate) fn observe(&self, event: Event) {
         if let Some(observer) = &self.observer {
@@ -203,14 +203,14 @@ impl Tally {
     }
 
     /// Where a table of so many parts counts.
-    pub(crate) fn lone(&self, parts: usize) -> Arc<[Lone]> {
-        let lone: Arc<[Lone]> = (0..parts).map(|_| Lone::default()).collect();
+    pub(crate) fn lone(&self, parts: usize) -> Arc<[SoloCounters]> {
+        let lone: Arc<[SoloCounters]> = (0..parts).map(|_| SoloCounters::default()).collect();
         self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner).1.push(Arc::clone(&lone));
         lone
     }
 
     /// Keeps what a table has counted that is no more.
-    pub(crate) fn retire(&self, lone: &Arc<[Lone]>) {
+    pub(crate) fn retire(&self, lone: &Arc<[SoloCounters]>) {
         let mut guard = self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, tables) = &mut *guard;
         tables.retain(|table| !Arc::ptr_eq(table, lone));

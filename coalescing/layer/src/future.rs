@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
-use crate::body::{BodyError, CoalesceBody, Given, Piece, Pieces};
+use crate::body::{BodyError, CoalesceBody, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
 use crate::flight::{Answering, Arrival, First, Head, Member, Outcome, Supply};
 use crate::key::Key;
@@ -56,7 +56,7 @@ where
     /// Nor has it, but for what it writes to.
     Writes(Call<S, B>, Option<Write>),
     /// It has been told.
-    Told(Told<Oneshot<S, Request<B>>>),
+    Told(CallResult<Oneshot<S, Request<B>>>),
     Over,
 }
 
@@ -177,7 +177,7 @@ where
 type Answer<F> = Response<CoalesceBody<<F as Answering>::Body>>;
 
 /// What the one who calls is told.
-type Told<F> = Result<Answer<F>, <F as Answering>::Error>;
+type CallResult<F> = Result<Answer<F>, <F as Answering>::Error>;
 
 /// What becomes of a follower.
 enum Turn<S, B>
@@ -238,14 +238,14 @@ where
     }
 }
 
-fn poll_leader<F: Answering>(place: &mut Option<Member<F>>, cx: &mut Context<'_>, marked: bool) -> Poll<Told<F>> {
+fn poll_leader<F: Answering>(place: &mut Option<Member<F>>, cx: &mut Context<'_>, marked: bool) -> Poll<CallResult<F>> {
     // Polled after its end, as a future should not be.
     let Some(member) = place else { return Poll::Pending };
     let arrival = ready!(member.poll_head(cx));
     Poll::Ready(arrive_as_leader(place.take(), arrival, marked))
 }
 
-fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>, marked: bool) -> Told<F> {
+fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>, marked: bool) -> CallResult<F> {
     match arrival {
         Arrival::Own(outcome) => own(outcome, marked),
         Arrival::Led(parts, supply) => {
@@ -258,7 +258,7 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
 
 /// What came of its own call is for the one who made it as it would be without us.
 #[inline]
-fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> Told<F> {
+fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> CallResult<F> {
     match outcome {
         Outcome::Answer(response) => Ok(mark(response.map(CoalesceBody::own), marked, LEADER)),
         Outcome::Error(error) => Err(error),
@@ -374,7 +374,7 @@ struct Reader<F: Answering> {
 }
 
 impl<F: Answering> Pieces for Reader<F> {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
         let given = ready!(self.member.poll_piece(cx));
         if let (Some(tally), Some(Ok(given))) = (&self.saved, &given) {
             tally.count(Event::Saved(given.piece.data() as u64));

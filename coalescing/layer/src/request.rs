@@ -35,9 +35,9 @@ pub(crate) struct Eligible {
 }
 
 /// What is known of a request by its head.
-pub(crate) enum Looked {
+pub(crate) enum RequestClass {
     /// It may be coalesced.
-    May(Found),
+    May(Coalescible),
     /// It goes to the service by itself.
     Passes,
     /// It changes what is at its URI, for all that the layer knows, and goes to the service by itself.
@@ -45,7 +45,7 @@ pub(crate) enum Looked {
 }
 
 /// A request that may be coalesced.
-pub(crate) struct Found {
+pub(crate) struct Coalescible {
     pub(crate) key: Key,
     /// Whether its client asked for [`MARK`].
     pub(crate) asks: bool,
@@ -69,14 +69,14 @@ enum Role {
 impl Eligible {
     /// Whether a request may be coalesced, and what tells it apart; `epoch` is that of its URI.
     #[inline]
-    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Looked {
+    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> RequestClass {
         if !is_safe(request.method()) {
-            return Looked::Writes;
+            return RequestClass::Writes;
         }
-        self.find_safe(request, has_body, epoch).map_or_else(|| without_key(request.headers()), Looked::May)
+        self.find_safe(request, has_body, epoch).map_or_else(|| without_key(request.headers()), RequestClass::May)
     }
 
-    fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Option<Found> {
+    fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Option<Coalescible> {
         if has_body || !self.method_is_coalesced(request.method()) {
             return None;
         }
@@ -87,7 +87,14 @@ impl Eligible {
         self.find(request.method(), request.uri(), request.headers(), own.as_deref(), epoch)
     }
 
-    fn find(&self, method: &Method, uri: &Uri, headers: &HeaderMap, own: Option<&[u8]>, epoch: u64) -> Option<Found> {
+    fn find(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        own: Option<&[u8]>,
+        epoch: u64,
+    ) -> Option<Coalescible> {
         let (mut keyed, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
         let mut forwarded = None;
         for (name, value) in headers {
@@ -116,7 +123,7 @@ impl Eligible {
             epoch,
         };
         let key = Key::new(&target, &keyed, &others)?;
-        Some(Found { key, asks })
+        Some(Coalescible { key, asks })
     }
 
     /// Unsafe methods (RFC 9110, section 9.2.1) change something: each of them must arrive. There is no way to ask for
@@ -209,9 +216,9 @@ fn is_safe(method: &Method) -> bool {
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
 
 /// What a request with a safe method is that may not be coalesced.
-fn without_key(headers: &HeaderMap) -> Looked {
+fn without_key(headers: &HeaderMap) -> RequestClass {
     let overrides = |name: &HeaderName| METHOD_OVERRIDES.contains(&name.as_str().replace('_', "-").as_str());
-    if headers.keys().any(overrides) { Looked::Writes } else { Looked::Passes }
+    if headers.keys().any(overrides) { RequestClass::Writes } else { RequestClass::Passes }
 }
 
 /// Whether `Connection` names more than how the connection goes on (RFC 9110, section 7.6.1).
@@ -269,8 +276,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         match eligible.look_at(&mut request.body(()).unwrap(), false, 0) {
-            Looked::May(found) => Some(found.key),
-            Looked::Passes | Looked::Writes => None,
+            RequestClass::May(found) => Some(found.key),
+            RequestClass::Passes | RequestClass::Writes => None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::future::{Call, ResponseFuture};
 use crate::key::Key;
 use crate::mark::Mark;
 use crate::oneshot::Oneshot;
-use crate::request::{Eligible, Looked};
+use crate::request::{Eligible, RequestClass};
 use crate::shared::Shared;
 use crate::writes::Write;
 
@@ -133,9 +133,9 @@ where
         let mut request = request;
         let epoch = self.shared.epochs.now(request.uri());
         let role = match self.shared.eligible.look_at(&mut request, has_body, epoch) {
-            Looked::May(found) => Role::Boards(found.key, self.shared.mark.marks(found.asks)),
-            Looked::Passes => Role::Alone(None),
-            Looked::Writes => Role::Alone(Some(Write::starts(&self.shared.epochs, request.uri()))),
+            RequestClass::May(found) => Role::Boards(found.key, self.shared.mark.marks(found.asks)),
+            RequestClass::Passes => Role::Alone(None),
+            RequestClass::Writes => Role::Alone(Some(Write::starts(&self.shared.epochs, request.uri()))),
         };
         if matches!(role, Role::Alone(_)) {
             self.shared.table.tally.count(Event::Passed);

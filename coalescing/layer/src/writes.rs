@@ -28,7 +28,7 @@ impl Epochs {
     }
 
     /// By path and query alone: the same host is written in more than one way.
-    fn of(&self, uri: &Uri) -> Option<&AtomicU64> {
+    fn epoch(&self, uri: &Uri) -> Option<&AtomicU64> {
         let target = uri.path_and_query().map_or("", |target| target.as_str());
         self.epochs.get(self.hasher.hash_one(target.as_bytes()) as usize % EPOCHS)
     }
@@ -36,7 +36,7 @@ impl Epochs {
     /// The epoch of a URI now.
     #[inline]
     pub(crate) fn now(&self, uri: &Uri) -> u64 {
-        self.of(uri).map_or(0, |epoch| epoch.load(Ordering::Acquire))
+        self.epoch(uri).map_or(0, |epoch| epoch.load(Ordering::Acquire))
     }
 }
 
@@ -56,7 +56,7 @@ impl Write {
 
     /// Whoever asks from now on is not answered by what was asked for before.
     pub(crate) fn closes_flights(&self) {
-        if let Some(epoch) = self.epochs.of(&self.uri) {
+        if let Some(epoch) = self.epochs.epoch(&self.uri) {
             epoch.fetch_add(1, Ordering::AcqRel);
         }
     }

@@ -72,9 +72,9 @@ a_read_after_a_write|writes.rs|s/(fn drop\(&mut self\) \{\s*)self.closes_flights
 a_write_is_over_before_its_answer|future.rs|s/write.iter\(\).for_each\(Write::closes_flights\);//
 a_write_is_over_before_the_end_of_its_answer|body.rs|s/frame.is_none\(\) \|\| body.is_end_stream\(\)/false/
 an_overridden_method_is_a_write|request.rs|s/if headers.keys\(\).any\(overrides\)/if false/
-keys_and_heads_are_held|table.rs|s/key.weight\(\)/0/g
+keys_and_heads_are_held|flight/table.rs|s/key.weight\(\)/0/g
 keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
-too_many_long_requests|table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
+too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
 a_slow_reader_is_not_cut_off_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
 an_answer_that_varies_goes_to_those_who_sent_the_same|future.rs|s/if self.may_have\(&head\)//
 who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
@@ -86,9 +86,9 @@ the_call_is_cancelled_when_nobody_waits_but_who|flight/head.rs|s/match self.leav
 a_flight_that_everyone_left_ends|flight/head.rs|s/(Some\(State::CutOff\) => \{\s*)self.leave\(guard\);/$1self.place.leave(core);/
 everyone_knows_the_end_of_a_body_that_knows_it|flight/reading.rs|s/Some\(piece\) if is_last => Next::Last\(piece\),//
 a_flight_has_ended_when_all_bytes_are_read|flight/mod.rs|s/if stream.is_made\(\)/if false/
-who_comes_as_the_service_is_called_waits|table.rs|s/claimed.hash == hash && \*claimed == key/false/
+who_comes_as_the_service_is_called_waits|flight/table.rs|s/claimed.hash == hash && \*claimed == key/false/
 who_comes_as_the_service_is_called_leads|flight/first.rs|s/drop\(member\.failed\([^;]*;/drop(\&mut member);/
-loom::keys_that_have_the_same_hash|table.rs|s/\|flight\| flight.key == key/|flight| flight.key.hash == hash/
+loom::keys_that_have_the_same_hash|flight/table.rs|s/\|flight\| flight.key == key/|flight| flight.key.hash == hash/
 promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
 a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
 a_slow_reader_neither_stalls|flight/reading.rs|s/stream.pieces.bytes\(\) > limits.flight_bytes \|\| //

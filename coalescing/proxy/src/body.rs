@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::metrics::{Metrics, UpstreamFailure};
-use crate::patience::Waiting;
+use crate::patience::WaitClock;
 
 /// What a client sends.
 pub(crate) type RequestBody = Upload<Limited<Incoming>>;
@@ -75,19 +75,19 @@ pin_project! {
     pub(crate) struct Upload<B> {
         #[pin]
         paced: Paced<B>,
-        upstream: Arc<Waiting>,
+        upstream: Arc<WaitClock>,
     }
 }
 
 impl<B: Body> Upload<B> {
     pub(crate) fn new(body: B, client_timeout: Duration) -> Self {
-        let upstream = Arc::new(Waiting::default());
+        let upstream = Arc::new(WaitClock::default());
         upstream.begins();
         Self { paced: Paced::new(body, client_timeout), upstream }
     }
 
     /// Since when the upstream is waited for, while this is passed on.
-    pub(crate) fn upstream(&self) -> Arc<Waiting> {
+    pub(crate) fn upstream(&self) -> Arc<WaitClock> {
         Arc::clone(&self.upstream)
     }
 }

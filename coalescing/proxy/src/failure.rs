@@ -30,7 +30,7 @@ pub(crate) enum ForwardError {
 }
 
 impl ForwardError {
-    pub(crate) fn of(error: &ClientError) -> Self {
+    pub(crate) fn from_client(error: &ClientError) -> Self {
         if is_caused_by::<LengthLimitError>(error) {
             Self::BodyTooLong
         } else if is_caused_by::<Stalled>(error) {

@@ -143,7 +143,7 @@ impl Shared {
             again.headers_mut().clone_from(request.headers());
             again
         });
-        let failed = |error: ClientError| ForwardError::of(&error);
+        let failed = |error: ClientError| ForwardError::from_client(&error);
         let response = match (self.pool.request(request).await, again) {
             (Err(error), Some(again)) if is_broken_off(&error) && HasAnswered::before(&error) => {
                 self.fresh.request(again).await.map_err(failed)?

@@ -7,9 +7,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// Since when something is waited for, as those who wait say, for those who give up on it.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<Option<Instant>>);
+pub(crate) struct WaitClock(Mutex<Option<Instant>>);
 
-impl Waiting {
+impl WaitClock {
     /// It is waited for from now on.
     pub(crate) fn begins(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

@@ -7,11 +7,11 @@ use std::time::Duration;
 use hyper::rt::Executor;
 
 use crate::metrics::Metrics;
-use crate::patience::Waiting;
+use crate::patience::WaitClock;
 
 tokio::task_local! {
     /// Since when the client of this task's stream is waited for.
-    static CLIENT: Arc<Waiting>;
+    static CLIENT: Arc<WaitClock>;
 }
 
 /// The client has been given a piece of its answer: that it asks for more is waited for.
@@ -39,7 +39,7 @@ where
     F::Output: Send + 'static,
 {
     fn execute(&self, task: F) {
-        let (client, most, metrics) = (Arc::new(Waiting::default()), self.client_timeout, Arc::clone(&self.metrics));
+        let (client, most, metrics) = (Arc::new(WaitClock::default()), self.client_timeout, Arc::clone(&self.metrics));
         let task = CLIENT.scope(Arc::clone(&client), task);
         tokio::spawn(async move {
             tokio::select! {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
 
 use crate::connection::Seat;
 use crate::metrics::Metrics;
-use crate::patience::Waiting;
+use crate::patience::WaitClock;
 
 /// A tunnel between a client and the upstream, once both have upgraded. It keeps its client's seat.
 pub(crate) async fn run(
@@ -24,7 +24,7 @@ pub(crate) async fn run(
     metrics: Arc<Metrics>,
 ) {
     let _seat = seat;
-    let silence = Arc::new(Waiting::default());
+    let silence = Arc::new(WaitClock::default());
     let both = async {
         let (Ok(client), Ok(upstream)) = (client.await, upstream.await) else { return };
         let _open = metrics.tunnel();
@@ -45,7 +45,7 @@ pin_project! {
     struct Heard<I> {
         #[pin]
         io: I,
-        silence: Arc<Waiting>,
+        silence: Arc<WaitClock>,
     }
 }
 

@@ -15,7 +15,7 @@ use brunt_script::Session;
 use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
 use crate::scripts::SCRIPTS;
-use crate::{console, files};
+use crate::{console, files, ready};
 
 /// How long to wait for agents, if nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ impl Carrier {
     ///
     /// # Errors
     /// When there are too few agents, or no way to them.
-    pub fn of(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
+    pub fn from_flags(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
         let Some(bus) = bus(&machines.bus)? else { return Ok(Self::Here) };
         let terms = Terms {
             wanted: machines.agents.clone().unwrap_or(Wanted::All),
@@ -114,6 +114,7 @@ impl Carrier {
         observer: &mut dyn Observer,
         stop: &StopHandle,
     ) -> Result<Carried> {
+        ready::wait(plan, registry, stop)?;
         let observer = &mut AbortWatch::new(plan, observer);
         let Self::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = self else {
             let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;

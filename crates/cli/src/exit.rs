@@ -62,7 +62,7 @@ impl Exit {
     }
 
     /// The status of a command that failed with `error`.
-    pub fn of(error: &anyhow::Error) -> Self {
+    pub fn from_error(error: &anyhow::Error) -> Self {
         if let Some(error) = error.downcast_ref() {
             return match error {
                 ClusterError::TooFew { .. } | ClusterError::LostBefore { .. } => Self::AgentsLost,
@@ -132,7 +132,7 @@ mod tests {
         let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
         let mut plan = Plan::of_calls(target, ProtocolOptions::default());
         plan.thresholds = vec![if holds { "due>=0" } else { "due<0" }.parse().unwrap()];
-        let mut measured = Snapshot::of([(Counter::Due, answered + failed)]);
+        let mut measured = Snapshot::with_numbers([(Counter::Due, answered + failed)]);
         (0..answered).for_each(|_| measured.statuses.record(200));
         (0..failed).for_each(|_| measured.failures.record(Failure::Closed, "gone"));
         let run = Recording {

@@ -51,7 +51,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 
 /// Finds out whether [`write`] could write the file, before there is anything to lose. Leaves no trace.
 pub fn check_writable(path: &Path) -> Result<()> {
-    let checked = match Destination::of(path) {
+    let checked = match Destination::at(path) {
         Destination::Special => OpenOptions::new().write(true).open(path).map(drop),
         Destination::File(file) => {
             let beside = beside(&file);
@@ -64,7 +64,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 
 /// Writes the file. Where it cannot be written in full, what was there before stays.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = match Destination::of(path) {
+    let written = match Destination::at(path) {
         Destination::File(file) => replace(&file, bytes),
         Destination::Special => OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
         Destination::Directory => bail!("{}: it is a directory; name a file in it", cannot_write(path)),
@@ -85,7 +85,7 @@ enum Destination {
 }
 
 impl Destination {
-    fn of(path: &Path) -> Self {
+    fn at(path: &Path) -> Self {
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => Self::Directory,
             Ok(meta) if !meta.is_file() => Self::Special,

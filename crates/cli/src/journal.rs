@@ -59,7 +59,7 @@ impl Journal {
             lines: Budget { left: MOST_OF_LINES, what: "lines" },
         };
         Ok(Self {
-            printer: Printer::of(plan, false, true),
+            printer: Printer::new(plan, false, true),
             least,
             shows_failures: share > 0.0,
             written: Mutex::new(written),

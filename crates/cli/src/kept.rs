@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use brunt_decide::decision::{Decided, Decision};
+use brunt_decide::decision::{Decision, KeptDecision};
 use brunt_decide::kept::Label;
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::Counter;
@@ -35,7 +35,7 @@ pub enum Keep {
 
 impl Keep {
     /// What the flags and the environment ask for.
-    pub fn of(saving: &Saving, is_quiet: bool) -> Self {
+    pub fn from_flags(saving: &Saving, is_quiet: bool) -> Self {
         if saving.no_save || (saving.store.is_none() && is_set("BRUNT_NO_SAVE")) {
             return Self::Nothing;
         }
@@ -73,7 +73,7 @@ impl Keep {
     /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not; its number.
     pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) -> Option<i64> {
         let Self::Run { path, label, tells } = self else { return None };
-        let decided = Decided::of(decision);
+        let decided = KeptDecision::from_decision(decision);
         let kept = with_store(path, |store| store.save_decision(&decided, conclusion(decision), runs, label));
         told(kept, *tells, "", "what was decided was not kept")
     }

@@ -4,7 +4,7 @@ mod args;
 mod carrier;
 mod commands;
 mod console;
-mod decided;
+mod decision_output;
 mod exit;
 mod files;
 mod guide;
@@ -17,6 +17,7 @@ mod parser;
 mod plan;
 mod progress;
 mod protocols;
+mod ready;
 mod result_file;
 mod results;
 mod runs;
@@ -66,7 +67,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
 fn ended(done: anyhow::Result<Exit>, settings: Settings) -> ExitCode {
     let exit = done.unwrap_or_else(|error| {
         console::complain(&error, settings);
-        Exit::of(&error)
+        Exit::from_error(&error)
     });
     exit.after_signal(signals::first()).into()
 }

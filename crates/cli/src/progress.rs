@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{Observer, SoFar, StopHandle};
+use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
@@ -113,7 +113,7 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn second(&mut self, second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         if let How::Drawn(_) = self.how {
             self.last = live::brief(second);
             if second.phase != Phase::Drain {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use brunt_decide::decision::Decided;
+use brunt_decide::decision::KeptDecision;
 use brunt_report::json::Document;
 use brunt_report::{decision, json};
 
@@ -14,7 +14,7 @@ pub enum Written {
     /// A run.
     Run(Box<Document>),
     /// What was decided over several.
-    Decision(Box<Decided>),
+    Decision(Box<KeptDecision>),
 }
 
 /// Reads the file that `argument` names; nothing where it is the number or the name of a kept run instead.

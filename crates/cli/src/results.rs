@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use brunt_judge::summary::Summary;
-use brunt_report::{Format, Style};
+use brunt_report::{Detail, Format, Style};
 
 use crate::args::Output;
 use crate::{console, files};
@@ -23,9 +23,9 @@ impl Results {
     /// Where the result of a run that is about to begin goes.
     ///
     /// # Errors
-    /// As [`Results::of_kept`]; and a file that cannot be written, before there is anything to lose.
-    pub fn of(args: &Output) -> Result<Self> {
-        let results = Self::of_kept(args)?;
+    /// As [`Results::from_flags`]; and a file that cannot be written, before there is anything to lose.
+    pub fn writable(args: &Output) -> Result<Self> {
+        let results = Self::from_flags(args)?;
         results.files.iter().try_for_each(|(path, _)| files::check_writable(path))?;
         Ok(results)
     }
@@ -35,7 +35,7 @@ impl Results {
     ///
     /// # Errors
     /// Flags that contradict each other, a file without a format, or a page that this brunt has not got.
-    pub fn of_kept(args: &Output) -> Result<Self> {
+    pub fn from_flags(args: &Output) -> Result<Self> {
         if args.latency && args.format != Some(Format::Wrk) {
             bail!("--latency belongs to --format wrk; the other formats have the latency distribution anyway");
         }
@@ -51,10 +51,9 @@ impl Results {
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
         let style = Style {
             colour: console::stdout_colour(args.no_color),
-            verbose: args.verbose,
+            detail: if args.verbose { Detail::Verbose } else { Detail::Brief },
             wrk_latency: args.latency,
             no_histograms: args.no_histograms,
-            dated: false,
         };
         Ok(Self { stdout, files: all, style })
     }
@@ -62,7 +61,7 @@ impl Results {
     /// The same with when the run began: it was before now.
     #[must_use]
     pub fn dated(self) -> Self {
-        Self { style: Style { dated: true, ..self.style }, ..self }
+        Self { style: Style { detail: self.style.detail.max(Detail::Dated), ..self.style }, ..self }
     }
 
     /// Whether what is printed is for people, so that lines for people may go before it.
@@ -77,7 +76,7 @@ impl Results {
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
-        let plain = Style { colour: false, verbose: true, dated: true, ..self.style };
+        let plain = Style { colour: false, detail: Detail::Verbose, ..self.style };
         let written =
             self.files.iter().map(|(path, format)| files::write(path, &brunt_report::render(*format, summary, plain)?));
         all_of(std::iter::once(printed).chain(written))

@@ -16,7 +16,7 @@ use brunt_report::{Format, Style};
 
 use crate::args::words::Shown;
 use crate::carrier::{Carried, Carrier};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::live::LivePage;
@@ -91,13 +91,13 @@ impl<'a> Runs<'a> {
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
-        let carrier = Carrier::of(&shown.machines, threads, shown.quiet, &stop)?;
+        let carrier = Carrier::from_flags(&shown.machines, threads, shown.quiet, &stop)?;
         let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_serving)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
             console::note(&page.place());
         }
         let progress = Progress::new(name, shown, stop.clone());
-        let keep = Keep::of(&shown.saving, shown.quiet);
+        let keep = Keep::from_flags(&shown.saving, shown.quiet);
         let (files, tells) = (dir.map(Path::to_owned), !shown.quiet);
         let store = shown.saving.store.clone();
         let tags = shown.saving.tags.iter().cloned().collect();
@@ -138,7 +138,7 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(&mut self, decision: Decision<'_>, decided: &Decided) -> Result<()> {
+    pub fn finish(&mut self, decision: Decision<'_>, decided: &DecisionOutput) -> Result<()> {
         let written = decided.write(decision, self.found());
         let number = self.keep.keep_decision(decision, &self.kept);
         let data = page_data(decision, self.found(), None);

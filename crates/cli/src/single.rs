@@ -21,7 +21,7 @@ use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::watch::Watch;
-use crate::{console, files, losses, signals, wrk_totals};
+use crate::{console, files, losses, ready, signals, wrk_totals};
 
 /// The most checks that are named in a line.
 const MOST_NAMED: usize = 5;
@@ -50,16 +50,16 @@ pub fn carry_out(
     if trace.is_some() && by.machines.bus.nats.is_some() {
         bail!("--once and --log look at users of this machine: leave --nats out");
     }
-    let carrier = Carrier::of(by.machines, by.threads, args.quiet, &stop)?;
-    let mut watch = Watch::of(plan, results, args, &stop)?;
+    let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
+    let mut watch = Watch::new(plan, results, args, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
-        Some(trace) => {
+        Some(trace) => ready::wait(plan, registry, &stop).and_then(|()| {
             brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
                 .map(|Finished { plan, run, script }| Carried { plan, run, script })
                 .map_err(Into::into)
-        }
+        }),
     };
     // They are free for others as soon as the load is over.
     drop(carrier);

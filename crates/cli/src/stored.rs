@@ -8,7 +8,7 @@ use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, LEA
 use brunt_plan::plan::Origin;
 use brunt_plan::secret::shown_url;
 use brunt_report::json::{self, Document};
-use brunt_store::{Store, Which};
+use brunt_store::{RunSelector, Store};
 
 use crate::args::words::Words;
 use crate::{files, kept, losses};
@@ -27,7 +27,7 @@ enum Named<'a> {
     /// A file or directory of results.
     File(&'a Path),
     /// A run that was kept.
-    Run(Which),
+    Run(RunSelector),
     /// All that were kept with a tag.
     Tagged(String, String),
 }
@@ -47,7 +47,7 @@ fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a
     }
     match text.parse().ok()? {
         // A name may be that of a host, too: it is that of a run where one is called so.
-        which @ Which::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
+        which @ RunSelector::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
         which => Some(Named::Run(which)),
     }
 }
@@ -104,14 +104,14 @@ fn refuse_missing(target: &OsString) -> Result<()> {
 /// # Errors
 /// When one of them is not there, or they are too short to be compared.
 pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
-    let [a, b] = [a, b].map(|number| kept_run(store, &Which::Number(number)));
+    let [a, b] = [a, b].map(|number| kept_run(store, &RunSelector::Number(number)));
     compare_sides(&a?, &b?)
 }
 
 /// A run that was kept.
-fn kept_run(store: &mut Store, which: &Which) -> Result<StoredSide> {
+fn kept_run(store: &mut Store, which: &RunSelector) -> Result<StoredSide> {
     let number = store.number(which)?;
-    let document = Document::of(&store.load(&Which::Number(number))?);
+    let document = Document::from_summary(&store.load(&RunSelector::Number(number))?);
     let name = format!("run {number} ({})", document.plan.target.url());
     Ok(StoredSide { name, documents: vec![document], kept: vec![number] })
 }
@@ -122,7 +122,7 @@ fn tagged(store: &mut Store, key: String, value: String) -> Result<StoredSide> {
     let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
     kept.reverse();
     let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
-    let load = |number: &i64| Ok(Document::of(&store.load(&Which::Number(*number))?));
+    let load = |number: &i64| Ok(Document::from_summary(&store.load(&RunSelector::Number(*number))?));
     let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
     let Some(first) = documents.first() else {
         bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")

@@ -38,7 +38,7 @@ pub struct Printer {
 
 impl Printer {
     /// A printer for a run of `plan`.
-    pub fn of(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Self {
+    pub fn new(plan: &Plan, shows_secrets: bool, is_for_people: bool) -> Self {
         let secrets = if shows_secrets { Secrets::default() } else { plan.secrets() };
         Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() }
     }
@@ -87,7 +87,7 @@ impl Printer {
                     self.body(&mut text, meaning.as_bytes());
                     text.push('\n');
                 }
-                self.message(&mut text, &self.without_secrets(bytes));
+                self.message(&mut text, &self.secrets.hide_bytes(bytes));
                 if *count > bytes.len() as u64 {
                     let _ = writeln!(text, "  … {} bytes more", count - bytes.len() as u64);
                 }
@@ -128,24 +128,6 @@ impl Printer {
             c => c,
         };
         text.replace("\r\n", "\n").chars().map(shown).collect()
-    }
-
-    /// Bytes in which secrets are left out that would not be found by their text once they are shown by numbers.
-    fn without_secrets(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for secret in self.secrets.reveal() {
-            let mut left = Vec::with_capacity(bytes.len());
-            let mut rest = bytes.as_slice();
-            while let Some(at) = rest.windows(secret.len()).position(|window| window == secret.as_bytes()) {
-                let (before, behind) = rest.split_at(at);
-                left.extend_from_slice(before);
-                left.extend_from_slice(REDACTED.as_bytes());
-                rest = behind.get(secret.len()..).unwrap_or_default();
-            }
-            left.extend_from_slice(rest);
-            bytes = left;
-        }
-        bytes
     }
 
     /// A head, and a body after an empty line. What is no text is all body.

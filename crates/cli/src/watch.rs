@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use brunt_engine::{Observer, SoFar, StopHandle};
+use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
@@ -42,12 +42,12 @@ impl Watch {
     ///
     /// # Errors
     /// When the live page cannot be served.
-    pub fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
+    pub fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Result<Self> {
         let page = args.live.map(|address| LivePage::of_run(address, &args.live_serving, plan)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
             console::note(&page.place());
         }
-        Ok(Self { terminal: Terminal::of(plan, results, args, stop), page, tells: !args.quiet })
+        Ok(Self { terminal: Terminal::new(plan, results, args, stop), page, tells: !args.quiet })
     }
 
     /// Makes room for the result.
@@ -75,7 +75,7 @@ impl Watch {
 }
 
 impl Terminal {
-    fn of(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
+    fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle) -> Self {
         let lines = |colour| Lines::new(plan.ok_status.clone(), Style { colour, ..Style::default() });
         if args.verbose && results.is_for_people() {
             Self::Printed(lines(console::stdout_colour(args.no_color)))
@@ -94,7 +94,7 @@ impl Terminal {
 
 impl Observer for Watch {
     /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
-    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         if let Some(page) = &mut self.page {
             page.second(live);
         }

@@ -55,6 +55,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Timeout => "--timeout",
         Setting::ConnectTimeout => "--connect-timeout",
         Setting::Drain => "--drain",
+        Setting::Wait => "--wait-for",
         Setting::UnixSocket => "--unix-socket",
         Setting::SourceAddresses => "--source-ip",
         Setting::Family => "-4 or -6",
@@ -190,7 +191,7 @@ fn script(error: &ScriptError, settings: Settings) -> String {
     let text = error.to_string();
     let Some(name) = error.missing_value() else { return text };
     let way_out = match settings {
-        Settings::Flags => format!("give it with --env {name}=VALUE"),
+        Settings::Flags => format!("give it with --env {name}=VALUE, or --env {name} for that of the environment"),
         Settings::PlanFile => format!("give it with scenarios.env.{name} in the plan"),
     };
     // A traceback comes last.

@@ -283,6 +283,38 @@ fn thresholds_of_the_script_decide() {
 }
 
 #[test]
+fn calls_are_judged_by_conditions_and_by_what_the_script_says_of_them() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('shop', function(vu)
+         http:get('/', { name = 'home' })
+         brunt.group('cart', function()
+           local r = http:get('/shop/items', { name = 'items', tags = { plan = 'pro' } })
+           if vu.iteration == 1 then r:fail('no items') end
+         end)
+         assert(http:get('/_/status/404', { name = 'gone', ok = { 200, 404 } }).ok)
+       end):inject { brunt.iterations_each(2, 100) }
+       brunt.expect { ['{group=cart,plan=pro}:error_rate'] = '<= 1%', ['{scenario=shop,status=2xx}:due'] = '>= 400' }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let json = play(&path, &[], 0);
+    let shop = &json["names"]["scenarios"][0];
+    assert_eq!((&shop["iterations"], &shop["not_ok"]), (&200.into(), &2.into()), "{shop:#}");
+    let reason = &json["names"]["checks"][0];
+    assert_eq!((&reason["check"], &reason["fails"], &reason["reasons"]), (&"no items".into(), &2.into(), &2.into()));
+    for (threshold, status, said) in [
+        ("{scenario=shop}:error_rate<1%", 0, ""),
+        ("{scenario=shpo}:error_rate<1%", 2, "the script has no scenario 'shpo'; did you mean 'shop'?"),
+        ("{scenario:shop}:error_rate<1%", 2, "did you mean {scenario=shop}?"),
+        ("{group=crat}:error_rate<1%", 1, "no call has group=crat; did you mean group=cart?"),
+        ("{stauts=5xx}:due<9", 1, "no call has stauts=5xx; did you mean status=5xx?"),
+        ("home{status=200}:p95<1s", 1, "calls by conditions are {name=home,status=200}"),
+        ("{status=5xx}:due<9", 0, ""),
+    ] {
+        let done = run(["run", &path, "--quiet", "--threshold", threshold]).with_status(status);
+        assert!(done.stderr.contains(said), "{threshold}: {done:#?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_with_file_and_line() {
     for (text, expected) in [
         ("\nbrunt.scenario('s', function() end):inject { brunt.users(5) }", "s.lua:3: a length must be a duration"),

@@ -79,7 +79,7 @@ fn name(place: usize) -> String {
 
 /// A second's figures: latencies between 0.2 and some 20 ms, most of them short.
 fn snapshot(seed: u64) -> Snapshot {
-    let mut snapshot = Snapshot::of([(Counter::Due, CALLS)]);
+    let mut snapshot = Snapshot::with_numbers([(Counter::Due, CALLS)]);
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for call in 0..CALLS {
         state ^= state << 13;

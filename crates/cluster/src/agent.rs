@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Message, Subject};
-use brunt_engine::{EngineError, Finished, Gate, Observer, Part, SoFar, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_engine::{
+    EngineError, Finished, Gate, Observer, Part, RunningTotal, StopHandle, Surrounded, Takeover, Tallies,
+};
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
@@ -804,7 +806,7 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,

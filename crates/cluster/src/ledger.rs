@@ -90,7 +90,7 @@ mod tests {
             phase,
             second,
             length_ns: SECOND_NS,
-            snapshot: Snapshot::of([(Counter::Due, due)]),
+            snapshot: Snapshot::with_numbers([(Counter::Due, due)]),
             open_connections: 1,
             in_flight: 0,
             oldest_ns: 0,

@@ -49,7 +49,9 @@ impl Missed {
         let missed = open.flat_map(|(place, population)| {
             self.0.iter().flat_map(move |(portion, since_ns, until_ns)| {
                 let until_ns = (*until_ns).min(measured_ns);
-                let theirs = portion.shares().map(move |share| UserArrivals::of(population, place, plan.seed, share));
+                let theirs = portion
+                    .shares()
+                    .map(move |share| UserArrivals::for_population(population, place, plan.seed, share));
                 theirs.map(move |all| all.skip_while(|at| at < since_ns).take_while(|at| *at < until_ns).count() as u64)
             })
         });
@@ -121,7 +123,7 @@ impl Lost {
         while (self.next + 1) * SECOND_NS <= measured_ns {
             let end = (self.next + 1) * SECOND_NS;
             let due = self.schedules.iter_mut().map(|schedule| schedule.come_due(end)).sum();
-            seconds.push(self.interval(SECOND_NS, Snapshot::of([(Counter::Due, due)])));
+            seconds.push(self.interval(SECOND_NS, Snapshot::with_numbers([(Counter::Due, due)])));
         }
         seconds
     }
@@ -267,8 +269,8 @@ mod tests {
         let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
         let last = LastSeconds {
             measured_ns: 1_250_000_000,
-            begun: Snapshot::of([(Counter::Due, 25)]),
-            drained: Snapshot::of([(Counter::Unfinished, 2)]),
+            begun: Snapshot::with_numbers([(Counter::Due, 25)]),
+            drained: Snapshot::with_numbers([(Counter::Unfinished, 2)]),
         };
         let left = left(Portion::whole(1), last.measured_ns);
         let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
@@ -306,7 +308,7 @@ mod tests {
         plan.load = Load::Closed {};
         let portion = Portion::new(0, 1, 3).unwrap();
         let numbers =
-            vec![brunt_plan::share::Numbers { from: 10, ..brunt_plan::share::Numbers::of(portion, Some(90)) }];
+            vec![brunt_plan::share::Numbers { from: 10, ..brunt_plan::share::Numbers::owned_by(portion, Some(90)) }];
         let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
         let of = |until_ns, is_whole, end_ns| {
             let seconds =

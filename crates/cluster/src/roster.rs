@@ -253,7 +253,7 @@ mod tests {
                         prop_assert_eq!(portion.first(), next);
                         next += portion.workers();
                     }
-                    prop_assert!(portions.iter().all(|portion| portion.of() == next) && next <= connections);
+                    prop_assert!(portions.iter().all(|portion| portion.all_workers() == next) && next <= connections);
                 }
             }
         }

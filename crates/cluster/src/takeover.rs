@@ -90,7 +90,7 @@ mod tests {
             for count in &workers {
                 let portion = Portion::new(first, *count, of).unwrap();
                 first += count;
-                agents.push(vec![Left { portion, numbers: vec![Numbers::of(portion, Some(total))], since_ns: 0 }]);
+                agents.push(vec![Left { portion, numbers: vec![Numbers::owned_by(portion, Some(total))], since_ns: 0 }]);
             }
             for loss in losses.iter().take(workers.len() - 1) {
                 let lost = agents.remove(loss.index(agents.len()));
@@ -121,7 +121,7 @@ mod tests {
         let left = Left { portion, numbers: Vec::new(), since_ns: 7 };
         let dealt = deal(vec![left], 4, 1000, false);
         assert_eq!(dealt.iter().map(|(helper, _)| *helper).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert!(dealt.iter().all(|(_, piece)| piece.portion.of() == 20 && piece.since_ns == 7));
+        assert!(dealt.iter().all(|(_, piece)| piece.portion.all_workers() == 20 && piece.since_ns == 7));
         // With six connections in all, the lost agent had two at most.
         let left = Left { portion, numbers: Vec::new(), since_ns: 7 };
         let counts: Vec<u64> =

@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_second_arrives_as_it_was_sent() {
-        let mut snapshot = Snapshot::of([(Counter::Due, 3)]);
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, 3)]);
         snapshot.statuses.record(200);
         snapshot.times.record_n(Timing::Response, u64::MAX, 1 << 10);
         snapshot.times.record_n(Timing::Response, 12_345, 2);

@@ -55,7 +55,7 @@ impl Decision<'_> {
 /// A decision as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decided {
+pub enum KeptDecision {
     /// See [`Decision::Capacity`].
     Capacity(Box<Plan>, Capacity),
     /// See [`Decision::Sweep`].
@@ -64,9 +64,9 @@ pub enum Decided {
     Comparison(Compared),
 }
 
-impl Decided {
+impl KeptDecision {
     /// What is to be kept of `decision`.
-    pub fn of(decision: Decision<'_>) -> Self {
+    pub fn from_decision(decision: Decision<'_>) -> Self {
         match decision {
             Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),
             Decision::Sweep(plan, sweep) => Self::Sweep(Box::new(plan.clone()), sweep.clone()),

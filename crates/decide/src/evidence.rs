@@ -17,7 +17,7 @@ use crate::outline::Outline;
 
 /// The figures of one run, without its histograms. Times are response times: from due to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings, each a field of the JSON result")]
 pub struct Evidence {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
@@ -86,7 +86,7 @@ const fn known() -> bool {
 
 impl Evidence {
     /// What `summary` says.
-    pub fn of(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &Summary) -> Self {
         let response = summary.times.response.as_ref().filter(|_| summary.answered());
         let quantile = |name: &str| response?.quantile(name);
         let service = summary.times.service.as_ref().filter(|_| summary.answered());
@@ -116,7 +116,7 @@ impl Evidence {
             thresholds: summary.thresholds.clone(),
             failure: worst_failure(summary),
             interrupted: summary.run.ending == Ending::Interrupted,
-            outline: Outline::of(&summary.total.response_times(), summary.run.series.points()),
+            outline: Outline::new(&summary.total.response_times(), summary.run.series.points()),
         }
     }
 
@@ -213,7 +213,7 @@ fn later(points: &[Point]) -> &[Point] {
 
 /// By how many seconds response times grow in a second, where that is more than chance; at least 0.
 fn slowing(points: &[Point]) -> f64 {
-    let medians: Vec<_> = later(points).iter().filter_map(Median::of).collect();
+    let medians: Vec<_> = later(points).iter().filter_map(Median::from_point).collect();
     let pairs = medians.iter().enumerate().flat_map(|(i, a)| medians.iter().skip(i + 1).map(move |b| (a, b)));
     let slopes: Vec<_> = pairs.map(|(a, b)| (b.ns - a.ns) / (b.at_ns - a.at_ns)).collect();
     let Some(slope) = brunt_judge::trend::median(&slopes) else { return 0.0 };
@@ -235,7 +235,7 @@ struct Median {
 }
 
 impl Median {
-    fn of(point: &Point) -> Option<Self> {
+    fn from_point(point: &Point) -> Option<Self> {
         let times = &point.response;
         let at = |q: f64| times.quantile(q).map(|ns| ns as f64);
         // The ranks one standard error of a share of a half to either side.
@@ -293,7 +293,7 @@ mod tests {
     fn behind(seconds: &[(u64, u64)]) -> f64 {
         let mut series = Series::default();
         for &(due, ended) in seconds {
-            let mut snapshot = Snapshot::of([(Counter::Due, due)]);
+            let mut snapshot = Snapshot::with_numbers([(Counter::Due, due)]);
             snapshot.times.record_n(Timing::Response, 1_000_000, ended);
             series.push(SECOND_NS, &snapshot, &OkStatus::default());
         }
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn evidence_says_what_the_summary_says() {
-        let evidence = Evidence::of(&summary());
+        let evidence = Evidence::from_summary(&summary());
         assert_eq!((evidence.due, evidence.ok, evidence.failed), (2000, 1998, 2));
         assert_eq!(evidence.p50_ns.map(|p50| p50.value / 1000), Some(1000));
         assert_eq!(evidence.failure, "status 503");
@@ -329,6 +329,6 @@ mod tests {
     fn how_soon_calls_failed_is_no_latency() {
         let (plan, mut run) = run();
         run.measured.statuses = brunt_record::counts::Statuses::default();
-        assert_eq!(Evidence::of(&Summary::of(plan, run)).p99_ns, None);
+        assert_eq!(Evidence::from_summary(&Summary::of(plan, run)).p99_ns, None);
     }
 }

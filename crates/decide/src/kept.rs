@@ -71,7 +71,7 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a run that is about to be kept, with its headline; it has no number yet.
-    pub fn of(summary: &Summary, label: &Label, headline: &str) -> Self {
+    pub fn from_summary(summary: &Summary, label: &Label, headline: &str) -> Self {
         let [p50, p99] = ["p50", "p99"].map(|name| summary.times.response.as_ref()?.quantile(name));
         Self {
             number: 0,
@@ -198,7 +198,7 @@ pub struct Sparkline {
 
 impl Digest {
     /// The digest of a run.
-    pub fn of(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &Summary) -> Self {
         let thresholds = &summary.plan.thresholds;
         let mut names: Vec<&str> = FIGURES.to_vec();
         for threshold in thresholds {
@@ -225,13 +225,13 @@ impl Digest {
         Self {
             figures: names.into_iter().filter_map(figure).collect(),
             limits: limits.collect(),
-            sparkline: Sparkline::of(summary.run.series.points()),
+            sparkline: Sparkline::from_points(summary.run.series.points()),
         }
     }
 }
 
 impl Sparkline {
-    fn of(points: &[Point]) -> Self {
+    fn from_points(points: &[Point]) -> Self {
         let step = points.len().div_ceil(SPARKLINE_POINTS).max(1);
         let rate = |points: &[Point]| {
             let (answered, ns) = points.iter().fold((0, 0), |(n, ns), p| (n + p.answered, ns + p.length_ns));
@@ -266,7 +266,7 @@ pub struct Filter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     /// The newest first.
-    pub runs: Vec<Listed>,
+    pub runs: Vec<ListedRun>,
     /// How many there are on all pages.
     pub count: u64,
     /// The numbers of runs on this page that cannot be read.
@@ -275,7 +275,7 @@ pub struct Page {
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedRun {
     /// What is known of it without reading it.
     pub entry: Entry,
     /// Its course; none of runs that an earlier brunt kept, and of decisions.
@@ -329,7 +329,7 @@ mod tests {
             agents: Vec::new(),
         };
         for second in 1..=seconds {
-            let mut snapshot = Snapshot::of([(Counter::Due, 10)]);
+            let mut snapshot = Snapshot::with_numbers([(Counter::Due, 10)]);
             for _ in 0..10 {
                 snapshot.statuses.record(200);
                 snapshot.times.record(Timing::Response, second * 1_000_000);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_digest_has_the_figures_that_thresholds_name() {
-        let digest = Digest::of(&summary(4, &["p98.7 < 50ms", "rate>1M", "nowhere:p99<1s"]));
+        let digest = Digest::from_summary(&summary(4, &["p98.7 < 50ms", "rate>1M", "nowhere:p99<1s"]));
         let value = |name: &str| digest.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
         assert_eq!((value("rate"), value("error_rate"), value("due")), (Some(10.0), Some(0.0), Some(40.0)));
         assert!(value("p98.7").unwrap() >= 4e6 && value("nowhere:p99").is_none());
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_sparkline_stays_short_and_keeps_the_worst() {
-        let line = Digest::of(&summary(130, &[])).sparkline;
+        let line = Digest::from_summary(&summary(130, &[])).sparkline;
         assert_eq!((line.answered_per_s.len(), line.p99_ns.len()), (44, 44));
         assert!(line.answered_per_s.iter().all(|rate| *rate == 10.0));
         assert!(line.p99_ns[0].unwrap() >= 3_000_000 && line.p99_ns[43].unwrap() >= 130_000_000);

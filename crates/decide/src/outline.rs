@@ -28,7 +28,7 @@ pub struct Outline {
 
 impl Outline {
     /// That of a run with these response times and these points.
-    pub fn of(response: &Censored, points: &[Point]) -> Self {
+    pub fn new(response: &Censored, points: &[Point]) -> Self {
         const MOST: usize = (TAILS_A_DECADE * DECADES) as usize;
         let tails: [f64; MOST] = std::array::from_fn(tail);
         let least = 1.0 / response.count().max(1) as f64;
@@ -89,7 +89,7 @@ mod tests {
             series.push(SECOND_NS, &snapshot, &OkStatus::default());
         }
         let response = Censored { known: all, ..Censored::default() };
-        let outline = Outline::of(&response, series.points());
+        let outline = Outline::new(&response, series.points());
         assert_eq!(outline.p99_ns.len(), 112, "nine seconds each");
         assert_eq!(outline.stretch_ns, 9 * SECOND_NS);
         let p99 = |second: u64| outline.p99_ns[second as usize / 9].unwrap() as f64;
@@ -102,6 +102,6 @@ mod tests {
 
     #[test]
     fn nothing_has_no_outline() {
-        assert!(Outline::of(&Censored::default(), &[]).is_empty());
+        assert!(Outline::new(&Censored::default(), &[]).is_empty());
     }
 }

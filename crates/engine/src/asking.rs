@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_plan::stop::StopHandle;
-use brunt_protocol::asking::Reply;
+use brunt_protocol::discovery::Reply;
 use brunt_protocol::user::{Interests, Message, Refusal, User};
-use brunt_protocol::{Client, Kept, Parts, Prepared, Registry};
+use brunt_protocol::{AnswerParts, Client, KeptAnswer, Prepared, Registry};
 use brunt_record::outcome::Failure;
 use brunt_script::native::Native;
 
@@ -118,8 +118,8 @@ impl User for AskingUser {
         Interests { answers: true, pauses: false }
     }
 
-    fn answered(&mut self, status: u16, parts: Parts<'_>) -> Result<(), Refusal> {
-        let kept = Kept { head: parts.head.to_vec(), body: parts.body.to_vec() };
+    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
+        let kept = KeptAnswer { head: parts.head.to_vec(), body: parts.body.to_vec() };
         *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reply { status, kept });
         Ok(())
     }

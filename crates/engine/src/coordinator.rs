@@ -11,7 +11,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::live::{AgentSecond, Live};
-use brunt_record::observer::{Observer, SoFar};
+use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -255,7 +255,8 @@ impl<'a> Coordinator<'a> {
         }
         let worker = interval.worker as usize;
         let name = self.agents.get(worker);
-        let of_agent = name.map(|name| AgentSecond::of(name, Some(&interval.snapshot), &self.plan.ok_status));
+        let of_agent =
+            name.map(|name| AgentSecond::from_snapshot(name, Some(&interval.snapshot), &self.plan.ok_status));
         let second = match self.seconds.entry(key) {
             Entry::Vacant(place) => place.insert(Second { snapshot: interval.snapshot, ..Second::default() }),
             Entry::Occupied(place) => {
@@ -328,7 +329,7 @@ impl<'a> Coordinator<'a> {
             Phase::Drain => Some(self.plan.drain_ns),
         };
         let said = second.agents.into_iter().chain(std::iter::repeat_with(|| None));
-        let silent = |name: &Arc<str>| AgentSecond::of(name, None, &self.plan.ok_status);
+        let silent = |name: &Arc<str>| AgentSecond::from_snapshot(name, None, &self.plan.ok_status);
         let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
         let live = Live {
             phase,
@@ -344,7 +345,7 @@ impl<'a> Coordinator<'a> {
             users,
             agents,
         };
-        let so_far = SoFar {
+        let so_far = RunningTotal {
             measured: &self.measured,
             measured_ns: self.passed_ns,
             users: self.series.users(),

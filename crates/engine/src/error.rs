@@ -73,11 +73,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// The same without what is secret in a script's words.
+    /// The same without what is secret in the words of a script or of options.
     #[must_use]
     pub(crate) fn without(self, secrets: &Secrets) -> Self {
         match self {
             Self::Script(error) => Self::Script(error.without(secrets)),
+            Self::Options(OptionsError(problem)) => Self::Options(OptionsError(secrets.hide(&problem).into_owned())),
             other => other,
         }
     }

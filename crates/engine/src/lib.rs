@@ -42,7 +42,7 @@ use crate::transport::epoll::Epolls;
 use crate::watchdog::Watchdog;
 
 pub use brunt_plan::stop::StopHandle;
-pub use brunt_record::observer::{Observer, SoFar};
+pub use brunt_record::observer::{Observer, RunningTotal};
 
 pub use crate::asking::{AskError, ask};
 pub use crate::error::EngineError;

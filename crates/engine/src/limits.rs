@@ -28,7 +28,7 @@ pub(crate) fn make_room(plan: &Plan, portion: Portion, targets: u32) -> Result<P
     if plan.connections.is_growing() {
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
         let most = (limit.saturating_sub(besides(workers)) / u64::from(targets)).max(u64::from(workers));
-        let of_all = u128::from(most) * u128::from(portion.of()) / u128::from(workers);
+        let of_all = u128::from(most) * u128::from(portion.all_workers()) / u128::from(workers);
         plan.connections = plan.connections.capped(u32::try_from(of_all).unwrap_or(u32::MAX));
     }
     let connections = portion.part_of(u64::from(plan.connections.most())) as u32;

@@ -36,7 +36,7 @@ pub(crate) struct Quota {
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        Self::of(vec![Numbers::of(portion, limit)], portion.workers())
+        Self::of(vec![Numbers::owned_by(portion, limit)], portion.all_workers())
     }
 
     /// These numbers, for so many workers, which all clone this.

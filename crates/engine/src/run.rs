@@ -30,7 +30,7 @@ use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Phases, Report, Shared, Worker};
-use crate::{Finished, Observer, Part, SoFar, Surrounded, limits};
+use crate::{Finished, Observer, Part, RunningTotal, Surrounded, limits};
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
@@ -94,7 +94,7 @@ pub(crate) fn ask<M: Machine>(
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         ControlFlow::Continue(())
     }
 }

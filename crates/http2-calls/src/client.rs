@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started};
+use brunt_protocol::{
+    Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
+};
 use brunt_record::outcome::Failure;
 
 use crate::{EndedBy, OverStreams, Wrong};
@@ -55,7 +57,7 @@ impl<P: OverStreams> StreamClient<P> {
 
     #[cold]
     fn failed(&self, position: usize, failure: Failure, reason: impl Into<Cow<'static, str>>) -> Progress {
-        Progress::Failed(Failed { position, failure, reason: reason.into(), reusable: self.is_reusable() })
+        Progress::Failed(FailedCall { position, failure, reason: reason.into(), reusable: self.is_reusable() })
     }
 
     /// A call fails whose stream may go on: the stream is reset.
@@ -287,11 +289,11 @@ impl<P: OverStreams> Client for StreamClient<P> {
         }
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         self.protocol.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.protocol.hand_over(kept);
     }
 }

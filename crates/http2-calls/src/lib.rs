@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use brunt_http2::{Connection, Counters, Violation};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
@@ -121,8 +121,8 @@ pub trait OverStreams: Send {
     fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
 
     /// As [`Client::parts`](brunt_protocol::Client::parts).
-    fn parts(&self) -> Parts<'_>;
+    fn parts(&self) -> AnswerParts<'_>;
 
     /// As [`Client::hand_over`](brunt_protocol::Client::hand_over).
-    fn hand_over(&mut self, kept: &mut Kept);
+    fn hand_over(&mut self, kept: &mut KeptAnswer);
 }

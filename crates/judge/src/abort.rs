@@ -7,7 +7,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
 use brunt_record::catalogue::Counter;
 use brunt_record::live::Live;
-use brunt_record::observer::{Observer, SoFar};
+use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::snapshot::Phase;
 
 use crate::thresholds::{self, Outlook, Standing};
@@ -27,7 +27,7 @@ impl<'a> AbortWatch<'a> {
     }
 
     /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
-    fn beyond_repair(&self, so_far: &SoFar<'_>) -> Option<String> {
+    fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<String> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
             || self.plan.stop.requests.is_some_and(|requests| due >= requests);
@@ -50,7 +50,7 @@ fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
 }
 
 impl Observer for AbortWatch<'_> {
-    fn second(&mut self, second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         self.next.second(second, so_far)?;
         match self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured) {
             Some(reason) => ControlFlow::Break(reason),
@@ -69,7 +69,7 @@ mod tests {
     struct Counting(u32);
 
     impl Observer for Counting {
-        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
             self.0 += 1;
             ControlFlow::Continue(())
         }
@@ -96,12 +96,16 @@ mod tests {
     fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<String>, u32) {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
-        let mut measured = Snapshot::of([(Counter::Due, 100)]);
+        let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
         (0..99).for_each(|_| measured.statuses.record(200));
         measured.failures.record(brunt_record::outcome::Failure::Timeout, "no answer in 2s");
         let mut counting = Counting(0);
-        let so_far =
-            SoFar { measured: &measured, measured_ns: seconds * brunt_record::SECOND_NS, users: 0, most_users: 0 };
+        let so_far = RunningTotal {
+            measured: &measured,
+            measured_ns: seconds * brunt_record::SECOND_NS,
+            users: 0,
+            most_users: 0,
+        };
         let flow = AbortWatch::new(&plan, &mut counting).second(&live(phase), &so_far);
         (flow, counting.0)
     }

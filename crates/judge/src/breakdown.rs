@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::{CallFigures, Example, Figure, Figures, Named, OwnFigures};
+use brunt_record::figures::{CallFigures, Example, Figure, Figures, NamedFigures, OwnFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Bracket;
 use brunt_record::messages::Messages;
@@ -98,8 +98,8 @@ impl Whole<'_> {
 
 impl CallBreakdown {
     fn all(
-        total: &Named<CallFigures>,
-        measured: &Named<CallFigures>,
+        total: &NamedFigures<CallFigures>,
+        measured: &NamedFigures<CallFigures>,
         ok: &OkStatus,
         seconds: f64,
         whole: &Whole<'_>,
@@ -169,6 +169,21 @@ pub struct CheckBreakdown {
     pub fails: u64,
     /// One of the answers for which it did not hold; `null` if it always did.
     pub example: Option<Example>,
+    /// Calls in `fails` that the script itself failed for this reason (`answer:fail`); left out at 0.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub reasons: u64,
+}
+
+impl CheckBreakdown {
+    /// Whether nothing was checked: it is the reason for which the script failed calls.
+    pub fn is_reason(&self) -> bool {
+        self.passes + self.fails == self.reasons
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One scenario.
@@ -190,6 +205,8 @@ pub struct ScenarioBreakdown {
     pub iterations: u64,
     /// Iterations that the run's or the user's end cut short.
     pub unfinished: u64,
+    /// Those among them in which a call was not ok.
+    pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
@@ -244,9 +261,11 @@ impl Breakdown {
         }
     }
 
-    /// Checks that held and that did not, over all.
+    /// Checks that held and that did not, over all, without the reasons for which the script failed calls.
     pub fn check_counts(&self) -> (u64, u64) {
-        self.checks.iter().fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
+        self.checks.iter().fold((0, 0), |(passes, fails), check| {
+            (passes + check.passes, fails + check.fails.saturating_sub(check.reasons))
+        })
     }
 }
 
@@ -270,6 +289,7 @@ fn checks(total: &Figures) -> Vec<CheckBreakdown> {
         passes: check.passes,
         fails: check.fails,
         example: check.example.clone(),
+        reasons: check.reasons,
     });
     checks.collect()
 }
@@ -297,6 +317,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
             out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations.known.count(),
             unfinished: scenario.iterations.bounds.count(),
+            not_ok: scenario.not_ok,
             errors: scenario.errors,
             iteration: Distribution::of(&scenario.iterations),
             tracebacks,
@@ -306,7 +327,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
 }
 
 fn crowded(total: &Figures) -> Vec<&'static str> {
-    fn is_crowded<T: Figure>(named: &Named<T>) -> bool {
+    fn is_crowded<T: Figure>(named: &NamedFigures<T>) -> bool {
         named.others().is_some()
     }
     let all = [

@@ -32,7 +32,7 @@ pub fn plan() -> Plan {
 
 /// A run of two seconds: 1998 answers in 1 ms, one 503, one timeout after 2 s.
 pub fn run() -> (Plan, Recording) {
-    let mut measured = Snapshot::of([(Counter::Due, 2000)]);
+    let mut measured = Snapshot::with_numbers([(Counter::Due, 2000)]);
     for i in 0..1999 {
         measured.statuses.record(if i == 0 { 503 } else { 200 });
         measured.times.record(Timing::Response, 1_000_000);

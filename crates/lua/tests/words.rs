@@ -386,7 +386,7 @@ fn a_challenge_is_answered_as_its_standard_does_and_its_nonce_kept() {
         user.give(challenge("Digest realm=\"r\", nonce=\"fresh\", stale=true, qop=\"auth\""));
         assert!(user.authorization().contains("nonce=\"fresh\"") && user.authorization().contains("nc=00000001"));
         user.answer(401);
-        assert!(matches!(user.operation, Operation::Iterated(_)), "{:?}", user.operation);
+        assert!(matches!(user.operation, Operation::Iterated { .. }), "{:?}", user.operation);
     }
 }
 
@@ -412,7 +412,7 @@ fn a_token_is_fetched_once_and_sent_until_it_is_refused() {
     user.give(Value::text("{\"access_token\":\"t2\",\"expires_in\":3600}"));
     assert_eq!((user.call()[1].as_str(), user.authorization().as_str()), (Some("/c"), "Bearer t2"));
     user.answer(401);
-    assert!(matches!(user.operation, Operation::Iterated(_)), "{:?}", user.operation);
+    assert!(matches!(user.operation, Operation::Iterated { .. }), "{:?}", user.operation);
     let mut user = User::new(top, "http:get('/a')");
     user.answer(400);
     user.give(Value::text("{\"error\":\"invalid_client\",\"secret\":\"s\"}"));

@@ -124,7 +124,7 @@ impl UserArrivals {
     }
 
     /// The arrivals of one share of the population with this place in a plan of this seed.
-    pub fn of(population: &Population, place: usize, seed: u64, share: Share) -> Self {
+    pub fn for_population(population: &Population, place: usize, seed: u64, share: Share) -> Self {
         Self::new(&population.steps, population.arrivals, share, population_seed(seed, place))
     }
 
@@ -159,8 +159,8 @@ impl UserArrivals {
                 self.random.as_mut().and_then(Iterator::next).map(|arrival| arrival.due_ns as f64 / 1e9)
             } else {
                 // Each step's users are dealt out from another share on, so that none always has the one more.
-                let number = (self.share.index() + self.step as u64) % self.share.of();
-                let users = (self.drawn * self.share.of() + number) as f64;
+                let number = (self.share.index() + self.step as u64) % self.share.count();
+                let users = (self.drawn * self.share.count() + number) as f64;
                 (users < users_of(step)).then(|| time_of(step, users))
             };
             if let Some(within) = within {

@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    fn of(waits: impl IntoIterator<Item = (u64, u64)>) -> Histogram {
+    fn histogram(waits: impl IntoIterator<Item = (u64, u64)>) -> Histogram {
         let mut histogram = Histogram::new();
         waits.into_iter().for_each(|(wait, count)| histogram.record_n(wait, count));
         histogram
@@ -328,7 +328,7 @@ mod tests {
                 schedule.end_at(end);
                 rest(&mut schedule)
             };
-            let one_by_one = of(overdue.iter().map(|(due, _)| (end - due, 1)));
+            let one_by_one = histogram(overdue.iter().map(|(due, _)| (end - due, 1)));
             let mut grouped = Histogram::new();
             schedule.drop_overdue(end, |due, count| grouped.record_n(end - due, count));
             prop_assert!(grouped.values().eq(one_by_one.values()));

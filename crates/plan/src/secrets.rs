@@ -139,10 +139,10 @@ fn secrets_in_query(query: &str) -> impl Iterator<Item = String> + '_ {
     secret.flat_map(|(_, value)| [value.to_owned(), percent_decoded(&value.replace('+', " "))])
 }
 
-/// The shortest part of base64 that is hidden by itself, in characters: shorter ones stand in any text.
+/// The shortest part of base64 or hexadecimal that is hidden by itself, in characters: shorter ones stand in any text.
 const SHORTEST_ENCODED: usize = 8;
 
-/// A secret as it is, in URLs, in forms, in JSON and in base64 (RFC 4648), also where other bytes stand before it, as in Basic.
+/// A secret as it is, in URLs, in forms, in JSON, in hexadecimal and in base64 (RFC 4648), also where other bytes stand before it, as in Basic.
 fn forms(text: &str) -> Vec<String> {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let percent = |byte: u8| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -152,6 +152,10 @@ fn forms(text: &str) -> Vec<String> {
     // A lower form of letters would hide other words.
     forms.retain(|form| form == text || form.contains(['%', '+']));
     forms.extend(in_json.get(1..in_json.len() - 1).map(str::to_owned));
+    if text.len() * 2 >= SHORTEST_ENCODED {
+        let hex = |digits: fn(u8) -> String| text.bytes().map(digits).collect::<String>();
+        forms.extend([hex(|byte| format!("{byte:02x}")), hex(|byte| format!("{byte:02X}"))]);
+    }
     if text.contains(':') {
         // The whole of Basic (RFC 7617).
         forms.push(STANDARD.encode(text));
@@ -220,6 +224,8 @@ mod tests {
             let shown = secrets.hide(&basic(user)).into_owned();
             assert!(shown.contains(REDACTED) && shown.len() < REDACTED.len() + 10, "{shown}");
         }
+        let hex = in_all_forms(&["pass".to_owned(), "abc".to_owned()]).hide("70617373 70617373aa 616263").into_owned();
+        assert_eq!(hex, format!("{REDACTED} {REDACTED}aa 616263"), "what is short stands in any digest");
         assert_eq!(in_all_forms(&["a\"bcd".to_owned()]).hide(r#"{"x":"a\"bcd"}"#), r#"{"x":"[redacted]"}"#);
     }
 }

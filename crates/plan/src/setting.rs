@@ -37,6 +37,8 @@ pub enum Setting {
     ConnectTimeout,
     /// How long calls in flight are waited for at the end.
     Drain,
+    /// How long a target that is starting is waited for.
+    Wait,
     /// The Unix socket to connect to.
     UnixSocket,
     /// Local addresses to connect from.
@@ -57,7 +59,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Connections,
         Self::Workers,
         Self::Pipeline,
@@ -69,6 +71,7 @@ impl Setting {
         Self::Timeout,
         Self::ConnectTimeout,
         Self::Drain,
+        Self::Wait,
         Self::UnixSocket,
         Self::SourceAddresses,
         Self::Family,
@@ -93,6 +96,7 @@ impl Setting {
             Self::Timeout => "timeout_ns",
             Self::ConnectTimeout => "connect_timeout_ns",
             Self::Drain => "drain_ns",
+            Self::Wait => "transport.wait_ns",
             Self::UnixSocket => "transport.unix_socket",
             Self::SourceAddresses => "transport.source_ips",
             Self::Family => "transport.family",
@@ -119,6 +123,7 @@ impl fmt::Display for Setting {
             Self::Timeout => "the timeout",
             Self::ConnectTimeout => "the connect timeout",
             Self::Drain => "the drain",
+            Self::Wait => "the wait for the target",
             Self::UnixSocket => "a Unix socket",
             Self::SourceAddresses => "source addresses",
             Self::Family => "the address family",
@@ -137,7 +142,10 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_field_of_each_setting() {
-        let plan = serde_json::to_value(crate::plan::tests::plan()).unwrap();
+        let mut plan = crate::plan::tests::plan();
+        // Of no length it is not written.
+        plan.transport.wait_ns = 1;
+        let plan = serde_json::to_value(plan).unwrap();
         for setting in Setting::ALL {
             let pointer = format!("/{}", setting.field().replace('.', "/"));
             assert!(plan.pointer(&pointer).is_some(), "{setting:?}: {plan:#}");

@@ -61,7 +61,7 @@ impl Share {
     }
 
     /// How many shares there are.
-    pub const fn of(self) -> u64 {
+    pub const fn count(self) -> u64 {
         self.of
     }
 
@@ -159,7 +159,7 @@ impl Portion {
     }
 
     /// How many workers the run has, on all machines.
-    pub const fn of(self) -> u32 {
+    pub const fn all_workers(self) -> u32 {
         self.of
     }
 
@@ -246,7 +246,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// All numbers below `total` that the portion owns; every one of its numbers without a total.
-    pub fn of(portion: Portion, total: Option<u64>) -> Self {
+    pub fn owned_by(portion: Portion, total: Option<u64>) -> Self {
         Self { portion, from: 0, until: total.map_or(u64::MAX, |total| portion.part_of(total)) }
     }
 

@@ -74,7 +74,7 @@ pub enum WireError {
 pub struct Hash([u8; HASH_BYTES]);
 
 impl Hash {
-    fn of(payload: &[u8]) -> Self {
+    fn digest(payload: &[u8]) -> Self {
         Self(Sha256::digest(payload).into())
     }
 }
@@ -142,7 +142,7 @@ struct Text {
 }
 
 impl Text {
-    fn of(template: &Template) -> Self {
+    fn from_template(template: &Template) -> Self {
         Self { text: template.as_written().to_owned(), secret: template.is_secret() }
     }
 
@@ -152,16 +152,16 @@ impl Text {
 }
 
 impl<'a> Hidden<'a> {
-    fn of(plan: &'a Plan) -> Self {
+    fn from_plan(plan: &'a Plan) -> Self {
         let scenarios = plan.scenarios.as_ref();
         let env = scenarios.into_iter().flat_map(|scenarios| &scenarios.env);
         Self {
             path: plan.target.path.clone(),
             protocol: plan.protocol.hidden().map(Cow::Borrowed),
-            key_pem: plan.transport.tls.key_pem.as_ref().map(Text::of),
+            key_pem: plan.transport.tls.key_pem.as_ref().map(Text::from_template),
             base_url: scenarios.and_then(|scenarios| scenarios.base_url.clone()),
-            env: env.map(|(name, value)| (name.clone(), Text::of(value))).collect(),
-            script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::of).collect(),
+            env: env.map(|(name, value)| (name.clone(), Text::from_template(value))).collect(),
+            script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::from_template).collect(),
             sandbox: plan.sandbox,
             environment: plan.environment.reveal().clone(),
         }
@@ -192,11 +192,11 @@ impl Plan {
     /// # Errors
     /// When it has the path of a Unix socket that is not UTF-8.
     pub fn to_wire(&self) -> Result<Wire, WireError> {
-        let payload = Payload { plan: self, hidden: Hidden::of(self) };
+        let payload = Payload { plan: self, hidden: Hidden::from_plan(self) };
         let mut bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &[0; HASH_BYTES]].concat();
         let head = bytes.len();
         serde_json::to_writer(&mut bytes, &payload).map_err(|_| WireError::Unwritable)?;
-        let hash = Hash::of(bytes.get(head..).unwrap_or_default());
+        let hash = Hash::digest(bytes.get(head..).unwrap_or_default());
         if let Some(place) = bytes.get_mut(head - HASH_BYTES..head) {
             place.copy_from_slice(&hash.0);
         }
@@ -216,7 +216,7 @@ impl Plan {
             return Err(WireError::Version { got });
         }
         let (expected, payload) = rest.split_first_chunk().ok_or(not_a_plan)?;
-        let (expected, got) = (Hash(*expected), Hash::of(payload));
+        let (expected, got) = (Hash(*expected), Hash::digest(payload));
         if got != expected {
             return Err(WireError::Damaged { expected, got });
         }

@@ -4,7 +4,7 @@ use brunt_plan::bodies::shown_body;
 use serde_json::Value;
 
 use crate::OptionsError;
-use crate::flags::{Flag, Given, Takes};
+use crate::flags::{Flag, FlagValues, Takes};
 
 /// The flag `--call`.
 pub const CALL: Flag = Flag::new(
@@ -51,7 +51,7 @@ fn bytes(text: &str) -> Result<(), String> {
 }
 
 /// What [`MAX_ANSWER`] gave, in bytes.
-pub fn most_answer_bytes(given: &Given) -> u32 {
+pub fn most_answer_bytes(given: &FlagValues) -> u32 {
     given.text("max-answer").and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MOST_ANSWER_BYTES)
 }
 
@@ -59,7 +59,7 @@ pub fn most_answer_bytes(given: &Given) -> u32 {
 ///
 /// # Errors
 /// Says where something is no JSON.
-pub fn arguments(given: &Given) -> Result<Vec<Value>, OptionsError> {
+pub fn arguments(given: &FlagValues) -> Result<Vec<Value>, OptionsError> {
     if let Some((file, content)) = given.file("args-lines") {
         let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
         let lines: Result<Vec<_>, _> =
@@ -97,12 +97,12 @@ mod tests {
 
     #[test]
     fn arguments_are_read_or_refused_by_their_place() {
-        assert_eq!(arguments(&Given::default()), Ok(vec![json!({})]));
-        let mut given = Given::default();
+        assert_eq!(arguments(&FlagValues::default()), Ok(vec![json!({})]));
+        let mut given = FlagValues::default();
         given.push("args", FlagValue::Text("{\n\"a\": }".to_owned()));
         assert_eq!(arguments(&given).unwrap_err().0, "--args, line 2, column 6: no JSON: expected value");
         let lines = |text: &str| {
-            let mut given = Given::default();
+            let mut given = FlagValues::default();
             let content = Content(text.as_bytes().to_vec());
             given.push("args-lines", FlagValue::File { name: "f".to_owned(), content });
             arguments(&given).map_err(|error| error.0)

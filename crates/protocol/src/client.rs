@@ -80,7 +80,7 @@ pub enum Progress {
     /// A call's answer is complete.
     Answered(Answer),
     /// A call has ended without an answer of its own.
-    Failed(Failed),
+    Failed(FailedCall),
     /// The peer has not processed the call at this position, and goes on with others: it is forgotten here, and sent again.
     Refused {
         /// Which of the calls in flight it was, counted from the oldest, which is 0.
@@ -115,7 +115,7 @@ pub struct Answer {
 
 /// The end of a call that got no answer, or the wrong one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedCall {
     /// Which of the calls in flight on the connection it was, counted from the oldest, which is 0.
     pub position: usize,
     /// What it counts as.
@@ -128,7 +128,7 @@ pub struct Failed {
 
 /// An answer that was kept, in the protocol's own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Parts<'a> {
+pub struct AnswerParts<'a> {
     /// What came before the body, as it came.
     pub head: &'a [u8],
     /// The body, decoded as far as the protocol itself goes.
@@ -137,17 +137,17 @@ pub struct Parts<'a> {
 
 /// An answer that was taken out of its connection's client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptAnswer {
     /// What came before the body, as it came.
     pub head: Vec<u8>,
     /// The body, decoded as far as the protocol itself goes.
     pub body: Vec<u8>,
 }
 
-impl Kept {
+impl KeptAnswer {
     /// The same to be looked at.
-    pub fn parts(&self) -> Parts<'_> {
-        Parts { head: &self.head, body: &self.body }
+    pub fn parts(&self) -> AnswerParts<'_> {
+        AnswerParts { head: &self.head, body: &self.body }
     }
 }
 
@@ -183,7 +183,7 @@ impl Malformed {
 /// tens of thousands of them. What a peer can make it keep or append has a bound.
 ///
 /// **What is owed.** The answer to a call is never taken for that of another. A call that is failed while its answer may still
-/// come ends its connection ([`Failed::reusable`] is false).
+/// come ends its connection ([`FailedCall::reusable`] is false).
 ///
 /// # Example
 ///
@@ -322,12 +322,12 @@ pub trait Client: Send {
     fn close(&mut self, _out: &mut Vec<u8>) {}
 
     /// The answer that was completed last, if answers are kept. Holds until the next bytes come or the next call starts.
-    fn parts(&self) -> Parts<'_> {
-        Parts::default()
+    fn parts(&self) -> AnswerParts<'_> {
+        AnswerParts::default()
     }
 
     /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         let parts = self.parts();
         kept.head.clear();
         kept.head.extend_from_slice(parts.head);

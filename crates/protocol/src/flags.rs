@@ -1,7 +1,7 @@
 //! Flags: how a protocol's options are given, on the command line and in scenarios.
 //!
 //! A protocol declares its flags; whoever reads the command line takes them together with its own, and gives the
-//! protocol what stood there ([`Given`]). The protocol makes its part of the plan of that
+//! protocol what stood there ([`FlagValues`]). The protocol makes its part of the plan of that
 //! ([`Protocol::options`](crate::Protocol::options)): plain data, which another machine can carry out.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use brunt_plan::secret::{REDACTED, Template, shown_json};
 use serde_json::Value;
 
 use crate::OptionsError;
-use crate::asking::{Ask, Reply};
+use crate::discovery::{Inquiry, Reply};
 
 /// What stands behind a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub type Check = fn(&str) -> Result<(), String>;
 
 /// How the text behind a flag may be shown.
 #[derive(Debug, Clone, Copy)]
-pub enum Shown {
+pub enum Visibility {
     /// As it is.
     Whole,
     /// Its references to the environment (`@NAME`) alone: it is a secret, see [`Template::secret`].
@@ -80,13 +80,13 @@ pub struct Flag {
     /// The flags with which it cannot be given.
     pub conflicts: &'static [&'static str],
     /// How the text behind it may be shown.
-    pub shown: Shown,
+    pub shown: Visibility,
 }
 
 impl Flag {
     /// A flag with nothing but what every flag has.
     pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
-        Self { name, short: None, takes, help, check: None, conflicts: &[], shown: Shown::Whole }
+        Self { name, short: None, takes, help, check: None, conflicts: &[], shown: Visibility::Whole }
     }
 
     /// The same with a letter.
@@ -111,26 +111,26 @@ impl Flag {
     /// protocol looks them up when it prepares ([`revealed`]).
     #[must_use]
     pub const fn secret(self) -> Self {
-        Self { shown: Shown::References, ..self }
+        Self { shown: Visibility::References, ..self }
     }
 
     /// The same, with a function that leaves out what is secret in its text.
     #[must_use]
     pub const fn shown_by(self, show: fn(&str) -> String) -> Self {
-        Self { shown: Shown::By(show), ..self }
+        Self { shown: Visibility::By(show), ..self }
     }
 
     /// Whether some of its text may be a secret.
     pub const fn may_be_secret(&self) -> bool {
-        !matches!(self.shown, Shown::Whole)
+        !matches!(self.shown, Visibility::Whole)
     }
 
     /// A text behind it, as it may be shown.
     pub fn shown_text(&self, text: &str) -> String {
         match self.shown {
-            Shown::Whole => text.to_owned(),
-            Shown::References => Template::secret(text).shown().into_owned(),
-            Shown::By(show) => show(text),
+            Visibility::Whole => text.to_owned(),
+            Visibility::References => Template::secret(text).shown().into_owned(),
+            Visibility::By(show) => show(text),
         }
     }
 }
@@ -150,7 +150,7 @@ pub fn shown_options(options: &Value, flags: &[Flag]) -> Value {
     let plain = |name: &str| name.replace('_', "-");
     shown_json(options, &|field| {
         let flag = flags.iter().find(|flag| flag.name == plain(field))?;
-        Some(matches!(flag.shown, Shown::References))
+        Some(matches!(flag.shown, Visibility::References))
     })
 }
 
@@ -178,9 +178,9 @@ pub type ReadFile = dyn Fn(&str) -> Result<Option<Vec<u8>>, String>;
 /// # Example
 ///
 /// ```
-/// use brunt_protocol::flags::{FlagValue, Given};
+/// use brunt_protocol::flags::{FlagValue, FlagValues};
 ///
-/// let mut given = Given::default();
+/// let mut given = FlagValues::default();
 /// given.push("header", FlagValue::Text("a: 1".to_owned()));
 /// given.push("header", FlagValue::Text("b: 2".to_owned()));
 /// assert_eq!(given.text("header"), Some("b: 2"));
@@ -189,21 +189,21 @@ pub type ReadFile = dyn Fn(&str) -> Result<Option<Vec<u8>>, String>;
 /// assert!(given.refuse_user("echo").is_ok());
 /// ```
 #[derive(Clone, Default)]
-pub struct Given {
+pub struct FlagValues {
     values: BTreeMap<String, Vec<FlagValue>>,
     user: Option<String>,
     read: Option<Arc<ReadFile>>,
-    ask: Option<Arc<Ask<'static>>>,
+    ask: Option<Arc<Inquiry<'static>>>,
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for FlagValues {
     /// Names alone: what stands behind them may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given").field("flags", &self.values.keys()).finish_non_exhaustive()
+        f.debug_struct("FlagValues").field("flags", &self.values.keys()).finish_non_exhaustive()
     }
 }
 
-impl Given {
+impl FlagValues {
     /// Adds what was given by the flag `name`.
     pub fn push(&mut self, name: impl Into<String>, value: FlagValue) {
         self.values.entry(name.into()).or_default().push(value);
@@ -223,7 +223,7 @@ impl Given {
 
     /// The same, with a target that can be asked before the load.
     #[must_use]
-    pub fn with_target(self, ask: Arc<Ask<'static>>) -> Self {
+    pub fn with_target(self, ask: Arc<Inquiry<'static>>) -> Self {
         Self { ask: Some(ask), ..self }
     }
 
@@ -240,7 +240,7 @@ impl Given {
 
     /// The texts that secret flags of these gave, each with what may be shown of it.
     pub fn secrets(&self, flags: &[Flag]) -> Vec<(String, String)> {
-        let secret = flags.iter().filter(|flag| matches!(flag.shown, Shown::References));
+        let secret = flags.iter().filter(|flag| matches!(flag.shown, Visibility::References));
         let values = secret.flat_map(|flag| self.values.get(flag.name).into_iter().flatten());
         let texts = values.filter_map(|value| match value {
             FlagValue::Set => None,
@@ -347,7 +347,7 @@ mod tests {
         let expected =
             serde_json::json!({"login_code": "[redacted]", "item": "a", "password": "[redacted]", "n": [1, null]});
         assert_eq!(shown, expected);
-        let mut given = Given::default();
+        let mut given = FlagValues::default();
         given.push("login-code", FlagValue::Text("hunter2".to_owned()));
         given.push("item", FlagValue::Text("a".to_owned()));
         assert_eq!(given.secrets(&flags), [("hunter2".to_owned(), "[redacted]".to_owned())]);
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_is_given_is_found_by_its_name() {
-        let mut given = Given::default().with_user(Some("me".to_owned()));
+        let mut given = FlagValues::default().with_user(Some("me".to_owned()));
         given.push("header", FlagValue::Text("a: b".to_owned()));
         given.push("header", FlagValue::Text("c: d".to_owned()));
         given.push("binary", FlagValue::Set);

@@ -9,7 +9,7 @@ use brunt_plan::secret::{REDACTED, Template, is_secret_header};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::OptionsError;
-use crate::flags::{Flag, Given, Takes};
+use crate::flags::{Flag, FlagValues, Takes};
 use crate::scenario::Value;
 
 /// The flag `-H`: a header field.
@@ -100,7 +100,7 @@ pub fn is_token(c: char) -> bool {
 ///
 /// # Errors
 /// Says which one is wrong, and never shows its value.
-pub fn headers(given: &Given) -> Result<Vec<Header>, OptionsError> {
+pub fn headers(given: &FlagValues) -> Result<Vec<Header>, OptionsError> {
     given.texts("header").zip(1..).map(|(text, number)| header(text, number)).collect()
 }
 
@@ -133,7 +133,7 @@ fn header(text: &str, number: usize) -> Result<Header, OptionsError> {
 ///
 /// # Errors
 /// When both name a user, or there is no `:`.
-pub fn basic(given: &Given) -> Result<Option<Template>, OptionsError> {
+pub fn basic(given: &FlagValues) -> Result<Option<Template>, OptionsError> {
     match (given.text("basic"), given.user()) {
         (Some(_), Some(_)) => Err(wrong("--basic and the URL both name a user: leave one of them out")),
         (Some(text), None) if !text.contains(':') && !text.starts_with('@') => {
@@ -243,8 +243,8 @@ mod tests {
     use super::*;
     use crate::flags::FlagValue;
 
-    fn given(name: &str, text: &str) -> Given {
-        let mut given = Given::default();
+    fn given(name: &str, text: &str) -> FlagValues {
+        let mut given = FlagValues::default();
         given.push(name, FlagValue::Text(text.to_owned()));
         given
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn the_user_of_a_url_is_taken_as_it_is() {
         for user in ["me:@HOME", "@HOME:x", "a:@@b @C", "@@@", "me:s@crt"] {
-            let basic = basic(&Given::default().with_user(Some(user.to_owned()))).unwrap().unwrap();
+            let basic = basic(&FlagValues::default().with_user(Some(user.to_owned()))).unwrap().unwrap();
             let expected = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
             assert_eq!(revealed(&basic), expected);
         }

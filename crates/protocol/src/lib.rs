@@ -17,8 +17,8 @@
 //! function.
 
 pub mod arguments;
-pub mod asking;
 mod client;
+pub mod discovery;
 pub mod flags;
 pub mod headers;
 mod message;
@@ -33,8 +33,8 @@ pub mod user;
 pub use {brunt_plan as plan, brunt_record as record};
 
 pub use self::client::{
-    Answer, Client, Direction, Failed, Kept, Malformed, Opening, Parts, Pending, Progress, Started,
+    Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
 pub use self::options::{OptionsError, read_options, write_options};
-pub use self::protocol::{Narrator, Prepared, Protocol, Scheme, Told, options_of, options_read};
+pub use self::protocol::{Narration, Narrator, Prepared, Protocol, Scheme, options_of, options_read};
 pub use self::registry::{Registry, UnknownScheme};

@@ -8,7 +8,7 @@ use brunt_plan::target::Target;
 use brunt_record::outcome::OkStatus;
 
 use crate::client::{Client, Direction};
-use crate::flags::{Flag, Given, shown_options};
+use crate::flags::{Flag, FlagValues, shown_options};
 use crate::options::OptionsError;
 use crate::scenario::Dialect;
 use crate::user::User;
@@ -40,9 +40,9 @@ pub struct Scheme {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use brunt_protocol::flags::{Flag, Given, Takes};
+/// use brunt_protocol::flags::{Flag, FlagValues, Takes};
 /// use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
-/// use brunt_protocol::user::{Message, Repeated, User};
+/// use brunt_protocol::user::{Message, RepeatingUser, User};
 /// use brunt_protocol::{Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started};
 /// use brunt_protocol::{read_options, write_options};
 ///
@@ -64,7 +64,7 @@ pub struct Scheme {
 ///         &FLAGS
 ///     }
 ///
-///     fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+///     fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
 ///         given.refuse_user("echo")?;
 ///         write_options(&given.text("text").unwrap_or("hi"))
 ///     }
@@ -74,11 +74,11 @@ pub struct Scheme {
 ///         if text.contains('\n') {
 ///             return Err(OptionsError("the text must be one line".to_owned()));
 ///         }
-///         Ok(Arc::new(Line(Repeated::new(format!("{text}\n").into_bytes(), true))))
+///         Ok(Arc::new(Line(RepeatingUser::new(format!("{text}\n").into_bytes(), true))))
 ///     }
 /// }
 ///
-/// struct Line(Repeated);
+/// struct Line(RepeatingUser);
 ///
 /// impl Prepared for Line {
 ///     fn client(&self, _keep: bool) -> Box<dyn Client> {
@@ -108,7 +108,7 @@ pub struct Scheme {
 /// let mut registry = Registry::default();
 /// registry.register(Echo);
 /// let (protocol, scheme) = registry.named("echo")?;
-/// let options = protocol.options(&Given::default())?;
+/// let options = protocol.options(&FlagValues::default())?;
 /// # let target = brunt_protocol::plan::target::Url::parse("echo://localhost/")?.target;
 /// let plan = Plan::of_calls(target, options);
 /// let prepared = protocol.prepare(&plan)?;
@@ -133,7 +133,7 @@ pub trait Protocol: Send + Sync {
     }
 
     /// Whether calls made by these flags share a connection, each on a stream of its own, so that any number may be in flight.
-    fn multiplexes(&self, _given: &Given) -> bool {
+    fn multiplexes(&self, _given: &FlagValues) -> bool {
         false
     }
 
@@ -141,7 +141,7 @@ pub trait Protocol: Send + Sync {
     ///
     /// # Errors
     /// Says which flag is wrong and what was expected.
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError>;
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError>;
 
     /// The options as they may be shown: by default without the values of fields that are called as secret flags are, or
     /// whose names tell that they are secret. Asked of options from anywhere, a file among them, valid or not.
@@ -172,11 +172,11 @@ pub trait Protocol: Send + Sync {
 /// # Example
 ///
 /// ```
-/// use brunt_protocol::user::{Message, Repeated, User};
+/// use brunt_protocol::user::{Message, RepeatingUser, User};
 /// use brunt_protocol::{Client, Malformed, Prepared, Progress, Started};
 ///
 /// /// Calls that are all alike, each answered by a line.
-/// struct Ping(Repeated);
+/// struct Ping(RepeatingUser);
 ///
 /// impl Prepared for Ping {
 ///     fn client(&self, _keep: bool) -> Box<dyn Client> {
@@ -203,7 +203,7 @@ pub trait Protocol: Send + Sync {
 /// #     }
 /// # }
 ///
-/// let ping = Ping(Repeated::new(b"PING\n".as_slice(), true));
+/// let ping = Ping(RepeatingUser::new(b"PING\n".as_slice(), true));
 /// let (mut client, mut user) = (ping.client(false), ping.user());
 /// let mut out = Vec::new();
 /// assert_eq!(user.call(0).map(|call| client.start(&call, &mut out)), Ok(Started::Awaited));
@@ -252,7 +252,7 @@ pub trait Prepared: Send + Sync {
 
 /// A part of what a connection sends or receives, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct Narration {
     /// What it is in the first line; then header fields, `name: value` in a line each.
     pub head: String,
     /// The data that it carries.
@@ -264,14 +264,14 @@ pub struct Told {
 /// It is given all of them, in their order, those of the opening exchange included. What it keeps has a bound.
 pub trait Narrator: Send {
     /// Takes the next bytes of a direction, and tells what is complete with them; none if they are what people read as they are.
-    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Told>>;
+    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Narration>>;
 }
 
 /// The plan's `protocol` part that flags ask for, whose shown form has nothing in it that a secret flag gave.
 ///
 /// # Errors
 /// As [`Protocol::options`].
-pub fn options_of(protocol: &dyn Protocol, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+pub fn options_of(protocol: &dyn Protocol, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
     let made = protocol.options(given)?;
     let mut shown = protocol.shown(made.shown());
     for (secret, instead) in given.secrets(protocol.flags()) {

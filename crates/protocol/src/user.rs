@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::client::Parts;
+use crate::client::AnswerParts;
 pub use crate::message::{Message, Tail};
 
 /// Why a user asks for no more calls.
@@ -92,7 +92,7 @@ pub trait User: Send {
     ///
     /// # Errors
     /// When there are no more calls.
-    fn answered(&mut self, _status: u16, _parts: Parts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, _status: u16, _parts: AnswerParts<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -112,19 +112,19 @@ pub trait User: Send {
 
 /// A user that asks for the same call each time.
 #[derive(Debug, Clone)]
-pub struct Repeated {
+pub struct RepeatingUser {
     bytes: Arc<[u8]>,
     idempotent: bool,
 }
 
-impl Repeated {
+impl RepeatingUser {
     /// The call that sends `bytes`; `idempotent` as in [`Message::idempotent`].
     pub fn new(bytes: impl Into<Arc<[u8]>>, idempotent: bool) -> Self {
         Self { bytes: bytes.into(), idempotent }
     }
 }
 
-impl User for Repeated {
+impl User for RepeatingUser {
     fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
         Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, ..Message::default() })
     }

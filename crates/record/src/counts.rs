@@ -29,7 +29,7 @@ impl Statuses {
     }
 
     /// Answers that were counted elsewhere, by status.
-    pub fn of(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
+    pub fn from_counts(counted: impl IntoIterator<Item = (u16, u64)>) -> Self {
         let mut statuses = Self::default();
         counted.into_iter().for_each(|(status, n)| statuses.add(status, n));
         statuses
@@ -50,6 +50,25 @@ impl Statuses {
     /// Answers whose status is a success.
     pub fn ok(&self, ok: &OkStatus) -> u64 {
         self.0.iter().filter(|(status, _)| ok.holds(*status)).map(|(_, n)| n).sum()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Answers with this status.
+    pub fn count(&self, status: u16) -> u64 {
+        self.0.iter().find(|(known, _)| *known == status).map_or(0, |(_, n)| *n)
+    }
+
+    /// Answers that are a success: by their status, and by what was said of them since. `failed` are those that a check failed, `excused` those
+    /// that count as ok against their status, or against what failed them.
+    pub(crate) fn amended_ok(&self, ok: &OkStatus, failed: &Self, excused: &Self) -> u64 {
+        // What has no success by its status and failed a check beside counts only where it was excused before.
+        let failed_after = |&(status, n): &(u16, u64)| if ok.holds(status) { 0 } else { n.min(failed.count(status)) };
+        let failed_after: u64 = excused.0.iter().map(failed_after).sum();
+        (self.ok(ok) + excused.total()).saturating_sub(failed.ok(ok) + failed_after)
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {

@@ -49,10 +49,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn of(figures: &CallFigures, ok: &OkStatus) -> Self {
+    fn from_figures(figures: &CallFigures, ok: &OkStatus) -> Self {
         let mut response = Histogram::new();
         figures.times.known(Timing::Response).values().for_each(|(ns, n)| response.record_n(rounded(ns), n));
-        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response: Packed::of(&response) }
+        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response: Packed::from_histogram(&response) }
     }
 }
 
@@ -65,7 +65,7 @@ impl Calls {
             response.record_n(p50, below);
             response.record_n(p99, ended - below);
         }
-        Self { ended, not_ok, response: Packed::of(&response) }
+        Self { ended, not_ok, response: Packed::from_histogram(&response) }
     }
 }
 
@@ -190,7 +190,7 @@ impl<K: PartialEq, C: Cell> Tracks<K, C> {
 
 /// Why calls failed: the failure's name, and the reason given; empty where there was none, or no room for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
+pub struct FailureCause {
     /// The failure.
     pub failure: Failure,
     /// The reason.
@@ -208,7 +208,7 @@ pub struct Drilldown {
     /// Answers by status.
     pub statuses: Tracks<u16, u64>,
     /// Failures by reason.
-    pub failures: Tracks<Why, u64>,
+    pub failures: Tracks<FailureCause, u64>,
 }
 
 impl Drilldown {
@@ -219,7 +219,7 @@ impl Drilldown {
             tracks.extend(length_ns);
             for (name, figures) in figures.iter() {
                 // Named figures are bounded already.
-                tracks.add(name.to_owned(), usize::MAX, &Calls::of(figures, ok));
+                tracks.add(name.to_owned(), usize::MAX, &Calls::from_figures(figures, ok));
             }
             tracks.fit();
         }
@@ -237,13 +237,13 @@ impl Drilldown {
         for (failure, all) in failures.counted() {
             let mut unnamed = all;
             for (reason, n) in failures.reasons(failure) {
-                let why = Why { failure, reason: reason.to_owned() };
+                let why = FailureCause { failure, reason: reason.to_owned() };
                 if self.failures.add(why, MOST_KEYS - Failure::ALL.len(), &n) {
                     unnamed = unnamed.saturating_sub(n);
                 }
             }
             if unnamed > 0 {
-                self.failures.add(Why { failure, reason: String::new() }, MOST_KEYS, &unnamed);
+                self.failures.add(FailureCause { failure, reason: String::new() }, MOST_KEYS, &unnamed);
             }
         }
     }

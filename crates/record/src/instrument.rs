@@ -166,7 +166,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(times: &'a Timings, parts: PartTimings, as_read: Timing) -> Self {
+    fn new(times: &'a Timings, parts: PartTimings, as_read: Timing) -> Self {
         Self {
             low: times.known(parts.low),
             value: times.known(parts.value),
@@ -178,12 +178,12 @@ impl<'a> Parts<'a> {
 
     /// The target's part of response times.
     pub fn of_response(times: &'a Timings) -> Self {
-        Self::of(times, RESPONSE, Timing::Response)
+        Self::new(times, RESPONSE, Timing::Response)
     }
 
     /// The target's part of service times.
     pub fn of_service(times: &'a Timings) -> Self {
-        Self::of(times, SERVICE, Timing::Service)
+        Self::new(times, SERVICE, Timing::Service)
     }
 
     /// Whether these are about the calls that were read, and not only about a few of them.
@@ -303,7 +303,7 @@ impl Bracket {
     }
 
     /// Times as recorded: the target's part where it is known of calls in general, else as read.
-    pub fn of(parts: &Parts<'_>) -> Self {
+    pub fn from_parts(parts: &Parts<'_>) -> Self {
         if !parts.cover() {
             return Self::as_read(parts.as_read);
         }

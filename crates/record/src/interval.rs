@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::catalogue::{Counter, Numbers, Timing};
     use crate::figures::Example;
-    use crate::messages::{Came, Ended};
+    use crate::messages::{MessageArrival, StreamEnd};
     use crate::outcome::Failure;
 
     /// A call or another event: which kind, by what name, and how long it took.
@@ -78,8 +78,8 @@ mod tests {
                 snapshot.times.record(Timing::Handshake, ns);
                 snapshot.numbers.add(Counter::ConnectionsMade, 1);
                 snapshot.numbers.add(Counter::WireIn, ns);
-                snapshot.came(&Came { after_ns: ns, is_first: ns % 2 == 0, is_together: false });
-                snapshot.stream_ended(&Ended { waited_ns: Some(ns), ..Ended::default() });
+                snapshot.came(&MessageArrival { after_ns: ns, is_first: ns % 2 == 0, is_together: false });
+                snapshot.stream_ended(&StreamEnd { waited_ns: Some(ns), ..StreamEnd::default() });
             }
             8 => {
                 snapshot.numbers.set_health(&Numbers::of_health(1_000_000_000, ns % 1_000_000_000, ns % 999));

@@ -58,7 +58,7 @@ pub struct AgentSecond {
 
 impl AgentSecond {
     /// What the agent of this name has reported of a second; nothing if that is none.
-    pub fn of(name: &Arc<str>, snapshot: Option<&Snapshot>, ok: &OkStatus) -> Self {
+    pub fn from_snapshot(name: &Arc<str>, snapshot: Option<&Snapshot>, ok: &OkStatus) -> Self {
         let empty = Snapshot::default();
         let said = snapshot.unwrap_or(&empty);
         Self {

@@ -8,7 +8,7 @@ use crate::histogram::{Censored, Histogram};
 
 /// A message that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Came {
+pub struct MessageArrival {
     /// From when its call was sent, or from the message before it, in nanoseconds.
     pub after_ns: u64,
     /// Whether it is its call's first.
@@ -19,7 +19,7 @@ pub struct Came {
 
 /// A stream whose call has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct StreamEnd {
     /// Its messages.
     pub messages: u64,
     /// From when its call was sent to its last message, in nanoseconds.
@@ -43,7 +43,7 @@ pub struct Messages<'a> {
 
 impl<'a> Messages<'a> {
     /// Those that are recorded in these.
-    pub const fn of(numbers: &'a Numbers, times: &'a Timings) -> Self {
+    pub const fn new(numbers: &'a Numbers, times: &'a Timings) -> Self {
         Self { numbers, times }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Messages<'a> {
 
 /// Records a message that has come.
 #[inline]
-pub fn came(numbers: &mut Numbers, times: &mut Timings, came: &Came) {
+pub fn came(numbers: &mut Numbers, times: &mut Timings, came: &MessageArrival) {
     numbers.add(Counter::Messages, 1);
     numbers.add(Counter::MessagesTogether, u64::from(came.is_together));
     if came.is_first {
@@ -107,7 +107,7 @@ pub fn came(numbers: &mut Numbers, times: &mut Timings, came: &Came) {
 }
 
 /// Records that a call has ended that waited for messages.
-pub fn ended(numbers: &mut Numbers, times: &mut Timings, ended: &Ended) {
+pub fn ended(numbers: &mut Numbers, times: &mut Timings, ended: &StreamEnd) {
     numbers.add(Counter::StreamsLeft, u64::from(ended.is_left));
     if let Some(waited_ns) = ended.waited_ns {
         times.record_bound(if ended.messages == 0 { Timing::FirstMessage } else { Timing::MessageGap }, waited_ns);
@@ -127,8 +127,8 @@ mod tests {
     use crate::histogram::AtLeast;
     use crate::snapshot::Snapshot;
 
-    fn came(after_ns: u64, is_first: bool) -> Came {
-        Came { after_ns, is_first, is_together: after_ns == 0 }
+    fn came(after_ns: u64, is_first: bool) -> MessageArrival {
+        MessageArrival { after_ns, is_first, is_together: after_ns == 0 }
     }
 
     #[test]
@@ -138,12 +138,12 @@ mod tests {
         for gap in [20, 0, 40] {
             snapshot.came(&came(gap, false));
         }
-        snapshot.stream_ended(&Ended {
+        snapshot.stream_ended(&StreamEnd {
             messages: 4,
             last_ns: 360,
             between_ns: 60,
             is_answered: true,
-            ..Ended::default()
+            ..StreamEnd::default()
         });
         assert_eq!(
             (
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn what_never_came_is_a_lower_bound() {
         let mut snapshot = Snapshot::default();
-        snapshot.stream_ended(&Ended { waited_ns: Some(1000), ..Ended::default() });
+        snapshot.stream_ended(&StreamEnd { waited_ns: Some(1000), ..StreamEnd::default() });
         assert_eq!(snapshot.messages().first().quantile(0.5), Some(AtLeast { value: 1000, at_least: true }));
         assert!(snapshot.messages().gap().count() == 0 && !snapshot.messages().is_empty());
         snapshot.came(&came(10, true));
-        snapshot.stream_ended(&Ended { messages: 1, last_ns: 10, waited_ns: Some(500), ..Ended::default() });
+        snapshot.stream_ended(&StreamEnd { messages: 1, last_ns: 10, waited_ns: Some(500), ..StreamEnd::default() });
         assert_eq!(snapshot.messages().gap().quantile(0.5), Some(AtLeast { value: 500, at_least: true }));
         assert!(snapshot.messages().last().is_empty(), "a stream that failed has no last message");
     }

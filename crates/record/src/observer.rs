@@ -7,7 +7,7 @@ use crate::snapshot::Snapshot;
 
 /// What the measured part of a run came to so far.
 #[derive(Debug, Clone, Copy)]
-pub struct SoFar<'a> {
+pub struct RunningTotal<'a> {
     /// What happened in its seconds that are over.
     pub measured: &'a Snapshot,
     /// How long they took together, in nanoseconds.
@@ -24,13 +24,13 @@ pub struct SoFar<'a> {
 /// use std::ops::ControlFlow;
 ///
 /// use brunt_record::live::Live;
-/// use brunt_record::observer::{Observer, SoFar};
+/// use brunt_record::observer::{Observer, RunningTotal};
 ///
 /// /// Ends a run that made enough calls.
 /// struct Enough(u64);
 ///
 /// impl Observer for Enough {
-///     fn second(&mut self, _second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String> {
+///     fn second(&mut self, _second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
 ///         if so_far.measured.due() < self.0 {
 ///             return ControlFlow::Continue(());
 ///         }
@@ -44,5 +44,5 @@ pub trait Observer {
     /// Called once for each second, in their order, on the thread that gathers what workers report: whoever blocks here holds
     /// up the next second, and no call. `Break` aborts the run, with the reason that its result will give; calls in flight
     /// still end within the drain, whose seconds are shown as well. Only the first `Break` of a run counts.
-    fn second(&mut self, second: &Live, so_far: &SoFar<'_>) -> ControlFlow<String>;
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String>;
 }

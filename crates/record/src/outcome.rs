@@ -116,11 +116,6 @@ impl Failure {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|failure| failure.name() == name)
     }
-
-    /// Whether it happened before a connection was ready: connect, TLS handshake and the limits of this machine.
-    pub const fn is_connecting(self) -> bool {
-        matches!(self, Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Ports | Self::Descriptors)
-    }
 }
 
 /// Which statuses count as a success: by default everything under 400.

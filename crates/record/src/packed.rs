@@ -20,7 +20,7 @@ pub struct Packed {
 
 impl Packed {
     /// Packs a histogram. The exact sum is given up; it is the total's to keep.
-    pub fn of(histogram: &Histogram) -> Self {
+    pub fn from_histogram(histogram: &Histogram) -> Self {
         Self {
             bytes: packed(histogram.values()),
             count: histogram.count(),
@@ -167,6 +167,6 @@ impl Serialize for Packed {
 
 impl<'de> Deserialize<'de> for Packed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Histogram::deserialize(deserializer).map(|histogram| Self::of(&histogram))
+        Histogram::deserialize(deserializer).map(|histogram| Self::from_histogram(&histogram))
     }
 }

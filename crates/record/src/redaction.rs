@@ -58,6 +58,23 @@ impl Secrets {
         Cow::Owned(shown)
     }
 
+    /// Bytes, which need be no text, with [`REDACTED`] in place of each secret.
+    pub fn hide_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return match self.hide(text) {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            };
+        }
+        // Each byte as a character of its own, so that what is no text does not hide what is.
+        let latin = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect::<String>();
+        let secrets = Self::new(self.texts.iter().map(|text| latin(text.as_bytes())));
+        match secrets.hide(&latin(bytes)) {
+            Cow::Borrowed(_) => Cow::Borrowed(bytes),
+            Cow::Owned(text) => Cow::Owned(text.chars().filter_map(|c| u8::try_from(c).ok()).collect()),
+        }
+    }
+
     /// Hides what is secret in a text.
     pub fn hide_in(&self, text: &mut String) {
         if let Cow::Owned(shown) = self.hide(text) {
@@ -113,6 +130,16 @@ mod tests {
 
     fn hidden(secrets: &[&str], text: &str) -> String {
         Secrets::new(secrets.iter().map(|&text| text.to_owned())).hide(text).into_owned()
+    }
+
+    #[test]
+    fn secrets_are_hidden_among_bytes_that_are_no_text() {
+        let secrets = Secrets::new(["hünter2".to_owned(), "12".to_owned()]);
+        let bytes = [b"\xff\x00h\xc3\xbcnter2\xfe12\xfe123".as_slice()].concat();
+        let shown = secrets.hide_bytes(&bytes);
+        assert_eq!(shown.as_ref(), [b"\xff\x00".as_slice(), REDACTED.as_bytes(), b"\xfe12\xfe123"].concat());
+        assert_eq!(secrets.hide_bytes("ü 12".as_bytes()).as_ref(), format!("ü {REDACTED}").as_bytes());
+        assert!(matches!(secrets.hide_bytes(b"\xff open"), Cow::Borrowed(_)));
     }
 
     #[test]

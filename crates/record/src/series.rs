@@ -61,12 +61,12 @@ pub struct Point {
 }
 
 impl Point {
-    fn of(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
+    fn from_snapshot(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
         let parts = Parts::of_response(&snapshot.times);
         let has_parts = parts.cover();
         let unlike_value = |times: &Histogram| {
             let differs = has_parts && !times.values().eq(parts.value.values());
-            differs.then(|| Packed::of(times))
+            differs.then(|| Packed::from_histogram(times))
         };
         Self {
             start_ns,
@@ -78,13 +78,17 @@ impl Point {
             open_connections: None,
             ended: snapshot.times.known(Timing::Response).count(),
             is_target_part: has_parts,
-            response: Packed::of(if has_parts { parts.value } else { snapshot.times.known(Timing::Response) }),
+            response: Packed::from_histogram(if has_parts {
+                parts.value
+            } else {
+                snapshot.times.known(Timing::Response)
+            }),
             response_low: unlike_value(parts.low),
             response_high: unlike_value(parts.high),
-            failing: Packed::of(&snapshot.response_times().failed),
-            response_bounds: Packed::of(snapshot.times.bounds(Timing::Response)),
-            service: Packed::of(&snapshot.service_times().known),
-            lag: Packed::of(snapshot.times.known(Timing::Lag)),
+            failing: Packed::from_histogram(&snapshot.response_times().failed),
+            response_bounds: Packed::from_histogram(snapshot.times.bounds(Timing::Response)),
+            service: Packed::from_histogram(&snapshot.service_times().known),
+            lag: Packed::from_histogram(snapshot.times.known(Timing::Lag)),
         }
     }
 
@@ -226,7 +230,7 @@ impl Series {
         if self.is_drilled {
             self.drilldown.push(length_ns, snapshot, ok);
         }
-        let point = Point::of(start_ns, length_ns, snapshot, ok, self.users());
+        let point = Point::from_snapshot(start_ns, length_ns, snapshot, ok, self.users());
         match self.points.last_mut() {
             Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
             _ => self.points.push(point),
@@ -363,16 +367,16 @@ struct EitherPoint {
     #[serde(default)]
     waited_for_connection: u64,
     #[serde(default)]
-    bytes: version_1::Named,
+    bytes: version_1::NamedNumbers,
     #[serde(default)]
-    health: version_1::Named,
+    health: version_1::NamedNumbers,
 }
 
 impl From<EitherPoint> for Point {
     fn from(read: EitherPoint) -> Self {
         let mut numbers = read.numbers;
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Messages, read.messages),
                 (Counter::WaitedForConnection, read.waited_for_connection),
@@ -409,7 +413,7 @@ mod tests {
     use crate::catalogue::Counter;
 
     fn second(latency_ns: u64) -> Snapshot {
-        let mut snapshot = Snapshot::of([(Counter::Due, 1)]);
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, 1)]);
         snapshot.statuses.record(200);
         snapshot.times.record(Timing::Response, latency_ns);
         snapshot
@@ -459,10 +463,10 @@ mod tests {
             for value in values {
                 histogram.record(value);
             }
-            let back = Packed::of(&histogram).unpack();
+            let back = Packed::from_histogram(&histogram).unpack();
             prop_assert!(back.values().eq(histogram.values()));
             prop_assert_eq!(back.quantile(0.99), histogram.quantile(0.99));
-            let packed = Packed::of(&histogram);
+            let packed = Packed::from_histogram(&histogram);
             for q in [0.0, 0.001, 0.5, 0.9, 0.99, 1.0] {
                 prop_assert_eq!(packed.quantile(q), histogram.quantile(q));
             }

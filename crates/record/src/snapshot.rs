@@ -9,7 +9,7 @@ use crate::counts::{Events, Failures, Statuses};
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
-use crate::messages::{self, Came, Ended, Messages};
+use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
 use crate::timeline::Timeline;
@@ -52,7 +52,7 @@ impl Numbers {
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
         // Used and waited together: what a busy machine withholds, the worker has not got either.
         let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
-        let mut numbers = Self::of([
+        let mut numbers = Self::from_values([
             (Counter::WorkersWall, wall_ns),
             (Counter::WorkersCpu, cpu_ns),
             (Counter::WorkersStarved, starved_ns),
@@ -92,6 +92,9 @@ pub struct Snapshot {
     pub statuses: Statuses,
     /// Those among them that failed a check, by status.
     pub failed_check: Statuses,
+    /// Those among them that count as ok against their status, as their call or its script said, by status.
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub excused: Statuses,
     /// Failures by name.
     pub failures: Failures,
     /// What protocols count besides.
@@ -107,8 +110,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A snapshot of nothing but these numbers.
-    pub fn of(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
-        Self { numbers: Numbers::of(numbers), ..Self::default() }
+    pub fn with_numbers(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+        Self { numbers: Numbers::from_values(numbers), ..Self::default() }
     }
 
     /// Calls that were due.
@@ -125,12 +128,12 @@ impl Snapshot {
     /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
-        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+        self.ended().saturating_sub(self.ok(ok))
     }
 
-    /// Answers that are a success: their status is ok, and they failed no check.
+    /// Answers that are a success: their status is ok or excused, and they failed no check.
     pub fn ok(&self, ok: &OkStatus) -> u64 {
-        self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
+        self.statuses.amended_ok(ok, &self.failed_check, &self.excused)
     }
 
     /// Response times: the target's part where it is known, else as read. Those of calls without success stand apart, and calls that
@@ -157,22 +160,22 @@ impl Snapshot {
 
     /// Service times, likewise.
     pub fn service_bracket(&self) -> Bracket {
-        Bracket::of(&Parts::of_service(&self.times))
+        Bracket::from_parts(&Parts::of_service(&self.times))
     }
 
     /// Messages of calls whose answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A message has come.
     #[inline]
-    pub fn came(&mut self, came: &Came) {
+    pub fn came(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// A call has ended that waited for messages.
-    pub fn stream_ended(&mut self, ended: &Ended) {
+    pub fn stream_ended(&mut self, ended: &StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
@@ -210,6 +213,7 @@ impl Snapshot {
         self.times.merge(&other.times);
         self.statuses.merge(&other.statuses);
         self.failed_check.merge(&other.failed_check);
+        self.excused.merge(&other.excused);
         self.failures.merge(&other.failures);
         self.events.merge(&other.events);
         self.troubles.merge(&other.troubles);
@@ -224,6 +228,7 @@ struct EitherSnapshot {
     times: Timings,
     statuses: Statuses,
     failed_check: Statuses,
+    excused: Statuses,
     failures: Failures,
     events: Events,
     troubles: Failures,
@@ -237,10 +242,10 @@ struct EitherSnapshot {
     waited_for_connection: u64,
     unasked: u64,
     messages: version_1::Messages,
-    held_back: version_1::Named,
-    bytes: version_1::Named,
-    connections: version_1::Named,
-    health: version_1::Named,
+    held_back: version_1::NamedNumbers,
+    bytes: version_1::NamedNumbers,
+    connections: version_1::NamedNumbers,
+    health: version_1::NamedNumbers,
     instrument: version_1::Instrument,
     response: Censored,
     service: Censored,
@@ -257,7 +262,7 @@ impl From<EitherSnapshot> for Snapshot {
     fn from(read: EitherSnapshot) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),
@@ -305,6 +310,7 @@ impl From<EitherSnapshot> for Snapshot {
             times,
             statuses: read.statuses,
             failed_check: read.failed_check,
+            excused: read.excused,
             failures: read.failures,
             events: read.events,
             troubles: read.troubles,
@@ -321,10 +327,10 @@ mod tests {
 
     #[test]
     fn merging_adds_up() {
-        let mut a = Snapshot::of([(Counter::Due, 3), (Counter::Unsent, 1)]);
+        let mut a = Snapshot::with_numbers([(Counter::Due, 3), (Counter::Unsent, 1)]);
         a.statuses.record(200);
         a.failures.record(Failure::Protocol, "bad chunk size");
-        let mut b = Snapshot::of([(Counter::Due, 1)]);
+        let mut b = Snapshot::with_numbers([(Counter::Due, 1)]);
         b.failures.record(Failure::Protocol, "bad chunk size");
         b.numbers.set_health(&Numbers::of_health(1_000_000_000, 400_000_000, 10));
         a.merge(&b);

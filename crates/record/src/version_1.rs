@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::catalogue::{Counter, Numbers, Timing, Timings, Written};
+use crate::catalogue::{Counter, Numbers, Timing, Timings, WrittenNumber};
 use crate::histogram::{Censored, Histogram};
 
 /// Numbers by their names, within a group that has one.
-pub(crate) type Named = BTreeMap<String, Written>;
+pub(crate) type NamedNumbers = BTreeMap<String, WrittenNumber>;
 
 /// What numbers were called, within their groups.
 const NAMES: [(&str, &str, Counter); 17] = [
@@ -35,7 +35,7 @@ const NAMES: [(&str, &str, Counter); 17] = [
 ];
 
 /// Takes in the numbers of a group.
-pub(crate) fn take_group(numbers: &mut Numbers, group: &str, named: &Named) {
+pub(crate) fn take_group(numbers: &mut Numbers, group: &str, named: &NamedNumbers) {
     for (name, value) in named {
         if let Some((.., counter)) = NAMES.iter().find(|(of, known, _)| *of == group && known == name) {
             numbers.take(*counter, *value);

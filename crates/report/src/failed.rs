@@ -1,4 +1,4 @@
-//! The first line of a run of which more calls failed than may by its implicit threshold.
+//! The first line of a run of which more calls failed, or more time passed without a server, than may by an implicit threshold.
 
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
@@ -16,36 +16,60 @@ const MOST_REASONS: usize = 3;
 
 /// How the sentence begins.
 pub(crate) const FAILED: &str = "FAILED: ";
+/// Figures of the implicit thresholds on a whole run.
+const ERROR_RATE: &str = "error_rate";
+const AVAILABILITY: &str = "availability";
 
-/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`. None where
-/// the implicit threshold held, was replaced, or nothing was answered, which is said otherwise.
+/// The sentence of the first implicit threshold that failed and has one. None where nothing was answered, which is said otherwise.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
-    summary.thresholds.iter().find(|result| is_of_calls(result)).filter(|result| !result.held && summary.answered())?;
+    summary.thresholds.iter().filter(|result| !result.held).find_map(|result| sentence_of(result, summary))
+}
+
+/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
+/// `FAILED: connections had no server for 33.3% of the time; default limit 1%.` None for a threshold that somebody wrote, or on something with a name.
+pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
+    if !has_sentence(result) || !summary.answered() {
+        return None;
+    }
+    if result.threshold.starts_with(AVAILABILITY) {
+        let share = percent(1.0 - summary.standing().availability()?);
+        return Some(format!(
+            "{FAILED}connections had no server for {share} of the time{}; {}.",
+            since(summary),
+            limit(summary)
+        ));
+    }
     let due = summary.total.numbers.get(Counter::Due);
-    let most = summary.plan.max_error_ratio;
-    let limit = if most.total_cmp(&MAX_ERROR_RATIO).is_eq() { "default limit" } else { "limit" };
     let (worst, meant) = worst(summary);
     Some(format!(
-        "{FAILED}{} of {}, {worst}{}; {limit} {}.{meant}",
+        "{FAILED}{} of {}, {worst}{}; {}.{meant}",
         percent(summary.error_rate),
         counted(due, "call"),
         since(summary),
-        percent(most)
+        limit(summary)
     ))
 }
 
-/// Whether this is the implicit threshold on all calls.
-pub(crate) fn is_of_calls(result: &ThresholdResult) -> bool {
-    result.implicit && result.threshold.starts_with("error_rate")
+/// Whether this is an implicit threshold on the whole run.
+pub(crate) fn has_sentence(result: &ThresholdResult) -> bool {
+    result.implicit && [ERROR_RATE, AVAILABILITY].iter().any(|figure| result.threshold.starts_with(figure))
+}
+
+/// Such as `default limit 1%`.
+fn limit(summary: &Summary) -> String {
+    let most = summary.plan.max_error_ratio;
+    let limit = if most.total_cmp(&MAX_ERROR_RATIO).is_eq() { "default limit" } else { "limit" };
+    format!("{limit} {}", percent(most))
 }
 
 /// What failed most, and what to write if that was meant.
 pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
-    let statuses = statuses.map(|(status, n)| (n, name(summary, status), Some(status)));
+    let not_meant = |(status, n): (u16, u64)| (n.saturating_sub(total.excused.count(status)), status);
+    let statuses = statuses.map(not_meant).map(|(n, status)| (n, name(summary, status), Some(status)));
     let failures = total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), None));
-    let checks = [(total.failed_check.ok(ok), "failed a check".to_owned(), None)];
+    let checks = [(total.failed_check.ok(ok), "failed by checks or the script".to_owned(), None)];
     let others = [Counter::Unfinished, Counter::Unsent];
     let others = others.map(|counter| (total.numbers.get(counter), counter.key().to_owned(), None));
     let all = statuses.chain(failures).chain(checks).chain(others);
@@ -62,10 +86,11 @@ fn name(summary: &Summary, status: u16) -> String {
     summary.run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} {name}"))
 }
 
-/// Since when calls failed, such as ` from 0:03`; empty where they did from the first second on.
+/// Since when calls failed that were due then, such as ` from 0:03.2`; empty where they did from the first second on.
 fn since(summary: &Summary) -> String {
-    let first = summary.run.series.points().iter().find(|point| point.not_ok > 0);
-    match first.map_or(0, |point| point.start_ns) {
+    let by_due = summary.total.timeline.points().find(|(_, point)| point.not_ok() > 0).map(|(start_ns, _)| start_ns);
+    let by_end = || summary.run.series.points().iter().find(|point| point.not_ok > 0).map(|point| point.start_ns);
+    match by_due.or_else(by_end).unwrap_or(0) {
         ns if ns < SECOND_NS => String::new(),
         ns => format!(" from {}", Clock(ns)),
     }

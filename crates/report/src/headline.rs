@@ -184,12 +184,12 @@ fn early_end(summary: &Summary) -> Option<Statement> {
 /// Which thresholds failed, and what their figures came to; the one on all calls that nobody wrote has a sentence of its own.
 fn thresholds_failed(summary: &Summary) -> Option<Statement> {
     let failed: Vec<_> =
-        summary.thresholds.iter().filter(|result| !result.held && !failed::is_of_calls(result)).collect();
+        summary.thresholds.iter().filter(|result| !result.held && !failed::has_sentence(result)).collect();
     if failed.is_empty() {
         return None;
     }
     let named: Vec<_> = failed.iter().map(|result| missed(result)).collect();
-    let all = summary.thresholds.iter().filter(|result| result.is_noted() && !failed::is_of_calls(result)).count();
+    let all = summary.thresholds.iter().filter(|result| result.is_noted() && !failed::has_sentence(result)).count();
     let plural = if all == 1 { "" } else { "s" };
     Some(Statement::new(Tone::Bad, format!("{} of {all} threshold{plural} failed: {}", failed.len(), named.join(", "))))
 }

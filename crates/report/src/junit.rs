@@ -22,7 +22,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use crate::dates::iso_8601;
 use crate::failed;
 use crate::numbers::{count, counted, percent};
-use crate::style::Style;
+use crate::style::{Detail, Style};
 use crate::text;
 
 /// A test case: its name, and what failed with the details, if it did.
@@ -75,7 +75,7 @@ impl Suite {
             self.cases.iter().try_for_each(|case| self.write_case(xml, case, &took))?;
             let mut report = Vec::new();
             if self.name == "run" {
-                text::write(&mut report, summary, Style { verbose: true, ..Style::default() })?;
+                text::write(&mut report, summary, Style { detail: Detail::Verbose, ..Style::default() })?;
             }
             let report = in_xml(&String::from_utf8_lossy(&report));
             xml.create_element("system-out").write_text_content(BytesText::new(&report))?;
@@ -172,7 +172,7 @@ fn thresholds(summary: &Summary) -> Suite {
         let condition = result.threshold.trim();
         let name = format!("{condition}{}", if result.implicit { " (default)" } else { "" });
         let details = || format!("expected {condition}, got {}", result.got);
-        let said = failed::sentence(summary).filter(|_| failed::is_of_calls(result));
+        let said = failed::sentence_of(result, summary);
         let message = || said.unwrap_or_else(|| format!("got {}", result.got));
         let failure = (!result.held).then(|| (message(), details()));
         Case { name, failure }
@@ -195,7 +195,9 @@ fn checks(summary: &Summary) -> Suite {
         });
         Case { name: check.name.clone(), failure }
     };
-    Suite { name: "checks", cases: summary.breakdown.checks.iter().map(case).collect() }
+    // What the script says of calls by itself counts in the error rate.
+    let checks = summary.breakdown.checks.iter().filter(|check| !check.is_reason());
+    Suite { name: "checks", cases: checks.map(case).collect() }
 }
 
 fn scenarios(summary: &Summary) -> Suite {

@@ -44,7 +44,7 @@ pub mod wrk;
 
 pub use format::{Format, FormatError};
 pub use headline::{Statement, Tone, headline};
-pub use style::Style;
+pub use style::{Detail, Style};
 
 /// Writes `summary` in `format`.
 ///

@@ -18,17 +18,17 @@ const UNITS: &str = "A figure's unit is the end of its name: _ns, _bytes, _per_s
 
 /// The schema of a run's result, [`json::Document`].
 pub fn result() -> Schema {
-    of::<json::Document>("Result of a run of brunt")
+    root_schema::<json::Document>("Result of a run of brunt")
 }
 
 /// The schema of a decision: what `brunt sweep`, `find` and `compare` write.
 pub fn decision() -> Schema {
-    of::<decision::Document<'_>>("Decision of brunt sweep, find or compare")
+    root_schema::<decision::Document<'_>>("Decision of brunt sweep, find or compare")
 }
 
 /// The schema of what the report page is given.
 pub fn page() -> Schema {
-    of::<Embedded<'_>>("Data of the report page")
+    root_schema::<Embedded<'_>>("Data of the report page")
 }
 
 /// What stands in the page.
@@ -42,7 +42,7 @@ enum Embedded<'a> {
     Decision(Box<decision::Page>),
 }
 
-fn of<T: JsonSchema>(title: &str) -> Schema {
+fn root_schema<T: JsonSchema>(title: &str) -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let generator = settings.with_transform(RecursiveTransform(strict)).into_generator();
     let mut schema = generator.into_root_schema_for::<T>();

@@ -5,19 +5,28 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style as Ansi};
 
 /// What can be chosen about a view's looks; its figures are the same whatever is chosen.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
     pub colour: bool,
-    /// Everything there is to say, in the text; else what fits a screen.
-    pub verbose: bool,
+    /// How much the text says.
+    pub detail: Detail,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
     pub wrk_latency: bool,
     /// JSON without histograms: figures alone, a hundredth of the size.
     pub no_histograms: bool,
-    /// When the run began, in the text: for results that are read later. Verbose text has it anyway.
-    pub dated: bool,
+}
+
+/// How much the text says; each says all that the one before it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Detail {
+    /// What fits a screen.
+    #[default]
+    Brief,
+    /// When the run began, too: for results that are read later.
+    Dated,
+    /// Everything there is to say.
+    Verbose,
 }
 
 /// What a piece of text is, and so how it is coloured.

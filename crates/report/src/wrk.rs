@@ -120,7 +120,7 @@ fn write_totals(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let took = microseconds(summary.run.measured_ns as f64 / 1e3);
     let read = binary(measured.numbers.get(Counter::ClearIn) as f64);
     writeln!(out, "  {} requests in {took}, {read}B read", measured.statuses.total())?;
-    let errors = SocketErrors::of(summary);
+    let errors = SocketErrors::from_summary(summary);
     if errors != SocketErrors::default() {
         let SocketErrors { connect, read, write, timeout } = errors;
         writeln!(out, "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}")?;
@@ -156,7 +156,7 @@ struct SocketErrors {
 }
 
 impl SocketErrors {
-    fn of(summary: &Summary) -> Self {
+    fn from_summary(summary: &Summary) -> Self {
         let mut errors = Self::default();
         for (failure, n) in summary.total.failures.counted() {
             *match failure {

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use brunt_decide::decision::Decided;
+use brunt_decide::decision::KeptDecision;
 use brunt_report::Style;
 use brunt_report::decision::{Decision, Format, Runs, page_data, read, render};
 use brunt_report::json::ReadError;
@@ -90,22 +90,23 @@ fn a_result_that_is_read_back_says_the_same() {
     for (name, summary) in fixtures::all() {
         let document = brunt_report::render(brunt_report::Format::Json, &summary, Style::default()).unwrap();
         let document = brunt_report::json::read(&document).unwrap();
-        assert_eq!(document.figures(), Figures::of(&summary), "{name}");
-        let (read, seen) = (document.evidence(), Evidence::of(&summary));
+        assert_eq!(document.figures(), Figures::from_summary(&summary), "{name}");
+        let (read, seen) = (document.evidence(), Evidence::from_summary(&summary));
         assert_eq!(Evidence { failure: String::new(), ..read }, Evidence { failure: String::new(), ..seen }, "{name}");
     }
 }
 
 /// Every decision, with its name.
-fn all() -> Vec<(String, Decided)> {
+fn all() -> Vec<(String, KeptDecision)> {
     let capacities = decisions::capacities()
         .into_iter()
-        .map(|(name, plan, capacity)| (name, Decided::of(Decision::Capacity(&plan, &capacity))));
-    let sweeps =
-        decisions::sweeps().into_iter().map(|(name, plan, sweep)| (name, Decided::of(Decision::Sweep(&plan, &sweep))));
+        .map(|(name, plan, capacity)| (name, KeptDecision::from_decision(Decision::Capacity(&plan, &capacity))));
+    let sweeps = decisions::sweeps()
+        .into_iter()
+        .map(|(name, plan, sweep)| (name, KeptDecision::from_decision(Decision::Sweep(&plan, &sweep))));
     let comparisons = decisions::comparisons()
         .into_iter()
-        .map(|(name, compared)| (name, Decided::of(Decision::Comparison(&compared))));
+        .map(|(name, compared)| (name, KeptDecision::from_decision(Decision::Comparison(&compared))));
     capacities.chain(sweeps).chain(comparisons).map(|(name, decided)| (name.to_owned(), decided)).collect()
 }
 
@@ -114,7 +115,7 @@ fn all() -> Vec<(String, Decided)> {
 fn what_is_kept_is_read_back() {
     for (name, decided) in all() {
         let kept = serde_json::to_string(&decided).unwrap();
-        let again: Decided = serde_json::from_str(&kept).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let again: KeptDecision = serde_json::from_str(&kept).unwrap_or_else(|error| panic!("{name}: {error}"));
         for format in Format::ALL {
             assert_eq!(
                 rendered(format, again.decision(), false),
@@ -143,7 +144,7 @@ fn the_page_says_what_the_text_says() {
         let runs = data["tables"].as_array().unwrap().iter().find(|table| table["id"] == "runs");
         let runs = runs.map_or(0, |table| table["rows"].as_array().unwrap().len());
         let impossible = match &decided {
-            Decided::Sweep(_, sweep) => sweep.steps.iter().filter(|step| step.evidence.is_none()).count(),
+            KeptDecision::Sweep(_, sweep) => sweep.steps.iter().filter(|step| step.evidence.is_none()).count(),
             _ => 0,
         };
         assert_eq!(runs + impossible, rows, "{name}");

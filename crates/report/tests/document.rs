@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use brunt_record::catalogue::Timing;
-use brunt_report::{Format, Style, json, render};
+use brunt_report::{Detail, Format, Style, json, render};
 use serde_json::{Value, json as value};
 
 mod fixtures;
@@ -79,8 +79,8 @@ fn every_view_of_a_document_is_that_of_its_summary() {
     for (name, summary) in fixtures::all() {
         let restored = json::read_whole(&document(&summary)).unwrap().summary();
         for format in [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit] {
-            for verbose in [false, true] {
-                let style = Style { verbose, ..Style::default() };
+            for detail in [Detail::Brief, Detail::Verbose] {
+                let style = Style { detail, ..Style::default() };
                 let [shown, again] =
                     [&summary, &restored].map(|of| String::from_utf8(render(format, of, style).unwrap()).unwrap());
                 for (line, other) in shown.lines().zip(again.lines()) {
@@ -124,7 +124,7 @@ fn without_histograms_figures_stay() {
 fn a_document_is_read_back_as_it_was_written() {
     for (name, summary) in fixtures::all() {
         let read = json::read(&document(&summary)).unwrap();
-        let expected = json::Document::of(&summary);
+        let expected = json::Document::from_summary(&summary);
         // Page order is not part of a histogram; its JSON is.
         let json = |document: &json::Document| serde_json::to_value(document).unwrap();
         assert_eq!(json(&read), json(&expected), "{name}");

@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 
 use brunt_judge::summary::Summary;
 use brunt_record::outcome::OkStatus;
-use brunt_report::{Format, Style, live, render};
+use brunt_report::{Detail, Format, Style, live, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
-const BRIEF: Style = Style { colour: false, verbose: false, wrk_latency: false, no_histograms: false, dated: false };
+const PLAIN: Style = Style { colour: false, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
+const COLOURED: Style = Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
+const BRIEF: Style = Style { colour: false, detail: Detail::Brief, wrk_latency: false, no_histograms: false };
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

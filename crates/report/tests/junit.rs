@@ -28,7 +28,7 @@ struct Element {
 }
 
 impl Element {
-    fn of(start: &BytesStart<'_>) -> Self {
+    fn from_start(start: &BytesStart<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let attributes = start.attributes().map(|attribute| {
             let attribute = attribute.unwrap();
@@ -60,8 +60,8 @@ fn read(xml: &str) -> Element {
     let mut open = vec![Element::default()];
     loop {
         match reader.read_event().unwrap_or_else(|error| panic!("{error}\n{xml}")) {
-            Event::Start(start) => open.push(Element::of(&start)),
-            Event::Empty(start) => open.last_mut().unwrap().children.push(Element::of(&start)),
+            Event::Start(start) => open.push(Element::from_start(&start)),
+            Event::Empty(start) => open.last_mut().unwrap().children.push(Element::from_start(&start)),
             Event::End(_) => {
                 let ended = open.pop().unwrap();
                 open.last_mut().unwrap().children.push(ended);

@@ -3,11 +3,11 @@
 
 use brunt_plan::units::{Duration, Number};
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_report::{Format, Style, html, live, render};
+use brunt_report::{Detail, Format, Style, html, live, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, verbose: true, wrk_latency: true, no_histograms: false, dated: false };
+const COLOURED: Style = Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
 
 fn text(format: Format, summary: &brunt_judge::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -35,7 +35,7 @@ fn colour_changes_nothing_but_colour() {
 #[test]
 fn the_text_fits_a_terminal() {
     for (name, summary) in fixtures::all() {
-        let text = text(Format::Text, &summary, Style { verbose: true, ..Style::default() });
+        let text = text(Format::Text, &summary, Style { detail: Detail::Verbose, ..Style::default() });
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
             assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
@@ -169,7 +169,7 @@ fn nothing_is_red_before_there_is_a_figure() {
     assert!(first.contains("running") && !red(&screen), "{first}");
     // A second in which nothing ended is no failure yet.
     let mut silent = fixtures::live(1).remove(2);
-    silent.snapshot = brunt_record::snapshot::Snapshot::of([(brunt_record::catalogue::Counter::Due, 100)]);
+    silent.snapshot = brunt_record::snapshot::Snapshot::with_numbers([(brunt_record::catalogue::Counter::Due, 100)]);
     (silent.waiting, silent.oldest_ns) = (36, 900_000_000);
     screen.push(&silent);
     assert!(!red(&screen), "{:#?}", screen.lines(80, 23, COLOURED));

@@ -34,7 +34,7 @@
 //! let (operation, _) = library.resume(0, 0, Resumption::Number(7));
 //! assert!(matches!(operation, Operation::Call(wanted) if wanted.label == 7));
 //! let answered = Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags: 0, goes_on: false };
-//! assert!(matches!(library.resume(0, 0, answered), (Operation::Iterated(0), false)));
+//! assert!(matches!(library.resume(0, 0, answered), (Operation::Iterated { ok: true, .. }, false)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -266,7 +266,9 @@ pub fn single_call(client: usize, name: &str, values: Vec<Value<'static>>) -> It
     let name = name.to_owned();
     let mut values = Some(values);
     Box::new(move |with| match with {
-        Resumption::Nothing => Operation::Label { name: name.clone(), tags: Vec::new() },
+        Resumption::Nothing => {
+            Operation::Label { name: name.clone(), tags: Vec::new(), place: Default::default(), ok: None }
+        }
         Resumption::Number(label) => Operation::Call(Wanted {
             client,
             label: *label,
@@ -278,7 +280,7 @@ pub fn single_call(client: usize, name: &str, values: Vec<Value<'static>>) -> It
             values: values.take().unwrap_or_default(),
         }),
         Resumption::Refused(problem) => failed(problem),
-        _ => Operation::Iterated(0),
+        _ => Operation::Iterated { pacing_ns: 0, ok: true },
     })
 }
 

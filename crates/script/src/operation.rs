@@ -1,5 +1,6 @@
 //! What a user wants of the engine, and what it is resumed with.
 
+use brunt_protocol::record::outcome::OkStatus;
 use brunt_protocol::scenario::Value;
 
 /// A call that a user wants.
@@ -97,9 +98,14 @@ pub enum Operation {
     Wait,
     /// So many nanoseconds are waited: [`Resumption::Nothing`].
     Pause(u64),
-    /// The iteration is over; the next begins so many nanoseconds after this one began, at least, by
-    /// [`Library::begin_iteration`](crate::Library::begin_iteration).
-    Iterated(u64),
+    /// The iteration is over.
+    Iterated {
+        /// The next begins so many nanoseconds after this one began, at least, by
+        /// [`Library::begin_iteration`](crate::Library::begin_iteration).
+        pacing_ns: u64,
+        /// Whether all of its calls were ok.
+        ok: bool,
+    },
     /// The user ends, in the midst of its iteration.
     End,
     /// The iteration has failed.
@@ -124,6 +130,10 @@ pub enum Operation {
         name: String,
         /// `key=value`, sorted.
         tags: Vec<String>,
+        /// The scenario of the user and the path of the group that it is in, each empty where the script does not tell them.
+        place: (String, String),
+        /// The statuses with which such calls succeed, if not those of the run.
+        ok: Option<OkStatus>,
     },
     /// The [`Number`](Resumption::Number) of a check.
     Check {
@@ -131,6 +141,15 @@ pub enum Operation {
         label: u32,
         /// The check's own name.
         name: String,
+        /// Whether it is the reason for which the script fails calls, and no condition that may hold.
+        is_reason: bool,
+    },
+    /// A call that was answered counts as ok, against its status.
+    Excuse {
+        /// The number of its name.
+        label: u32,
+        /// The status of its answer.
+        status: u16,
     },
     /// A check did not hold.
     CheckFailed {

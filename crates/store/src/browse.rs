@@ -2,7 +2,7 @@
 //!
 //! Every query is bounded, and none reads a run's content. A row that cannot be read costs no other.
 
-use brunt_decide::kept::{Figure, Filter, Limit, Listed, Page, TrendPoint};
+use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, TrendPoint};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -126,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is none, or the file cannot be read.
-    pub fn listed(&mut self, number: i64) -> Result<Listed, StoreError> {
+    pub fn listed(&mut self, number: i64) -> Result<ListedRun, StoreError> {
         let found = self.attempt(|connection| {
             let all = schema::runs(connection)?;
             let query = format!("SELECT {}, sparkline FROM {all} WHERE number = ?1", entry::COLUMNS);
@@ -145,13 +145,13 @@ fn texts(connection: &Connection, query: &str, values: Vec<Value>) -> rusqlite::
     texts.collect()
 }
 
-fn listed(connection: &Connection, row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
+fn listed(connection: &Connection, row: &rusqlite::Row<'_>) -> rusqlite::Result<ListedRun> {
     let mut entry = entry::of_row(row)?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let tags = tags.query_map([entry.number], |row| Ok((row.get(0)?, row.get(1)?)))?;
     entry.label.tags = tags.collect::<rusqlite::Result<_>>()?;
     let sparkline: Option<String> = row.get("sparkline")?;
-    Ok(Listed { entry, sparkline: sparkline.and_then(|json| serde_json::from_str(&json).ok()) })
+    Ok(ListedRun { entry, sparkline: sparkline.and_then(|json| serde_json::from_str(&json).ok()) })
 }
 
 fn page(connection: &Connection, filter: &Filter, skipped: u64, most: u32) -> rusqlite::Result<Page> {

@@ -11,7 +11,7 @@ use super::schema;
 
 /// A run as a user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum RunSelector {
     /// The newest.
     Last,
     /// The one with this number.
@@ -20,7 +20,7 @@ pub enum Which {
     Name(String),
 }
 
-impl FromStr for Which {
+impl FromStr for RunSelector {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -32,7 +32,7 @@ impl FromStr for Which {
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for RunSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Last => f.write_str("at all"),

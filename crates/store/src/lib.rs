@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brunt_decide::decision::Decided;
+use brunt_decide::decision::KeptDecision;
 use brunt_decide::kept::{Digest, Entry, Label, RUN};
 use brunt_judge::summary::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
@@ -19,7 +19,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use entry::Which;
+pub use entry::RunSelector;
 
 /// How many runs are kept at most; the newest stay.
 pub const MOST_RUNS: u64 = 1000;
@@ -121,11 +121,11 @@ pub enum StoreError {
 
 /// What was kept.
 #[derive(Debug)]
-pub enum Kept {
+pub enum StoredResult {
     /// A run with every figure.
     Run(Box<Summary>),
     /// What was decided over several, and the numbers of those that are still there, in their order.
-    Decision(Box<Decided>, Vec<i64>),
+    Decision(Box<KeptDecision>, Vec<i64>),
 }
 
 /// A file with runs.
@@ -209,7 +209,7 @@ impl Store {
         if content.len() as u64 > most_bytes {
             return Err(StoreError::TooLarge { bytes: content.len() as u64 });
         }
-        let (entry, digest) = (Entry::of(summary, label, headline), Digest::of(summary));
+        let (entry, digest) = (Entry::from_summary(summary, label, headline), Digest::from_summary(summary));
         self.attempt(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let number = entry::insert(&transaction, &entry, &digest, &content)?;
@@ -226,7 +226,7 @@ impl Store {
     /// As [`Store::save`].
     pub fn save_decision(
         &mut self,
-        decided: &Decided,
+        decided: &KeptDecision,
         conclusion: String,
         runs: &[i64],
         label: &Label,
@@ -261,10 +261,12 @@ impl Store {
     ///
     /// # Errors
     /// When there is none, it cannot be read, or it is a decision.
-    pub fn load(&mut self, which: &Which) -> Result<Summary, StoreError> {
+    pub fn load(&mut self, which: &RunSelector) -> Result<Summary, StoreError> {
         match self.kept(which)? {
-            Kept::Run(summary) => Ok(*summary),
-            Kept::Decision(..) => Err(StoreError::NotARun { which: which.to_string(), path: self.path.clone() }),
+            StoredResult::Run(summary) => Ok(*summary),
+            StoredResult::Decision(..) => {
+                Err(StoreError::NotARun { which: which.to_string(), path: self.path.clone() })
+            }
         }
     }
 
@@ -272,7 +274,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
-    pub fn kept(&mut self, which: &Which) -> Result<Kept, StoreError> {
+    pub fn kept(&mut self, which: &RunSelector) -> Result<StoredResult, StoreError> {
         let number = self.number(which)?;
         let (kind, content, runs) = self.attempt(|connection| {
             let all = schema::runs(connection)?;
@@ -290,24 +292,24 @@ impl Store {
             |e: io::Error| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") };
         if kind == RUN {
             let (plan, run) = packed::unpack_run(&content).map_err(damaged)?;
-            return Ok(Kept::Run(Box::new(Summary::of(plan, run))));
+            return Ok(StoredResult::Run(Box::new(Summary::of(plan, run))));
         }
-        Ok(Kept::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
+        Ok(StoredResult::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
     }
 
     /// The number of a run.
     ///
     /// # Errors
     /// When there is none.
-    pub fn number(&mut self, which: &Which) -> Result<i64, StoreError> {
+    pub fn number(&mut self, which: &RunSelector) -> Result<i64, StoreError> {
         let found = self.attempt(|connection| match which {
-            Which::Last => connection
+            RunSelector::Last => connection
                 .query_row("SELECT number FROM runs ORDER BY number DESC LIMIT 1", [], |row| row.get(0))
                 .optional(),
-            Which::Number(number) => {
+            RunSelector::Number(number) => {
                 connection.query_row("SELECT number FROM runs WHERE number = ?1", [number], |row| row.get(0)).optional()
             }
-            Which::Name(name) => connection
+            RunSelector::Name(name) => connection
                 .query_row("SELECT number FROM runs WHERE name = ?1 ORDER BY number DESC LIMIT 1", [name], |row| {
                     row.get(0)
                 })
@@ -320,7 +322,7 @@ impl Store {
     ///
     /// # Errors
     /// When one is not there, or the file cannot be written to.
-    pub fn remove(&mut self, which: &[Which]) -> Result<usize, StoreError> {
+    pub fn remove(&mut self, which: &[RunSelector]) -> Result<usize, StoreError> {
         let mut numbers = which.iter().map(|which| self.number(which)).collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();
         numbers.dedup();

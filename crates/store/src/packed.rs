@@ -31,7 +31,7 @@ struct Run<'a> {
 
 /// The plan of a run that is kept.
 #[derive(Deserialize)]
-struct Planned {
+struct PackedPlan {
     plan: Plan,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn pack_run(plan: &Plan, run: &Recording) -> io::Result<Vec<u8>> {
 /// What [`pack_run`] wrote. Plan and recording are read one after the other: `flatten` would read statuses, which are
 /// numbers, as the texts that JSON's keys are.
 pub(super) fn unpack_run(bytes: &[u8]) -> io::Result<(Plan, Recording)> {
-    let Planned { plan } = unpack(bytes)?;
+    let PackedPlan { plan } = unpack(bytes)?;
     Ok((plan, unpack(bytes)?))
 }
 

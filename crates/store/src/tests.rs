@@ -42,7 +42,7 @@ fn summary(calls: u64) -> Summary {
         started_unix_ms: 1_767_225_600_000,
         ending: Ending::Completed,
         measured_ns: 1_000_000_000,
-        measured: brunt_record::snapshot::Snapshot::of([(Counter::Due, calls)]),
+        measured: brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, calls)]),
         drained: brunt_record::snapshot::Snapshot::default(),
         series: brunt_record::series::Series::default(),
         status_names: std::collections::BTreeMap::new(),
@@ -73,7 +73,7 @@ fn a_run_comes_back_with_every_figure() {
     let number = store.save(&summary, &named("first"), HEADLINE).unwrap();
     drop(store);
     let mut store = Store::open_kept(&directory.file()).unwrap();
-    for which in [Which::Last, Which::Number(number), Which::Name("first".into())] {
+    for which in [RunSelector::Last, RunSelector::Number(number), RunSelector::Name("first".into())] {
         let loaded = store.load(&which).unwrap();
         assert_eq!(store.list(&[]).unwrap()[0].headline.as_deref(), Some(HEADLINE));
         let whole = |summary: &Summary| serde_json::to_value(&summary.run).unwrap();
@@ -92,7 +92,7 @@ fn lists_have_the_newest_first_and_can_be_narrowed() {
     assert_eq!(due, [30, 20, 10]);
     let tagged = store.list(&[("branch".into(), "a".into())]).unwrap();
     assert_eq!(tagged.iter().map(|entry| entry.due).collect::<Vec<_>>(), [30, 10]);
-    assert_eq!(store.load(&Which::Name("a".into())).unwrap().total.numbers.get(Counter::Due), 30);
+    assert_eq!(store.load(&RunSelector::Name("a".into())).unwrap().total.numbers.get(Counter::Due), 30);
     assert_eq!(tagged[0].label, named("a"));
 }
 
@@ -116,9 +116,10 @@ fn numbers_are_never_used_twice() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x"), HEADLINE).unwrap()).collect();
-    assert_eq!(store.remove(&[Which::Last, Which::Number(numbers[0])]).unwrap(), 2);
+    assert_eq!(store.remove(&[RunSelector::Last, RunSelector::Number(numbers[0])]).unwrap(), 2);
     assert!(store.save(&summary(1), &Label::default(), HEADLINE).unwrap() > numbers[2]);
-    let error = store.remove(&[Which::Number(numbers[1]), Which::Number(numbers[0])]).unwrap_err().to_string();
+    let error =
+        store.remove(&[RunSelector::Number(numbers[1]), RunSelector::Number(numbers[0])]).unwrap_err().to_string();
     assert!(error.starts_with("there is no run 1 in "), "{error}");
     assert_eq!(store.list(&[]).unwrap().len(), 2, "all of them or none");
     assert_eq!(store.prune(1).unwrap(), 1);
@@ -220,14 +221,14 @@ fn a_damaged_file_is_an_error() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0xff;
         std::fs::write(directory.file(), &damaged).unwrap();
-        let loaded = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&Which::Last));
+        let loaded = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&RunSelector::Last));
         errors += usize::from(loaded.is_err());
         let _ =
             Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default(), HEADLINE));
     }
     assert!(errors > 0);
     std::fs::write(directory.file(), &whole[..whole.len() / 2]).unwrap();
-    let error = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&Which::Last)).unwrap_err();
+    let error = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&RunSelector::Last)).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
 }
 
@@ -241,8 +242,8 @@ fn only_its_owner_may_read_it() {
 }
 
 /// A comparison of nothing, which tells it from others by `a`.
-fn decided(a: &str) -> Decided {
-    Decided::Comparison(brunt_decide::compare::Compared {
+fn decided(a: &str) -> KeptDecision {
+    KeptDecision::Comparison(brunt_decide::compare::Compared {
         origin: brunt_plan::plan::Origin::default(),
         a: a.to_owned(),
         b: "b".to_owned(),
@@ -263,9 +264,11 @@ fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
     let other = store.save(&summary(1), &named("other"), HEADLINE).unwrap();
     let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default(), HEADLINE).unwrap());
     let number = store.save_decision(&decided("x"), "as fast".to_owned(), &runs, &named("compared")).unwrap();
-    let Kept::Decision(kept, rests_on) = store.kept(&Which::Name("compared".into())).unwrap() else { panic!() };
+    let StoredResult::Decision(kept, rests_on) = store.kept(&RunSelector::Name("compared".into())).unwrap() else {
+        panic!()
+    };
     assert_eq!((*kept, rests_on), (decided("x"), runs.to_vec()));
-    assert!(matches!(store.load(&Which::Last), Err(StoreError::NotARun { .. })));
+    assert!(matches!(store.load(&RunSelector::Last), Err(StoreError::NotARun { .. })));
     let of: Vec<_> =
         store.list(&[]).unwrap().into_iter().map(|entry| (entry.number, entry.kind, entry.part_of)).collect();
     let run = |number, part_of| (number, "run".to_owned(), part_of);
@@ -277,7 +280,7 @@ fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
     ];
     assert_eq!(of, expected);
     // What it rests on goes with it.
-    store.remove(&[Which::Number(number)]).unwrap();
+    store.remove(&[RunSelector::Number(number)]).unwrap();
     assert_eq!(store.list(&[]).unwrap().into_iter().map(|entry| entry.number).collect::<Vec<_>>(), [other]);
 }
 
@@ -299,7 +302,7 @@ fn a_file_without_decisions_is_read_and_gets_them_when_it_is_written_to() {
     drop(store);
     let mut read = Store::open_kept(&directory.file()).unwrap();
     assert_eq!(read.list(&[]).unwrap()[0].kind, "run");
-    assert_eq!(read.load(&Which::Number(first)).unwrap().total.numbers.get(Counter::Due), 1);
+    assert_eq!(read.load(&RunSelector::Number(first)).unwrap().total.numbers.get(Counter::Due), 1);
     let page = read.page(&Filter::default(), 0, 10).unwrap();
     assert_eq!((page.count, page.runs[0].sparkline.as_ref()), (1, None));
     assert!(read.figures(&Filter::default()).unwrap().is_empty());
@@ -373,7 +376,7 @@ fn a_trend_has_each_runs_figure_threshold_and_mark() {
     let (figures, limits) = store.figures_of(3).unwrap();
     assert!(figures.iter().any(|figure| figure.name == "due" && figure.value == 30.0));
     assert_eq!((limits[0].threshold.as_str(), limits[0].held), ("p99<500us", false));
-    store.remove(&[Which::Number(3)]).unwrap();
+    store.remove(&[RunSelector::Number(3)]).unwrap();
     assert!(store.figures_of(3).unwrap() == (Vec::new(), Vec::new()), "figures go with their run");
 }
 
@@ -386,7 +389,7 @@ fn a_row_that_cannot_be_read_costs_no_other() {
     let page = store.page(&Filter::default(), 0, 10).unwrap();
     let shown: Vec<_> = page.runs.iter().map(|run| (run.entry.number, run.sparkline.is_some())).collect();
     assert_eq!((shown, page.unreadable), (vec![(3, false), (1, true)], vec![2]));
-    assert!(matches!(store.load(&Which::Number(3)), Err(StoreError::Damaged { .. })));
+    assert!(matches!(store.load(&RunSelector::Number(3)), Err(StoreError::Damaged { .. })));
 }
 
 /// What `docs/results.md` shows to readers of the file.

@@ -5,10 +5,10 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use brunt_decide::decision::Decided;
+use brunt_decide::decision::KeptDecision;
 use brunt_decide::kept::Filter;
 use brunt_report::{Format, Style, decision, render};
-use brunt_store::{Kept, Store, Which};
+use brunt_store::{RunSelector, Store, StoredResult};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn result(name: &str) -> Value {
     serde_json::from_slice(&again).unwrap()
 }
 
-fn written(decided: &Decided) -> Vec<u8> {
+fn written(decided: &KeptDecision) -> Vec<u8> {
     decision::render(decision::Format::Json, decided.decision(), Style::default()).unwrap()
 }
 
@@ -63,8 +63,8 @@ fn every_run_is_loaded_whole() {
     let pinned = Pinned::unpacked("loaded");
     let mut store = Store::open_kept(&pinned.file()).unwrap();
     for (number, name) in (1..).zip(["closed", "open", "scenario", "agents", "lost"]) {
-        assert_eq!(store.number(&Which::Name(name.into())).unwrap(), number, "{name}");
-        let summary = store.load(&Which::Number(number)).unwrap();
+        assert_eq!(store.number(&RunSelector::Name(name.into())).unwrap(), number, "{name}");
+        let summary = store.load(&RunSelector::Number(number)).unwrap();
         let mut shown: Value =
             serde_json::from_slice(&render(Format::Json, &summary, Style::default()).unwrap()).unwrap();
         // A run in a store is judged anew, by the default limit of failures as well; a result file says what it said.
@@ -86,6 +86,9 @@ fn every_run_is_loaded_whole() {
             for finding in result["verdict"]["findings"].as_array_mut().unwrap() {
                 assert!(finding.as_object_mut().unwrap().remove("message").is_some(), "{name}");
             }
+            for threshold in result["thresholds"].as_array_mut().unwrap() {
+                assert!(threshold.as_object_mut().unwrap().remove("got").is_some(), "{name}");
+            }
             let sentence = result["verdict"]["sentence"].as_str().unwrap();
             result["verdict"]["sentence"] = sentence.split(':').next().unwrap().into();
         }
@@ -96,7 +99,7 @@ fn every_run_is_loaded_whole() {
     }
     // Runs of the decision, of which there is no result beside.
     for (number, due, p99) in [(6, 53, 8_762_973), (7, 58, 17_273_731), (8, 60, 33_973_398)] {
-        let summary = store.load(&Which::Number(number)).unwrap();
+        let summary = store.load(&RunSelector::Number(number)).unwrap();
         let response = summary.times.response.as_ref().unwrap();
         assert_eq!((summary.total.due(), response.quantiles[4].value().value), (due, p99), "{number}");
     }
@@ -106,7 +109,7 @@ fn every_run_is_loaded_whole() {
 fn a_decision_is_loaded_with_its_runs() {
     let pinned = Pinned::unpacked("decision");
     let mut store = Store::open_kept(&pinned.file()).unwrap();
-    let Kept::Decision(decided, runs) = store.kept(&Which::Name("sweep".into())).unwrap() else {
+    let StoredResult::Decision(decided, runs) = store.kept(&RunSelector::Name("sweep".into())).unwrap() else {
         panic!("sweep is no decision")
     };
     assert_eq!(runs, [6, 7, 8]);
@@ -147,10 +150,10 @@ fn lists_and_trends_have_every_run() {
 fn a_run_is_added_to_a_pinned_store() {
     let pinned = Pinned::unpacked("added");
     let mut store = Store::open(&pinned.file()).unwrap();
-    let summary = store.load(&Which::Name("open".into())).unwrap();
+    let summary = store.load(&RunSelector::Name("open".into())).unwrap();
     let number = store.save(&summary, &brunt_decide::kept::Label::default(), "! interrupted").unwrap();
     assert_eq!(number, 10);
-    assert_eq!(store.load(&Which::Number(number)).unwrap().total.due(), 288);
+    assert_eq!(store.load(&RunSelector::Number(number)).unwrap().total.due(), 288);
     let listed = store.list(&[]).unwrap();
     assert_eq!((listed.len(), listed[0].headline.as_deref()), (10, Some("! interrupted")));
     assert!(listed[1..].iter().all(|entry| entry.headline.is_none()), "brunt of then kept none");

@@ -11,9 +11,9 @@ const MAX_HELD: usize = 1024 * 1024;
 
 /// What has come of something that is not all there.
 #[derive(Debug, Default)]
-pub(crate) struct Carry(Vec<u8>);
+pub(crate) struct PartialInput(Vec<u8>);
 
-impl Carry {
+impl PartialInput {
     /// Gives `take` what was carried with `input` behind it, and keeps what it does not take: it returns how much it did.
     pub(crate) fn receive(&mut self, input: &[u8], take: impl FnOnce(&[u8]) -> usize) {
         if self.0.is_empty() {
@@ -40,12 +40,12 @@ struct Answer {
 
 /// Answers that are not due yet, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct DelayedAnswers {
     answers: VecDeque<Answer>,
     held: usize,
 }
 
-impl Waiting {
+impl DelayedAnswers {
     /// Nothing waits to be said.
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()

@@ -128,7 +128,7 @@ pub enum TlsError {
 
 /// A certificate and its key, made on the spot, in PEM.
 #[derive(Clone)]
-pub struct Made {
+pub struct Credentials {
     /// The certificate of the authority that signed it; the certificate itself if that was nobody.
     pub authority_pem: String,
     /// The certificate.
@@ -137,7 +137,7 @@ pub struct Made {
     pub key_pem: String,
 }
 
-impl std::fmt::Debug for Made {
+impl std::fmt::Debug for Credentials {
     /// Leaves the key out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Made").field("certificate_pem", &self.certificate_pem).finish_non_exhaustive()
@@ -148,12 +148,12 @@ impl std::fmt::Debug for Made {
 ///
 /// # Errors
 /// Those of making keys: the system has no randomness, say.
-pub fn server_certificate() -> Result<Made, TlsError> {
+pub fn server_certificate() -> Result<Credentials, TlsError> {
     server_certificate_for(&[])
 }
 
 /// The same for other names and addresses besides.
-fn server_certificate_for(others: &[String]) -> Result<Made, TlsError> {
+fn server_certificate_for(others: &[String]) -> Result<Credentials, TlsError> {
     let key = KeyPair::generate()?;
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let others = others.iter().filter(|other| !names.contains(other)).cloned();
@@ -161,7 +161,7 @@ fn server_certificate_for(others: &[String]) -> Result<Made, TlsError> {
     params.distinguished_name.push(rcgen::DnType::CommonName, "brunt testbed");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let certificate_pem = params.self_signed(&key)?.pem();
-    Ok(Made { authority_pem: certificate_pem.clone(), certificate_pem, key_pem: key.serialize_pem() })
+    Ok(Credentials { authority_pem: certificate_pem.clone(), certificate_pem, key_pem: key.serialize_pem() })
 }
 
 /// Makes an authority and a client certificate that it has signed, for servers with
@@ -169,7 +169,7 @@ fn server_certificate_for(others: &[String]) -> Result<Made, TlsError> {
 ///
 /// # Errors
 /// Those of [`server_certificate`].
-pub fn client_certificate(common_name: &str) -> Result<Made, TlsError> {
+pub fn client_certificate(common_name: &str) -> Result<Credentials, TlsError> {
     let mut authority = CertificateParams::default();
     authority.distinguished_name.push(rcgen::DnType::CommonName, "brunt testbed client authority");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -180,7 +180,7 @@ pub fn client_certificate(common_name: &str) -> Result<Made, TlsError> {
     params.distinguished_name.push(rcgen::DnType::CommonName, common_name);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let certificate = params.signed_by(&key, &issuer)?;
-    Ok(Made { authority_pem: issuer.pem(), certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
+    Ok(Credentials { authority_pem: issuer.pem(), certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
 }
 
 /// The SHA-256 of the first certificate in a PEM text, as browsers show it: `AB:CD:…`.

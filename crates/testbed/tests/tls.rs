@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_testbed::server::{Config, Server};
-use brunt_testbed::tls::{Identity, Made, Pem, Tls, client_certificate, server_certificate};
+use brunt_testbed::tls::{Credentials, Identity, Pem, Tls, client_certificate, server_certificate};
 use client::{Client, connect};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -23,7 +23,7 @@ fn start(tls: Tls) -> Server {
 }
 
 /// A client that trusts this certificate, and shows another if it has one.
-fn client_config(trusted: &str, own: Option<&Made>) -> Arc<ClientConfig> {
+fn client_config(trusted: &str, own: Option<&Credentials>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

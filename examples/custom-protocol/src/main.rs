@@ -6,11 +6,11 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use brunt_protocol::flags::{Flag, Given, Takes, revealed};
+use brunt_protocol::flags::{Flag, FlagValues, Takes, revealed};
 use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
-use brunt_protocol::user::{Message, Repeated, User};
+use brunt_protocol::user::{Message, RepeatingUser, User};
 use brunt_protocol::{
-    Answer, Client, Malformed, Opening, OptionsError, Parts, Prepared, Progress, Protocol, Scheme, Started,
+    Answer, AnswerParts, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Scheme, Started,
     read_options, write_options,
 };
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Protocol for Memcached {
         &FLAGS
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("memcached")?;
         let key = given.text("item").unwrap_or("brunt").to_owned();
         let [value, login] = ["set", "login"].map(|name| given.text(name).map(str::to_owned));
@@ -82,12 +82,12 @@ impl Protocol for Memcached {
         };
         let login = options.login.map(|login| revealed("--login", &login, plan)).transpose()?;
         let login = login.map(|login| set("login", &login).into_bytes());
-        Ok(Arc::new(Call { request: Repeated::new(request.into_bytes(), idempotent), login }))
+        Ok(Arc::new(Call { request: RepeatingUser::new(request.into_bytes(), idempotent), login }))
     }
 }
 
 struct Call {
-    request: Repeated,
+    request: RepeatingUser,
     login: Option<Vec<u8>>,
 }
 
@@ -142,8 +142,8 @@ impl Client for Connection {
         Ok((length - before, Progress::Answered(Answer { position: 0, status, reusable: true })))
     }
 
-    fn parts(&self) -> Parts<'_> {
-        Parts { head: &[], body: &self.last }
+    fn parts(&self) -> AnswerParts<'_> {
+        AnswerParts { head: &[], body: &self.last }
     }
 }
 

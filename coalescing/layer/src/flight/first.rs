@@ -31,7 +31,7 @@ impl<F: Answering> Table<F> {
     #[inline]
     pub(crate) fn first_poll(self: &Arc<Self>, key: Key, mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> First<F> {
         let claim = match self.board(key) {
-            Boarding::Claims(claim) => Claimed { table: self, claim: Some(claim) },
+            Boarding::Claims(claim) => ClaimGuard { table: self, claim: Some(claim) },
             Boarding::Follows(member, key) => {
                 self.tally.count(Event::Joined);
                 return First::Follows(member, call, key);
@@ -57,12 +57,12 @@ impl<F: Answering> Table<F> {
 }
 
 /// A claim that is given up whatever happens.
-struct Claimed<'a, F: Answering> {
+struct ClaimGuard<'a, F: Answering> {
     table: &'a Arc<Table<F>>,
     claim: Option<Claim>,
 }
 
-impl<F: Answering> Claimed<'_, F> {
+impl<F: Answering> ClaimGuard<'_, F> {
     /// Whether nobody else waits; the claim is given up then, and this is how it ended.
     fn is_alone(&mut self, ended: Event) -> bool {
         let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended));
@@ -110,7 +110,7 @@ impl<F: Answering> Claimed<'_, F> {
     }
 }
 
-impl<F: Answering> Drop for Claimed<'_, F> {
+impl<F: Answering> Drop for ClaimGuard<'_, F> {
     /// The service panicked: for those who wait, its call has failed.
     fn drop(&mut self) {
         if self.claim.is_none() {

@@ -96,7 +96,7 @@ impl<F: Answering> Member<F> {
     /// Polls the service's future on behalf of all. Ready without an arrival: the phase is another now.
     fn drive(&mut self, future: Pin<Box<F>>, cx: &Context<'_>) -> Poll<Option<Arrival<F>>> {
         let waker = Waker::from(Arc::clone(&self.flight));
-        match Polled::of(future, &mut Context::from_waker(&waker)) {
+        match Polled::poll(future, &mut Context::from_waker(&waker)) {
             Polled::NotYet(future) => {
                 self.park(cx, |core| core.phase = Phase::Heading(Some(future)));
                 Poll::Pending
@@ -149,7 +149,7 @@ impl<F: Answering> Member<F> {
             Sharing::With(vary) => {
                 let (parts, body) = response.into_parts();
                 let waker = Waker::from(Arc::clone(&self.flight));
-                let ready = Ready::of(body, &mut Context::from_waker(&waker));
+                let ready = Ready::read(body, &mut Context::from_waker(&waker));
                 self.publish(parts, vary, hint, ready)
             }
         }
@@ -255,7 +255,7 @@ enum Polled<F: Answering> {
 }
 
 impl<F: Answering> Polled<F> {
-    fn of(mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> Self {
+    fn poll(mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> Self {
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)));
         if matches!(polled, Ok(Poll::Pending)) {
             return Self::NotYet(call);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::members::State;
 use super::{Answering, Core, End, Member, Phase};
-use crate::body::{BodyError, Given, Piece};
+use crate::body::{BodyError, Piece, SharedPiece};
 use crate::counters::Event;
 
 /// What is ready of a body as its head comes is taken with it, up to about so many bytes.
@@ -19,7 +19,7 @@ pub(super) const AT_ONCE: usize = 64 * 1024;
 
 impl<F: Answering> Member<F> {
     /// The next piece of the body; makes it where nobody else does.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Given, BodyError>>> {
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
         loop {
             let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
             let core = &mut *guard;
@@ -29,7 +29,7 @@ impl<F: Answering> Member<F> {
                     if let Some(piece) = stream.pieces.read(*next) {
                         *next += 1;
                         let is_last = matches!(stream.end, Some(End::Whole)) && *next == stream.pieces.end();
-                        return Poll::Ready(Some(Ok(Given { piece, is_last })));
+                        return Poll::Ready(Some(Ok(SharedPiece { piece, is_last })));
                     }
                 }
                 Some(State::CutOff) => {
@@ -161,7 +161,7 @@ pub(super) struct Ready<F: Answering> {
 }
 
 impl<F: Answering> Ready<F> {
-    pub(super) fn of(body: F::Body, cx: &mut Context<'_>) -> Self {
+    pub(super) fn read(body: F::Body, cx: &mut Context<'_>) -> Self {
         let mut ready = Self { pieces: SmallVec::new(), body: None, end: None, more: false };
         if body.is_end_stream() {
             ready.end = Some(End::Whole);
@@ -214,7 +214,7 @@ fn next_of<F: Answering>(body: &mut Pin<Box<F::Body>>, cx: &mut Context<'_>) -> 
     }));
     match polled {
         Ok((Poll::Pending, _)) => Next::NotYet,
-        Ok((Poll::Ready(Some(Ok(frame))), is_last)) => match Piece::of(frame) {
+        Ok((Poll::Ready(Some(Ok(frame))), is_last)) => match Piece::from_frame(frame) {
             Some(Piece::Data(data)) if data.is_empty() => Next::Skip,
             Some(piece) if is_last => Next::Last(piece),
             Some(piece) => Next::Piece(piece),

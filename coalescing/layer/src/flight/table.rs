@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Answering, Flight, Held, Join, Limits, Member};
 use crate::answer::Judge;
-use crate::counters::{Event, Lone, Tally};
+use crate::counters::{Event, SoloCounters, Tally};
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
 use crate::writes::Epochs;
@@ -24,7 +24,7 @@ pub(crate) struct Table<F: Answering> {
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
     /// Counts for each shard, under its lock.
-    lone: Arc<[Lone]>,
+    lone: Arc<[SoloCounters]>,
     /// Whole answers that are held for a while, with the time when that is over, in order.
     resting: Mutex<VecDeque<(Instant, Arc<Flight<F>>)>>,
 }
@@ -63,7 +63,7 @@ impl<F: Answering> Table<F> {
     }
 
     /// The shard for a hash, with its counts.
-    fn shard(&self, hash: u64) -> Option<(&Mutex<Shard<F>>, &Lone)> {
+    fn shard(&self, hash: u64) -> Option<(&Mutex<Shard<F>>, &SoloCounters)> {
         // The low bits choose the place within a shard, and the highest seven the tag.
         let at = (hash >> 32) as usize % SHARDS;
         self.shards.get(at).zip(self.lone.get(at))

@@ -11,7 +11,7 @@ fn two_at_once(origin: &mut Origin, then: impl FnOnce(Call) + Send + 'static) ->
     let (mut service, second) = (origin.service.clone(), Arc::new(Mutex::new(None)));
     let place = Arc::clone(&second);
     origin.at_once(move |call| {
-        let mut client = Client::of(&mut service, request("GET", "/", &[]));
+        let mut client = Client::new(&mut service, request("GET", "/", &[]));
         assert!(!client.poll());
         *place.lock().unwrap() = Some(client);
         then(call);

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tower::{Layer as _, Service as _};
 
 /// The body of requests.
-pub type Asked = Empty<Bytes>;
+pub type RequestBody = Empty<Bytes>;
 /// What comes of a call.
 pub type Answer = Result<Response<Stream>, Refused>;
 
@@ -76,7 +76,7 @@ impl Drop for Live {
 
 /// A call that has reached the service.
 pub struct Call {
-    pub request: Request<Asked>,
+    pub request: Request<RequestBody>,
     answer: oneshot::Sender<Option<Answer>>,
     live: Arc<AtomicUsize>,
 }
@@ -159,16 +159,16 @@ impl Call {
     }
 }
 
-type Inner = tower::util::BoxCloneSyncService<Request<Asked>, Response<Stream>, Refused>;
+type Inner = tower::util::BoxCloneSyncService<Request<RequestBody>, Response<Stream>, Refused>;
 /// The layer around the service.
-pub type Layered = Coalesce<Inner, Asked>;
+pub type Layered = Coalesce<Inner, RequestBody>;
 
 /// What is done with a call as the service is called.
 type AtOnce = Box<dyn FnOnce(Call) + Send>;
 
 /// The service, its layer and what has been asked of it.
 pub struct Origin {
-    pub layer: CoalesceLayer<Asked>,
+    pub layer: CoalesceLayer<RequestBody>,
     pub service: Layered,
     calls: mpsc::UnboundedReceiver<Call>,
     at_once: Arc<Mutex<VecDeque<AtOnce>>>,
@@ -189,7 +189,7 @@ impl Origin {
         Self::behind(CoalesceLayer::new())
     }
 
-    pub fn behind(layer: CoalesceLayer<Asked>) -> Self {
+    pub fn behind(layer: CoalesceLayer<RequestBody>) -> Self {
         let (sender, calls) = mpsc::unbounded_channel();
         let live = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&live);
@@ -223,15 +223,15 @@ impl Origin {
     }
 
     /// A request that has been sent, and polled once.
-    pub fn ask(&mut self, request: Request<Asked>) -> Client {
+    pub fn ask(&mut self, request: Request<RequestBody>) -> Client {
         let mut client = self.send(request);
         client.poll();
         client
     }
 
     /// A request that has been sent, and not polled yet.
-    pub fn send(&mut self, request: Request<Asked>) -> Client {
-        Client::of(&mut self.service, request)
+    pub fn send(&mut self, request: Request<RequestBody>) -> Client {
+        Client::new(&mut self.service, request)
     }
 
     pub fn get(&mut self, uri: &str, headers: &[(&str, &str)]) -> Client {
@@ -270,7 +270,7 @@ impl Origin {
     }
 }
 
-pub fn request(method: &str, uri: &str, headers: &[(&str, &str)]) -> Request<Asked> {
+pub fn request(method: &str, uri: &str, headers: &[(&str, &str)]) -> Request<RequestBody> {
     let mut request = Request::builder().method(method).uri(uri);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -280,12 +280,12 @@ pub fn request(method: &str, uri: &str, headers: &[(&str, &str)]) -> Request<Ask
 
 /// Who asked.
 pub struct Client {
-    future: Option<Pin<Box<ResponseFuture<Inner, Asked>>>>,
+    future: Option<Pin<Box<ResponseFuture<Inner, RequestBody>>>>,
     pub answer: Option<Result<Response<CoalesceBody<Stream>>, Refused>>,
 }
 
 impl Client {
-    pub fn of(service: &mut Layered, request: Request<Asked>) -> Self {
+    pub fn new(service: &mut Layered, request: Request<RequestBody>) -> Self {
         Self { future: Some(Box::pin(service.call(request))), answer: None }
     }
 
@@ -366,6 +366,6 @@ impl Client {
 
 const _: fn() = || {
     fn is_send<T: Send>() {}
-    is_send::<ResponseFuture<Inner, Asked>>();
+    is_send::<ResponseFuture<Inner, RequestBody>>();
     is_send::<CoalesceBody<Stream>>();
 };

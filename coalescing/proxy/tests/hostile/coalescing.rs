@@ -12,7 +12,7 @@ fn get(fields: &str) -> Vec<u8> {
 /// How many requests reach the upstream of two at the same time, the first of which is hostile; and what it is sent of the
 /// first.
 async fn pair(config: &Config, hostile: &[u8], other: &[u8]) -> (usize, String) {
-    let mut world = World::of(config);
+    let mut world = World::with_config(config);
     let _hostile = world.sends(hostile).await;
     let mut upstream = world.accept().await;
     let head = upstream.head().await;

@@ -25,7 +25,7 @@ struct Outcome {
 /// Sends this, and another client's request after it, to an upstream that answers everything.
 async fn send(bytes: &[u8]) -> Outcome {
     // No answer is shared, so that each is counted.
-    let mut world = World::of(&Config { coalesce: None, ..config() });
+    let mut world = World::with_config(&Config { coalesce: None, ..config() });
     let seen = world.upstream_answers();
     let mut client = world.connect();
     // The proxy may end the connection before it has all.
@@ -264,7 +264,7 @@ async fn bodies_that_a_server_may_leave_unread() {
     // CL.0: who takes a GET to have no body takes this one's for a request. So no other comes after it on its connection.
     for method in ["GET", "HEAD", "OPTIONS", "DELETE"] {
         for fields in [format!("Content-Length: {}\r\n", SMUGGLED.len()), "Transfer-Encoding: chunked\r\n".to_owned()] {
-            let mut world = World::of(&Config { coalesce: None, ..config() });
+            let mut world = World::with_config(&Config { coalesce: None, ..config() });
             let body = if fields.starts_with('C') { SMUGGLED.to_owned() } else { within_a_chunk() };
             let request = format!("{method} /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}");
             let _client = world.sends(request.as_bytes()).await;
@@ -275,7 +275,7 @@ async fn bodies_that_a_server_may_leave_unread() {
         }
     }
     // A server that answers before it has read a body does not get another request behind the rest of it.
-    let mut world = World::of(&Config { coalesce: None, ..config() });
+    let mut world = World::with_config(&Config { coalesce: None, ..config() });
     let mut client = world.sends(b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n").await;
     let mut upstream = world.accept().await;
     upstream.answers("early").await;

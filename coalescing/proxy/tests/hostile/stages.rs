@@ -60,7 +60,7 @@ async fn a_second_head_has_the_same_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_awaited_is_within_no_limit_of_the_clients() {
-    let mut world = World::of(&Config { response_timeout: 1000 * SECOND, ..config() });
+    let mut world = World::with_config(&Config { response_timeout: 1000 * SECOND, ..config() });
     let mut client = world.sends(GET).await;
     let mut upstream = world.accept().await;
     upstream.head().await;
@@ -174,7 +174,7 @@ async fn nothing_but_websocket_is_tunnelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_protocol_that_the_operator_lists_is_tunnelled() {
-    let mut world = World::of(&Config { upgrades: vec!["mine".parse().unwrap()], ..config() });
+    let mut world = World::with_config(&Config { upgrades: vec!["mine".parse().unwrap()], ..config() });
     let mut client =
         world.sends(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c, Mine\r\n\r\n").await;
     let mut upstream = world.accept().await;
@@ -188,7 +188,7 @@ async fn a_protocol_that_the_operator_lists_is_tunnelled() {
 
 #[tokio::test(start_paused = true)]
 async fn as_many_as_may_be_are_shut_out_for_no_longer_than_the_limit() {
-    let world = World::of(&Config { max_connections: 10, ..config() });
+    let world = World::with_config(&Config { max_connections: 10, ..config() });
     let mut silent: Vec<_> = (0..10).map(|_| world.connect()).collect();
     tokio::task::yield_now().await;
     assert_eq!(world.proxy.room(), 0);

@@ -165,7 +165,7 @@ async fn a_late_answer_is_a_504_and_an_upload_takes_its_own_time() {
     upstream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
     assert_eq!(client.answer().await.status(), 200);
     // One that the upstream does not take is the upstream's affair.
-    let mut world = World::of(&Config { max_body: 1 << 30, ..config() });
+    let mut world = World::with_config(&Config { max_body: 1 << 30, ..config() });
     let client = world.sends(b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n").await;
     let (mut reads, mut writes) = tokio::io::split(client.stream);
     let uploading = tokio::spawn(async move { writes.write_all(&vec![0; 100_000_000]).await });

@@ -49,10 +49,10 @@ pub struct Client {
 
 impl World {
     pub fn new() -> Self {
-        Self::of(&config())
+        Self::with_config(&config())
     }
 
-    pub fn of(config: &Config) -> Self {
+    pub fn with_config(config: &Config) -> Self {
         let (sender, upstream) = mpsc::unbounded_channel();
         let dial = move || {
             let (proxys, ours) = duplex(PIPE);

@@ -205,6 +205,9 @@ pub struct Connecting {
     /// a flood and puts brunt's own delays into the times shown [default: kernel]
     #[arg(long, value_name = "WHO")]
     pub arrival_times: Option<ArrivalTimes>,
+    /// Wait up to this long, before the load, until the target answers: for a service that is starting
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub wait_for: Option<u64>,
 }
 
 /// Who tells when an answer arrived.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use brunt_plan::content::Content;
 use brunt_plan::secret::REDACTED;
-use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
 use brunt_protocol::{Protocol, Registry};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -147,8 +147,8 @@ impl ProtocolFlags {
     ///
     /// # Errors
     /// A flag of another protocol, or a file that cannot be read.
-    pub fn given(&self, protocol: &dyn Protocol, scheme: &str, registry: &Registry) -> Result<Given> {
-        let mut given = Given::default();
+    pub fn given(&self, protocol: &dyn Protocol, scheme: &str, registry: &Registry) -> Result<FlagValues> {
+        let mut given = FlagValues::default();
         for (name, texts) in &self.0 {
             let Some(flag) = protocol.flags().iter().find(|flag| flag.name == *name) else {
                 bail!("--{name} belongs to {}, and the URL's scheme is {scheme}: leave it out", owners(name, registry));
@@ -240,7 +240,10 @@ mod tests {
             fn flags(&self) -> &[Flag] {
                 std::slice::from_ref(&self.0)
             }
-            fn options(&self, _: &Given) -> Result<brunt_plan::plan::ProtocolOptions, brunt_protocol::OptionsError> {
+            fn options(
+                &self,
+                _: &FlagValues,
+            ) -> Result<brunt_plan::plan::ProtocolOptions, brunt_protocol::OptionsError> {
                 Ok(brunt_plan::plan::ProtocolOptions::default())
             }
             fn prepare(

@@ -71,6 +71,17 @@ pub fn factor(text: &str) -> Read<f64> {
         .ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
 }
 
+/// A name and a value for scripts; the name alone of a variable that is set stands for its value. Any other text may be a secret, and is not
+/// shown.
+pub fn variable(text: &str) -> Read<(String, String)> {
+    let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_name && std::env::var_os(text).is_some() {
+        Ok((text.to_owned(), format!("@{text}")))
+    } else {
+        assignment(text)
+    }
+}
+
 /// A name and a value.
 pub fn assignment(text: &str) -> Read<(String, String)> {
     match text.split_once('=') {

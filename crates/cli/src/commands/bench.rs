@@ -21,7 +21,7 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, args.kept.plan.is_none().then_some(plan.seed));
     }
-    let results = Results::of(&args.output)?;
+    let results = Results::writable(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, &program.registry, SCRIPTS)?;
     }
@@ -34,12 +34,12 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     if !args.output.quiet {
         note_proxy(&plan);
     }
-    let mut keep = Keep::of(&args.saving, args.output.quiet);
+    let mut keep = Keep::from_flags(&args.saving, args.output.quiet);
     let mut trace: Option<Arc<dyn Trace>> = None;
     if args.trial.once {
         // To make one call is to try it.
         keep = Keep::Nothing;
-        trace = Some(Arc::new(Printer::of(&plan, args.trial.show_secrets, results.is_for_people())));
+        trace = Some(Arc::new(Printer::new(&plan, args.trial.show_secrets, results.is_for_people())));
     }
     let by = single::CarriedBy { machines: &args.machines, threads: args.load.threads };
     single::carry_out(&plan, &program.registry, &results, &args.output, &keep, trace, &by)

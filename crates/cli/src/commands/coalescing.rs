@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use brunt_coalesce_check::{Asked, Check, CheckError, OriginHits};
+use brunt_coalesce_check::{Check, CheckError, CheckOptions, OriginHits};
 use brunt_plan::secret::shown_url;
 use brunt_proxy::{AccessLog, Coalescing, Config, Identity, LogOutput, Trust};
 use brunt_proxy::{TrustedProxy, UpgradeProtocol, Upstream, UpstreamError};
@@ -311,7 +311,7 @@ fn config(args: Proxy, listen: brunt_proxy::Listen) -> Config {
 /// `brunt coalesce-check`.
 fn check(args: CoalesceCheck) -> Result<Exit> {
     let shown = shown_url(&args.url.to_string()).into_owned();
-    let asked = Asked {
+    let asked = CheckOptions {
         url: args.url,
         origin_hits: match (args.origin_count, args.origin_header) {
             (Some(page), _) => OriginHits::Page(page),

@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat, values};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
@@ -81,7 +81,7 @@ impl Compare {
 
 pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
     let shown = &args.words.shown;
-    let decided = Decided::of(shown)?;
+    let decided = DecisionOutput::writable(shown)?;
     let mut live_runs = None;
     let compared = if let Some([a, b]) = stored::sides(&args.words, args.is_of_results())? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
@@ -91,7 +91,7 @@ pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
         let (kept, store) = ([a.kept, b.kept].concat(), shown.saving.store.as_deref());
         let written = decided.write(decision, decision::Runs { kept: &kept, store, ..decision::Runs::default() });
         // Its runs stay what they are: they may be compared with others, too.
-        Keep::of(&shown.saving, shown.quiet).keep_decision(decision, &[]);
+        Keep::from_flags(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
         compared
     } else {
@@ -279,10 +279,10 @@ fn one_round(
                 return Ok(Round::Lost(Loss { how: format!("{side} {}", loss.how), ..loss }));
             }
         };
-        let run = Evidence::of(&summary);
+        let run = Evidence::from_summary(&summary);
         runs.note(&format!("{what} {}", told(&run)));
         if let Some(place) = figures.get_mut(usize::from(is_b)) {
-            *place = Some(Figures::of(&summary));
+            *place = Some(Figures::from_summary(&summary));
         }
         let is_silent = !run.is_answered();
         evidence.push(ComparedRun { is_b, number: number as usize + 1, evidence: run });

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration as Time;
 
 use anyhow::{Context as _, Result, anyhow};
-use brunt_engine::{EngineError, Finished, Observer, SoFar, StopHandle};
+use brunt_engine::{EngineError, Finished, Observer, RunningTotal, StopHandle};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::Judgement;
@@ -126,7 +126,7 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         if live.phase == Phase::Measured {
             let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_record::SECOND_NS;
             let [p99] = live.snapshot.times.get(Timing::Response).quantiles([0.99]);

@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat, values};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
 use crate::scripts::SCRIPTS;
@@ -30,8 +30,8 @@ Example:
   brunt find --threshold 'p99<50ms' --threshold 'error_rate<0.1%' http://127.0.0.1:8080/
 
 Exit status:
-  0  the capacity is known
-  1  it is not: brunt itself gave out first, no rate was met, or the search was interrupted
+  0  the capacity is known, or as much of it as brunt can ask for
+  1  it is not: no rate was met, the target was not steady, or the search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out
@@ -82,7 +82,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
         precision_ratio: args.precision,
         repeats: args.repeats,
     };
-    let decided = Decided::of(&args.words.shown)?;
+    let decided = DecisionOutput::writable(&args.words.shown)?;
     brunt_engine::check(&base, registry, SCRIPTS)?;
     if args.words.shown.dry_run {
         return Ok(Exit::Done);
@@ -167,7 +167,7 @@ fn search(
             Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
             Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
         };
-        let trial = Trial::of(&settings, step, trial_length, Evidence::of(&summary));
+        let trial = Trial::new(&settings, step, trial_length, Evidence::from_summary(&summary));
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };

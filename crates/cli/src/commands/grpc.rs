@@ -10,7 +10,7 @@ use brunt_grpc::reflection::{Reflection, ReflectionError};
 use brunt_grpc::schema::Schema;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
-use brunt_protocol::flags::{FlagValue, Given};
+use brunt_protocol::flags::{FlagValue, FlagValues};
 use brunt_protocol::headers::headers;
 use clap::{Args, Subcommand};
 
@@ -122,7 +122,7 @@ fn asked(
     if url.user.is_some() {
         bail!("gRPC has no user names: leave what stands before the @ out");
     }
-    let mut given = Given::default();
+    let mut given = FlagValues::default();
     server.headers.iter().for_each(|text| given.push("header", FlagValue::Text(text.clone())));
     let metadata = headers(&given)?;
     let asker = Arc::new(Asker::new(

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use brunt_report::decision::Runs;
 use brunt_report::{decision, html};
-use brunt_store::{Kept, Store, Which};
+use brunt_store::{RunSelector, Store, StoredResult};
 use clap::Args;
 
 use crate::args::kept::From;
@@ -42,10 +42,10 @@ pub fn run(args: &Report) -> Result<Exit> {
         Some(Written::Decision(decided)) => decision::write_page(&mut page, decided.decision(), Runs::default())?,
         Some(Written::Run(document)) => html::write_document(&mut page, &document)?,
         None => {
-            let which: Which = args.run.parse()?;
+            let which: RunSelector = args.run.parse()?;
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
-                Kept::Run(summary) => html::write(&mut page, &summary)?,
-                Kept::Decision(decision, runs) => {
+                StoredResult::Run(summary) => html::write(&mut page, &summary)?,
+                StoredResult::Decision(decision, runs) => {
                     let runs = Runs { kept: &runs, store: args.from.store.as_deref(), ..Runs::default() };
                     decision::write_page(&mut page, decision.decision(), runs)?;
                 }

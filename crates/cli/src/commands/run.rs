@@ -97,7 +97,7 @@ pub struct Change {
     #[arg(long)]
     pub list: bool,
     /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
-    #[arg(long, value_name = "K=V", value_parser = values::assignment)]
+    #[arg(long, value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
     #[arg(long)]
@@ -154,7 +154,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, Some(plan.seed));
     }
-    let results = Results::of(&args.output)?;
+    let results = Results::writable(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {
         brunt_engine::check(&plan, registry, SCRIPTS)?;
     }
@@ -165,14 +165,14 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let trace: Option<Arc<dyn Trace>> = if args.change.once {
-        Some(Arc::new(Printer::of(&plan, args.change.show_secrets, results.is_for_people())))
+        Some(Arc::new(Printer::new(&plan, args.change.show_secrets, results.is_for_people())))
     } else {
         None
     };
     let journal = journal(args, &plan)?;
     let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
     // To go through a script once is to try it.
-    let keep = if args.change.once { Keep::Nothing } else { Keep::of(&args.saving, args.output.quiet) };
+    let keep = if args.change.once { Keep::Nothing } else { Keep::from_flags(&args.saving, args.output.quiet) };
     let by = single::CarriedBy { machines: &args.machines, threads: args.load.threads };
     let exit = single::carry_out(&plan, registry, &results, &args.output, &keep, trace, &by);
     if let Some(journal) = journal {
@@ -217,6 +217,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
             run.file.display()
         );
     };
+    run.output.thresholds.iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let workers = workers(run, &scenarios)?;

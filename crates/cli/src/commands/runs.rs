@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use anyhow::Result;
 use brunt_report::Style;
 use brunt_report::kept::listing;
-use brunt_store::{Store, Which};
+use brunt_store::{RunSelector, Store};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::args::kept::From;
@@ -55,7 +55,7 @@ pub enum RunsCommand {
     Rm {
         /// Their numbers or names, or last
         #[arg(required = true, value_name = "RUN")]
-        runs: Vec<Which>,
+        runs: Vec<RunSelector>,
     },
     /// Forget all runs but the newest
     Prune {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use brunt_testbed::grpc;
 use brunt_testbed::http::PATHS;
-use brunt_testbed::server::{self, Config, Delay, Listen, Speaks, Stall, Tokens};
+use brunt_testbed::server::{self, Config, Delay, Listen, ServedProtocol, Stall, Tokens};
 use brunt_testbed::timetable::{Entry, Proxy};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 use clap::{Args, Subcommand};
@@ -429,7 +429,7 @@ fn http(args: Http) -> Config {
 
 fn websocket(args: Ws) -> Config {
     Config {
-        speaks: Speaks::WebSocket,
+        speaks: ServedProtocol::WebSocket,
         address: args.address,
         workers: args.workers as usize,
         delay: args.delay,
@@ -445,7 +445,7 @@ fn websocket(args: Ws) -> Config {
 
 fn thrift(args: Thrift) -> Config {
     Config {
-        speaks: Speaks::Thrift,
+        speaks: ServedProtocol::Thrift,
         address: args.address,
         workers: args.workers as usize,
         delay: args.delay,

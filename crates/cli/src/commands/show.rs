@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use brunt_judge::summary::Summary;
 use brunt_report::decision::Runs;
-use brunt_store::{Kept, Store, Which};
+use brunt_store::{RunSelector, Store, StoredResult};
 use clap::Args;
 
 use crate::args::Output;
 use crate::args::kept::From;
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept;
 use crate::result_file::{self, Written};
@@ -53,10 +53,10 @@ pub fn run(args: &Show) -> Result<Exit> {
         Some(Written::Decision(decided)) => show_decided(args, &decided, Runs::default())?,
         Some(Written::Run(document)) => show(args, &document.summary())?,
         None => {
-            let which: Which = args.run.parse()?;
+            let which: RunSelector = args.run.parse()?;
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
-                Kept::Run(summary) => show(args, &summary)?,
-                Kept::Decision(decided, runs) => {
+                StoredResult::Run(summary) => show(args, &summary)?,
+                StoredResult::Decision(decided, runs) => {
                     let store = args.from.store.as_deref();
                     show_decided(args, &decided, Runs { kept: &runs, store, ..Runs::default() })?;
                 }
@@ -66,9 +66,9 @@ pub fn run(args: &Show) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn show_decided(args: &Show, decided: &brunt_decide::decision::Decided, runs: Runs<'_>) -> Result<()> {
+fn show_decided(args: &Show, decided: &brunt_decide::decision::KeptDecision, runs: Runs<'_>) -> Result<()> {
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-    let places = Decided::new(&args.outputs, None, format, false, args.no_color)?;
+    let places = DecisionOutput::new(&args.outputs, None, format, false, args.no_color)?;
     places.dated().write(decided.decision(), runs)
 }
 
@@ -85,5 +85,5 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         no_histograms: args.no_histograms,
         ..Output::default()
     };
-    Results::of_kept(&output)?.dated().write(summary)
+    Results::from_flags(&output)?.dated().write(summary)
 }

@@ -15,7 +15,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat};
-use crate::decided::Decided;
+use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan::length_ns;
 use crate::runs::{NOBODY_LEFT, Ran, Runs};
@@ -150,7 +150,7 @@ impl Args for Swept {
 
 pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     let registry = &program.registry;
-    let decided = Decided::of(&args.words.0.shown)?;
+    let decided = DecisionOutput::writable(&args.words.0.shown)?;
     let (axis, plans) = plans(args, program)?;
     let Some((_, first)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
     let mut base = first.clone();
@@ -220,11 +220,11 @@ fn carry_out(
     for (done, (value, plan)) in plans.iter().enumerate() {
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
-        let so_far = Found::of(axis.clone(), planned.clone(), steps.clone(), String::new());
+        let so_far = Found::new(axis.clone(), planned.clone(), steps.clone(), String::new());
         let so_far = so_far.with_losses(runs.losses());
         runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
-            Ran::Whole(summary) => Step::of(*value, Evidence::of(&summary)),
+            Ran::Whole(summary) => Step::new(*value, Evidence::from_summary(&summary)),
             Ran::Impossible(why) => Step::impossible(*value, why),
             Ran::Interrupted => {
                 ended = format!("interrupted at {value}: these are the values so far");
@@ -248,7 +248,7 @@ fn carry_out(
             break;
         }
     }
-    Ok(Found::of(axis, planned, steps, ended).with_losses(runs.losses()))
+    Ok(Found::new(axis, planned, steps, ended).with_losses(runs.losses()))
 }
 
 fn told(step: &Step) -> String {

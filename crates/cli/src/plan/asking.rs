@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use brunt_engine::{AskError, EngineError, StopHandle};
+use brunt_engine::{AskError, EngineError};
 use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
 use brunt_plan::target::Target;
 use brunt_protocol::Registry;
-use brunt_protocol::asking::{Ask, Reply};
+use brunt_protocol::discovery::{Inquiry, Reply};
 
 use crate::exit::NoAnswer;
+use crate::ready;
 use crate::wording::{Settings, told};
 
 /// Asks targets, and remembers whether one gave no answer.
@@ -31,7 +32,7 @@ impl Asker {
     }
 
     /// What asks `target`, which is the run's own.
-    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Ask<'static>> {
+    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Inquiry<'static>> {
         let asker = Arc::clone(self);
         Arc::new(move |call: &ProtocolOptions| asker.ask(&target, &target, call))
     }
@@ -49,7 +50,7 @@ impl Asker {
             ..Plan::of_calls(first.clone(), call.clone())
         };
         let plan = brunt_engine::plan_to(&plan, to, scheme.default_port);
-        brunt_engine::ask(&plan, &self.registry, &StopHandle::default()).map_err(|error| {
+        ready::ask(&plan, &self.registry).map_err(|error| {
             let is_wrong = match &error {
                 AskError::Engine(EngineError::Route(route)) => !route.is_no_address(),
                 AskError::Engine(_) => true,

@@ -360,6 +360,7 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
             Some(args::bench::ArrivalTimes::Read) => ArrivalTimes::Read,
             Some(args::bench::ArrivalTimes::Kernel) | None => ArrivalTimes::Kernel,
         },
+        wait_ns: args.wait_for.unwrap_or(0),
     })
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use brunt_report::browse::{self, Details, List, Trend};
 use brunt_report::decision::{self, Decision, Runs};
-use brunt_report::{Format, Style, csv, html, json};
-use brunt_store::{Kept, Store, StoreError, Which};
+use brunt_report::{Detail, Format, Style, csv, html, json};
+use brunt_store::{RunSelector, Store, StoreError, StoredResult};
 use http::StatusCode;
 
 use super::query::Query;
@@ -90,8 +90,8 @@ impl Pages {
     /// Forgets the run that `form` names, and goes on with the list.
     pub fn delete(&self, form: &Query) -> Answer {
         let deleted = number(form)
-            .and_then(|number| Ok(self.open()?.number(&Which::Number(number)).map(|_| number)?))
-            .and_then(|number| Ok(Store::open(&self.store)?.remove(&[Which::Number(number)])?));
+            .and_then(|number| Ok(self.open()?.number(&RunSelector::Number(number)).map(|_| number)?))
+            .and_then(|number| Ok(Store::open(&self.store)?.remove(&[RunSelector::Number(number)])?));
         match deleted {
             Ok(_) => {
                 let answer = Answer::new("text/plain; charset=utf-8", Vec::new());
@@ -123,7 +123,7 @@ impl Pages {
         let mut store = self.open()?;
         let run = store.listed(number)?;
         let (figures, limits) = store.figures_of(number)?;
-        let (report, parts) = match store.kept(&Which::Number(number)) {
+        let (report, parts) = match store.kept(&RunSelector::Number(number)) {
             Ok(kept) => (Ok(text(&kept)?), parts(&kept)),
             Err(error) => (Err(error.to_string()), Vec::new()),
         };
@@ -172,9 +172,11 @@ impl Pages {
 
     fn report(&self, query: &Query) -> Result<Answer> {
         let mut page = Vec::new();
-        match self.open()?.kept(&Which::Number(number(query)?))? {
-            Kept::Run(summary) => html::write(&mut page, &summary)?,
-            Kept::Decision(decided, runs) => decision::write_page(&mut page, decided.decision(), linked(&runs))?,
+        match self.open()?.kept(&RunSelector::Number(number(query)?))? {
+            StoredResult::Run(summary) => html::write(&mut page, &summary)?,
+            StoredResult::Decision(decided, runs) => {
+                decision::write_page(&mut page, decided.decision(), linked(&runs))?;
+            }
         }
         Ok(Answer::report(page))
     }
@@ -191,9 +193,9 @@ impl Pages {
             _ => ("application/json", "json"),
         };
         let format = if extension == "json" { "json" } else { query.get("format") };
-        let content = match self.open()?.kept(&Which::Number(number))? {
-            Kept::Run(summary) => brunt_report::render(format.parse::<Format>()?, &summary, Style::default())?,
-            Kept::Decision(decided, _) => {
+        let content = match self.open()?.kept(&RunSelector::Number(number))? {
+            StoredResult::Run(summary) => brunt_report::render(format.parse::<Format>()?, &summary, Style::default())?,
+            StoredResult::Decision(decided, _) => {
                 decision::render(format.parse::<decision::Format>()?, decided.decision(), Style::default())?
             }
         };
@@ -212,7 +214,7 @@ impl Pages {
         }
         let mut store = self.open()?;
         let runs = numbers.iter().map(|number| {
-            let summary = store.load(&Which::Number(*number)).map_err(io::Error::other)?;
+            let summary = store.load(&RunSelector::Number(*number)).map_err(io::Error::other)?;
             Ok((*number, summary))
         });
         let mut out = Bounded::default();
@@ -257,19 +259,23 @@ fn number(query: &Query) -> Result<i64> {
 }
 
 /// The report as it was shown.
-fn text(kept: &Kept) -> Result<String> {
+fn text(kept: &StoredResult) -> Result<String> {
     let text = match kept {
-        Kept::Run(summary) => brunt_report::render(Format::Text, summary, Style { verbose: true, ..Style::default() })?,
-        Kept::Decision(decided, _) => {
-            decision::render(decision::Format::Text, decided.decision(), Style { dated: true, ..Style::default() })?
+        StoredResult::Run(summary) => {
+            brunt_report::render(Format::Text, summary, Style { detail: Detail::Verbose, ..Style::default() })?
         }
+        StoredResult::Decision(decided, _) => decision::render(
+            decision::Format::Text,
+            decided.decision(),
+            Style { detail: Detail::Dated, ..Style::default() },
+        )?,
     };
     String::from_utf8(text).context("the report is not text")
 }
 
 /// The numbers of the runs behind a decision, and what they are called where that is known.
-fn parts(kept: &Kept) -> Vec<(i64, String)> {
-    let Kept::Decision(decided, runs) = kept else { return Vec::new() };
+fn parts(kept: &StoredResult) -> Vec<(i64, String)> {
+    let StoredResult::Decision(decided, runs) = kept else { return Vec::new() };
     let mut names = decision::names_of_runs(decided.decision());
     if names.len() != runs.len() {
         names = vec![String::new(); runs.len()];

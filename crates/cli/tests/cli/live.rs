@@ -26,7 +26,7 @@ struct Page {
 }
 
 impl Page {
-    fn of(target: &str, args: &[&str]) -> Self {
+    fn start(target: &str, args: &[&str]) -> Self {
         let mut child = brunt(["-r", "20", "-d", "1h", "-c", "1"])
             .args(args)
             .arg(target)
@@ -85,7 +85,7 @@ fn a_page_that_others_can_reach_needs_its_token() {
         return;
     }
     let (_server, url) = target(Config::default());
-    let page = Page::of(&url, &["--live=0.0.0.0:0"]);
+    let page = Page::start(&url, &["--live=0.0.0.0:0"]);
     let token = page.path.trim_matches('/');
     assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{}", page.url);
     let host = page.address.as_str();
@@ -104,7 +104,7 @@ fn a_page_that_others_can_reach_needs_its_token() {
     let answer = page.ask(&page.path, host).to_lowercase();
     assert!(answer.contains("referrer-policy: no-referrer") && answer.contains("cache-control: no-store"), "{answer}");
     // Another run has another.
-    let other = Page::of(&url, &["--live=0.0.0.0:0"]);
+    let other = Page::start(&url, &["--live=0.0.0.0:0"]);
     assert_ne!(other.path, page.path);
     assert_eq!(other.status(&page.path, &other.address), 403);
 }
@@ -115,7 +115,7 @@ fn a_page_of_this_machine_needs_none_and_no_foreign_name() {
         return;
     }
     let (_server, url) = target(Config::default());
-    let page = Page::of(&url, &["--live"]);
+    let page = Page::start(&url, &["--live"]);
     assert_eq!((page.path.as_str(), page.status("/", &page.address)), ("/", 200));
     assert_eq!(page.status("/events", "localhost"), 200);
     assert_eq!(page.status("/", "evil.example"), 421);
@@ -143,7 +143,7 @@ fn a_page_speaks_tls_with_a_certificate_that_is_given() {
     let made = brunt_testbed::tls::server_certificate().unwrap();
     let dir = Directory::new();
     let (cert, key) = (dir.file("cert.pem", &made.certificate_pem), dir.file("key.pem", &made.key_pem));
-    let mut page = Page::of(&url, &["--live=0.0.0.0:0", "--live-cert", &cert, "--live-key", &key]);
+    let mut page = Page::start(&url, &["--live=0.0.0.0:0", "--live-cert", &cert, "--live-key", &key]);
     assert!(page.url.starts_with("https://0.0.0.0:"), "{}", page.url);
     let mut line = String::new();
     page.errors.read_line(&mut line).unwrap();
@@ -165,7 +165,7 @@ fn a_page_speaks_tls_with_a_certificate_made_on_the_spot() {
         return;
     }
     let (_server, url) = target(Config::default());
-    let mut page = Page::of(&url, &["--live", "--live-tls"]);
+    let mut page = Page::start(&url, &["--live", "--live-tls"]);
     assert!(page.url.starts_with("https://127.0.0.1:"), "{}", page.url);
     let mut line = String::new();
     page.errors.read_line(&mut line).unwrap();
@@ -195,7 +195,7 @@ fn a_finished_page_stays_and_says_what_it_is_kept_as() {
     let store = dir.path("runs.db");
     // Ctrl-C ends the page, and not the run that is over.
     let args = ["-n", "5", "--live", "--live-linger", "1h", "--store", &store, "--name", "mine"];
-    let mut page = Page::of(&url, &args);
+    let mut page = Page::start(&url, &args);
     until("the run is kept", || run(["runs", "--store", &store]).stdout.contains("mine"));
     let events = || {
         let mut stream = TcpStream::connect(&page.address).unwrap();

@@ -70,7 +70,9 @@ fn a_signal_before_the_load_ends_a_flood_without_any() {
         let before = server.requests();
         let warming_up = Running::start(["-d", "1h", "-w", "1h", "-c", "1", "--format", "json", &url]);
         until("the warm-up is on its way", || server.requests() > before);
-        signals.iter().for_each(|signal| warming_up.send(*signal));
+        for signal in signals {
+            warming_up.send(*signal);
+        }
         let done = warming_up.wait().with_status(130);
         let report: Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!((&report["ending"], &report["outcomes"]["due"]), (&"interrupted".into(), &0.into()), "{done:#?}");
@@ -82,7 +84,9 @@ fn a_signal_before_the_load_ends_a_flood_without_any() {
         let before = silent.connections();
         let connecting = Running::start(["-d", "1h", "-c", "1", "-k", "--connect-timeout", "1h", &url]);
         until("it connects", || silent.connections() > before);
-        signals.iter().for_each(|signal| connecting.send(*signal));
+        for signal in signals {
+            connecting.send(*signal);
+        }
         let done = connecting.wait().with_status(130);
         assert!(done.stdout.contains("interrupted"), "{done:#?}");
     }

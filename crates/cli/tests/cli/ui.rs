@@ -28,7 +28,7 @@ struct Ui {
 }
 
 impl Ui {
-    fn of(store: &str, args: &[&str]) -> Self {
+    fn start(store: &str, args: &[&str]) -> Self {
         let mut child =
             brunt(["ui", "--store", store]).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -104,7 +104,7 @@ fn runs_are_listed_filtered_opened_and_exported() {
     let (store, url) = (dir.path("runs.db"), server.url());
     kept(&store, &url, &["--name", "nightly", "--tag", "version=1.0", "--threshold", "p99<10s"]);
     kept(&store, &url, &["--name", "nightly", "--tag", "version=1.1", "--threshold", "p99<1ns"]);
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let list = ui.get("");
     assert!(
         list.contains("✓ the threshold held: ")
@@ -197,7 +197,7 @@ fn long(seconds: u64) -> Summary {
         agents: Vec::new(),
     };
     for second in 0..seconds {
-        let mut snapshot = Snapshot::of([(Counter::Due, 100)]);
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, 100)]);
         for call in 0..100 {
             snapshot.statuses.record(200);
             snapshot.times.record(Timing::Response, 1_000_000 + call * 1000 + second);
@@ -216,7 +216,7 @@ fn two_runs_are_compared() {
     for _ in 0..2 {
         Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default(), "! interrupted").unwrap();
     }
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let compared = ui.get("compare?run=2&run=1");
     assert!(compared.contains("Run 2 compared with run 1") && compared.contains("run 1 ("), "{compared}");
     if brunt_report::html::check().is_ok() {
@@ -229,7 +229,7 @@ fn nobody_without_the_token_sees_anything() {
     let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
     let store = dir.path("runs.db");
     kept(&store, &server.url(), &[]);
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     assert!(ui.address.starts_with("127.0.0.1:") && ui.token().len() == 32, "{}", ui.path);
     for path in ["/", "/run?number=1", "/style.css", "/../", "//", "/delete", &format!("/{}g/", &ui.token()[..31])] {
         assert_eq!(status(&ui.ask("GET", path, &ui.address)), 403, "{path}");
@@ -256,7 +256,7 @@ fn a_run_is_deleted_by_its_form_alone() {
     for _ in 0..2 {
         kept(&store, &server.url(), &[]);
     }
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let (delete, form) = (format!("{}delete", ui.path), format!("token={}&number=1", ui.token()));
     let at = |query: &str| format!("{delete}?{query}");
     for method in ["GET", "HEAD", "PUT", "DELETE"] {
@@ -292,7 +292,7 @@ fn nothing_in_a_run_becomes_markup() {
     let url = format!("{}?q=%3Cscript%3E\"><script>", server.url());
     let tag = format!("version={attack}");
     kept(&store, &url, &["--name", attack, "--tag", &tag, "--threshold", "<b>x:p99<1s"]);
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let query = "%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     let queried = [
         format!("?name={query}&tag=a%3D{query}&kind={query}&script={query}"),
@@ -315,7 +315,7 @@ fn nothing_in_a_run_becomes_markup() {
 fn it_begins_before_the_first_run_and_ends_when_told_to() {
     let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
     let store = dir.path("runs.db");
-    let mut ui = Ui::of(&store, &["--listen", "0"]);
+    let mut ui = Ui::start(&store, &["--listen", "0"]);
     assert!(ui.get("").contains("No runs."));
     kept(&store, &server.url(), &[]);
     assert!(ui.get("").contains("1 to 1 of 1"));
@@ -334,7 +334,7 @@ fn a_store_that_is_being_written_to_is_read() {
     let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
     let store = dir.path("runs.db");
     kept(&store, &server.url(), &["--name", "before"]);
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let writer = rusqlite::Connection::open(&store).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET name = 'after'").unwrap();
     let list = ui.get("");
@@ -359,7 +359,7 @@ fn a_long_list_comes_in_pages() {
              headline
          FROM runs, n";
     rusqlite::Connection::open(&store).unwrap().execute(sql, []).unwrap();
-    let ui = Ui::of(&store, &[]);
+    let ui = Ui::start(&store, &[]);
     let first = ui.get("");
     assert!(
         first.contains("1 to 50 of 3,000") && first.contains("skip=50") && first.len() < 200_000,

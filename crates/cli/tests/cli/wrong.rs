@@ -1,7 +1,7 @@
 //! Every way to be wrong before a run begins: the error names the flag or the file (with line and column where there
 //! are some) and what would have been right, and the exit status is 2.
 
-use crate::program::{Directory, Done, run};
+use crate::program::{Directory, Done, brunt, done as done_by, run};
 
 const URL: &str = "http://127.0.0.1:9/";
 
@@ -248,7 +248,12 @@ fn a_value_that_a_scenario_lacks_is_given_where_the_run_is_written() {
                   brunt.scenario('s', function() end):inject { brunt.users(1, '1s') }\n";
     let (script, plan) = (dir.file("scenario.lua", script), dir.path("plan.json"));
     let done = refused(&["run", &script], lacks);
-    assert!(done.stderr.contains("give it with --env PLAN=VALUE"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("give it with --env PLAN=VALUE, or --env PLAN for that of the environment"),
+        "{}",
+        done.stderr
+    );
+    done_by(brunt(["run", &script, "--env", "PLAN", "--dry-run"]).env("PLAN", "a")).with_status(0);
     run(["run", &script, "--env", "PLAN=a", "--dry-run", "--write-plan", &plan]).with_status(0);
     let whole = std::fs::read_to_string(&plan).unwrap();
     let lacking = dir.file("lacking.json", whole.replace("\"PLAN\":", "\"OTHER\":"));

@@ -95,7 +95,7 @@ fn the_server_knows_the_timeout() {
     assert!(told.iter().any(|line| line == r#"{"sku":"90 s left"}"#), "{told:#?}");
     // A call that takes too long has ended one way or the other, and its connection goes on.
     let slow = ["-H", "x-sleep: 1", "--timeout", "100ms", "-n", "4", "-c", "1", "--drain", "2s"];
-    let run = Report::of(&run([&flags("Add", "{}")[..], &slow, &["--format", "json", &peer.url]].concat()));
+    let run = Report::parse(&run([&flags("Add", "{}")[..], &slow, &["--format", "json", &peer.url]].concat()));
     let timeouts = run.failures().get("timeout").copied().unwrap_or(0);
     let statuses = run.statuses().get(&4).copied().unwrap_or(0);
     assert_eq!(timeouts + statuses, 4, "{run:?}");

@@ -111,7 +111,8 @@ fn a_plan_asks_nobody_again() {
     for (plan, calls) in [(&plan, 10), (&scenario, 6)] {
         // Reading it asks nobody; carrying it out finds nobody.
         run(["--plan", plan, "--dry-run"]).with_status(0);
-        let failed = Report::of(&done(brunt(["--plan", plan.as_str(), "--format", "json"]).env("BRUNT_NO_SAVE", "1")));
+        let failed =
+            Report::parse(&done(brunt(["--plan", plan.as_str(), "--format", "json"]).env("BRUNT_NO_SAVE", "1")));
         assert!(failed.failures().contains_key("connect"), "{failed:?}");
         let text = std::fs::read_to_string(plan).unwrap();
         let (_server, other) = serve(&[]);

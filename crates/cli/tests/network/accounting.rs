@@ -161,7 +161,7 @@ fn a_reload_under_load_fails_nothing() {
         // A call is sent again once (RFC 9110 §9.2.2), so none may meet two of them.
         (0..3).for_each(|_| nginx.reload(connections));
         run.send(Signal::INT);
-        let report = Report::of(&run.wait().with_status(130));
+        let report = Report::parse(&run.wait().with_status(130));
         // A call that was behind another on a connection that is reset has failed: three on each of four, three times.
         let failed = report.outcome("failed");
         let most = if load.contains("pipeline") { 3 * 4 * 3 } else { 0 };
@@ -185,7 +185,7 @@ fn ctrl_c_ends_early_with_every_answer_counted() {
     let run = Running::start(["-d", "1h", "-c", "4", "-t", "2", "--format", "json", &nginx.url("/")]);
     nginx.wait_for(100);
     run.send(Signal::INT);
-    let report = Report::of(&run.wait().with_status(130));
+    let report = Report::parse(&run.wait().with_status(130));
     assert_eq!(report.at("/ending"), "interrupted");
     assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
 }

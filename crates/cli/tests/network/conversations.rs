@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Server, Speaks};
+use brunt_testbed::server::{Config, ServedProtocol, Server};
 use serde_json::Value;
 
 use crate::program::{Directory, run};
@@ -61,7 +61,7 @@ fn redis_is_put_under_load_from_lua_alone() {
 #[test]
 fn a_conversation_over_websocket() {
     let push = Some(Duration::from_millis(20));
-    let ours = Server::start(Config { speaks: Speaks::WebSocket, push, ..Config::default() }).unwrap();
+    let ours = Server::start(Config { speaks: ServedProtocol::WebSocket, push, ..Config::default() }).unwrap();
     let mut python = Python::start();
     for base in [ours.url(), python.url("/push")] {
         let report = example("websocket.lua", &base);
@@ -78,7 +78,7 @@ fn a_conversation_over_websocket() {
 
 #[test]
 fn a_message_that_does_not_come_leaves_the_connection_as_it_is() {
-    let server = Server::start(Config { speaks: Speaks::WebSocket, ..Config::default() }).unwrap();
+    let server = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
     let report = play(
         0,
         &format!(
@@ -103,7 +103,7 @@ fn a_message_that_does_not_come_leaves_the_connection_as_it_is() {
 #[test]
 fn what_came_before_a_connection_ended_can_still_be_received() {
     let server =
-        Server::start(Config { speaks: Speaks::WebSocket, close_after: Some(2), ..Config::default() }).unwrap();
+        Server::start(Config { speaks: ServedProtocol::WebSocket, close_after: Some(2), ..Config::default() }).unwrap();
     let report = play(
         0,
         &format!(

@@ -66,7 +66,7 @@ fn an_nginx_that_is_reloaded_processes_each_call_once() {
             nginx.reload(1);
         }
         running.send(Signal::INT);
-        let report = Report::of(&running.wait().with_status(130));
+        let report = Report::parse(&running.wait().with_status(130));
         assert_drained(&report, 2, 2 + 3);
         assert_eq!(nginx.log().len() as u64, report.outcome("answered"), "{load}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use brunt_testbed::faulty::{After, Fault, Server};
+use brunt_testbed::faulty::{ConnectionFate, Fault, Server};
 
 use crate::program::nobody;
 use crate::report::{Report, report};
@@ -16,7 +16,7 @@ const PATIENT: [&str; 4] = ["--timeout", "60s", "--connect-timeout", "60s"];
 
 /// What comes of calling a server with this fault, in the closed model and in the open one.
 #[track_caller]
-fn of(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
+fn judge_calls(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
     for load in [["-c", "2", "-t", "1"].as_slice(), &["-c", "2", "-t", "1", "-r", "40"]] {
         let server = Server::start(fault.clone()).unwrap();
         let report = report(status, [load, args, &["-n", "6", &server.url()]].concat());
@@ -34,7 +34,7 @@ fn fails(fault: &Fault, reasons: &[&str]) {
 /// The same within other times.
 #[track_caller]
 fn fails_within(times: &[&str], fault: &Fault, reasons: &[&str]) {
-    of(fault, 3, times, |report, _| {
+    judge_calls(fault, 3, times, |report, _| {
         assert_eq!(report.outcome("failed"), CALLS, "{fault:?} {:?}", report.at("/outcomes"));
         for reason in report.reasons().keys() {
             assert!(reasons.contains(&reason.as_str()), "{fault:?}: {reason}");
@@ -45,13 +45,13 @@ fn fails_within(times: &[&str], fault: &Fault, reasons: &[&str]) {
 /// Every call is answered with 200.
 #[track_caller]
 fn answers(fault: &Fault, args: &[&str]) {
-    of(fault, 0, &[&PATIENT, args].concat(), |report, server| {
+    judge_calls(fault, 0, &[&PATIENT, args].concat(), |report, server| {
         report.assert_all(CALLS, 200);
         assert_eq!(server.requests(), CALLS, "{fault:?}");
     });
 }
 
-fn raw(answer: &str, after: After) -> Fault {
+fn raw(answer: &str, after: ConnectionFate) -> Fault {
     Fault::Raw { answer: answer.as_bytes().to_vec(), after }
 }
 
@@ -88,8 +88,8 @@ fn ended_in_the_middle() {
     for fault in [
         Fault::CloseMidBody,
         Fault::CloseMidHead,
-        raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", After::Close),
-        raw("HTTP/1.1 103 Early Hints\r\n\r\n", After::Close),
+        raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", ConnectionFate::Close),
+        raw("HTTP/1.1 103 Early Hints\r\n\r\n", ConnectionFate::Close),
     ] {
         fails(&fault, &["closed: the peer closed before the answer was complete"]);
     }
@@ -106,14 +106,14 @@ fn bytes_that_are_no_answer() {
         (Fault::OversizeHead { bytes: 100_000 }, "a header section of more than 64 KiB"),
         (Fault::EndlessHead, "more than 128 header fields"),
         (
-            raw("HTTP/1.1 101 Switching Protocols\r\n\r\n", After::KeepOpen),
+            raw("HTTP/1.1 101 Switching Protocols\r\n\r\n", ConnectionFate::KeepOpen),
             "status 101: nobody asked to switch protocols",
         ),
-        (raw(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), After::KeepOpen), "more than 16 interim answers"),
-        (raw("HTTP/2.0 200 OK\r\n\r\n", After::KeepOpen), "bad status line: not HTTP/1.x"),
-        (raw("HTTP/1.1 20x OK\r\n\r\n", After::KeepOpen), "bad status line: bad status code or reason"),
-        (raw("HTTP/1.1 200 OK\r\nNo Colon\r\n\r\n", After::KeepOpen), "bad header name"),
-        (raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", After::KeepOpen), "bad Content-Length"),
+        (raw(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), ConnectionFate::KeepOpen), "more than 16 interim answers"),
+        (raw("HTTP/2.0 200 OK\r\n\r\n", ConnectionFate::KeepOpen), "bad status line: not HTTP/1.x"),
+        (raw("HTTP/1.1 20x OK\r\n\r\n", ConnectionFate::KeepOpen), "bad status line: bad status code or reason"),
+        (raw("HTTP/1.1 200 OK\r\nNo Colon\r\n\r\n", ConnectionFate::KeepOpen), "bad header name"),
+        (raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", ConnectionFate::KeepOpen), "bad Content-Length"),
     ] {
         fails(&fault, &[&format!("protocol: {reason}")]);
     }
@@ -127,14 +127,14 @@ fn unusual_and_right() {
         Fault::Interim,
         Fault::UntilClose,
         Fault::CloseIdle,
-        raw("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", After::Close),
-        raw("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", After::KeepOpen),
-        raw("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nConnection: close\r\n\r\nhello", After::Close),
+        raw("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", ConnectionFate::Close),
+        raw("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", ConnectionFate::KeepOpen),
+        raw("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nConnection: close\r\n\r\nhello", ConnectionFate::Close),
         raw(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: x\r\n\r\n",
-            After::KeepOpen,
+            ConnectionFate::KeepOpen,
         ),
-        raw("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", After::KeepOpen),
+        raw("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ConnectionFate::KeepOpen),
     ] {
         answers(&fault, &[]);
     }
@@ -143,23 +143,23 @@ fn unusual_and_right() {
 
 #[test]
 fn answers_without_a_body() {
-    answers(&raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", After::KeepOpen), &["-m", "HEAD"]);
-    answers(&raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", After::KeepOpen), &["-m", "HEAD"]);
+    answers(&raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", ConnectionFate::KeepOpen), &["-m", "HEAD"]);
+    answers(&raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", ConnectionFate::KeepOpen), &["-m", "HEAD"]);
     for status in [204, 304] {
-        let fault = raw(&format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n"), After::KeepOpen);
-        of(&fault, 0, &PATIENT, |report, _| report.assert_all(CALLS, status));
+        let fault = raw(&format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n"), ConnectionFate::KeepOpen);
+        judge_calls(&fault, 0, &PATIENT, |report, _| report.assert_all(CALLS, status));
     }
 }
 
 #[test]
 fn an_answer_to_head_with_a_body_spoils_no_other_call() {
-    let fault = raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", After::KeepOpen);
+    let fault = raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", ConnectionFate::KeepOpen);
     answers(&fault, &["-m", "HEAD"]);
 }
 
 #[test]
 fn an_idle_connection_that_was_closed_is_no_failure() {
-    of(&Fault::CloseIdle, 0, &[&PATIENT[..], &["--body", "x"]].concat(), |report, server| {
+    judge_calls(&Fault::CloseIdle, 0, &[&PATIENT[..], &["--body", "x"]].concat(), |report, server| {
         // A POST must not be sent twice; if its connection closed under it, it has failed.
         let failed = report.outcome("failed");
         assert_eq!(report.statuses(), BTreeMap::from([(200, CALLS - failed)]));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use brunt_testbed::tls::{Made, server_certificate};
+use brunt_testbed::tls::{Credentials, server_certificate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub struct Nginx {
     pub port: u16,
     child: Option<Child>,
     /// What it shows with TLS.
-    pub certificate: Option<Made>,
+    pub certificate: Option<Credentials>,
 }
 
 impl Nginx {

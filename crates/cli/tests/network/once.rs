@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
-use brunt_testbed::server::{Config, Server, Speaks};
+use brunt_testbed::server::{Config, ServedProtocol, Server};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::Nginx;
@@ -64,8 +64,8 @@ fn what_is_printed_for_programs_is_not_mixed_with_it() {
 #[ignore = "needs nginx: make test installs it"]
 fn websocket_by_its_frames_with_the_handshake_apart() {
     let dir = Directory::new();
-    let plain = Server::start(Config { speaks: Speaks::WebSocket, ..Config::default() }).unwrap();
-    let config = Config { speaks: Speaks::WebSocket, tls: Some(Tls::default()), ..Config::default() };
+    let plain = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
+    let config = Config { speaks: ServedProtocol::WebSocket, tls: Some(Tls::default()), ..Config::default() };
     let encrypted = Server::start(config).unwrap();
     let trusted = dir.file("ca.pem", encrypted.certificate_pem().unwrap());
     for (server, flags) in [(&plain, [].as_slice()), (&encrypted, &["--cacert", &trusted])] {
@@ -87,7 +87,7 @@ fn websocket_by_its_frames_with_the_handshake_apart() {
         ];
         assert_in_order(&text.with_status(0).stdout, &expected);
     }
-    let wrong = Config { speaks: Speaks::WebSocket, error_share: 1.0, ..Config::default() };
+    let wrong = Config { speaks: ServedProtocol::WebSocket, error_share: 1.0, ..Config::default() };
     let wrong = Server::start(wrong).unwrap();
     let text = run(["--once", &wrong.url()]).with_status(3).stdout;
     assert_in_order(&text, &["← answer, ", "✗ mismatch after ", "a message with other content came back"]);

@@ -54,3 +54,57 @@ fn a_delay_lasts_as_long_as_it_is_written() {
     let report = report(0, ["-c", "2", "-n", "10", "--timeout", "10s", &url]);
     assert!(report.at("/times/response/min_ns").as_u64().unwrap() >= 200_000_000, "{}", report.at("/times/response"));
 }
+
+/// Without a rate few calls find out that the target is away: the time says it.
+#[test]
+fn a_closed_flood_fails_by_the_time_without_a_server() {
+    let (_server, url) = serve(&["http"], "refuse 2s-4s");
+    let report = report(1, ["-c", "10", "-t", "1", "-d", "6s", "--max-error-rate", "1%", &url]);
+    assert!(report.at("/outcomes/error_ratio").as_f64().unwrap() < 0.01, "{}", report.at("/outcomes"));
+    let thresholds = report.at("/thresholds").as_array().unwrap();
+    let away = thresholds.iter().find(|result| result["threshold"] == "availability>=99%").unwrap();
+    let share: f64 = away["got"].as_str().unwrap().trim_end_matches('%').parse().unwrap();
+    assert!((60.0..=70.0).contains(&share) && away["held"] == false, "{away}");
+    let said = report.at("/statements").as_array().unwrap();
+    let begins = |text: &str| said.iter().any(|said| said["text"].as_str().unwrap().starts_with(text));
+    assert!(begins("FAILED: connections had no server for 3"), "{said:?}");
+}
+
+/// Slow for a while is no freeze: calls go on to be answered.
+#[test]
+fn a_target_that_is_slow_for_a_while_is_said_to_be() {
+    let (_server, url) = serve(&["http", "--service-time", "2ms"], "delay 300ms 2s-4s");
+    let report = report(0, ["-r", "200", "-d", "6s", &url]);
+    let [slow] = remarks(&report, "slowness")[..] else { panic!("{}", report.at("/remarks")) };
+    let length = slow["to_ns"].as_u64().unwrap() - slow["from_ns"].as_u64().unwrap();
+    assert!((1_900_000_000..=2_400_000_000).contains(&length), "{slow}");
+    assert_eq!(remarks(&report, "freeze"), Vec::<&serde_json::Value>::new());
+}
+
+#[test]
+fn connections_that_are_cut_under_calls_have_their_moment() {
+    // With one server for 16 connections each call takes 1.6 s.
+    let (_server, url) = serve(&["http", "--service-time", "100ms"], "cut 3s");
+    let report = report(0, ["-c", "16", "-d", "5s", &url]);
+    let [drops] = remarks(&report, "drops")[..] else { panic!("{}", report.at("/remarks")) };
+    assert!(drops["calls"].as_u64().unwrap() >= 5, "{drops}");
+    assert_eq!(remarks(&report, "freeze"), Vec::<&serde_json::Value>::new());
+}
+
+/// Begins with the first success of a service that starts later; gives up with status 3.
+#[test]
+fn a_service_that_starts_later_is_waited_for() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let url = format!("http://127.0.0.1:{port}/");
+    let none = crate::program::run(["--wait-for", "300ms", "-n", "1", &url]).with_status(3);
+    assert!(none.stderr.contains("the target was not ready within 300ms (--wait-for): connect: "), "{}", none.stderr);
+    let report = thread::scope(|scope| {
+        let waiting = scope.spawn(|| report(0, ["--wait-for", "30s", "-n", "20", "-c", "2", &url]));
+        thread::sleep(std::time::Duration::from_millis(500));
+        let mut server = Running::start(["serve", "http", &port, "--duration", "60s"]);
+        server.line();
+        waiting.join().unwrap()
+    });
+    report.assert_all(20, 200);
+    assert_eq!(report.connections("failed"), 0);
+}

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::spawn;
 use std::time::Duration;
 
-use brunt_testbed::faulty::{After, Fault, Server as Faulty};
+use brunt_testbed::faulty::{ConnectionFate, Fault, Server as Faulty};
 use rustix::process::Signal;
 
 use crate::nginx::Nginx;
@@ -211,7 +211,7 @@ fn how_the_upstream_fails_is_counted() {
         (Fault::CloseMidHead, "protocol", "8s"),
         (Fault::NeverAnswer, "timeout", "300ms"),
         (Fault::CloseMidBody, "body", "8s"),
-        (Fault::Raw { answer: stalls, after: After::KeepOpen }, "timeout", "8s"),
+        (Fault::Raw { answer: stalls, after: ConnectionFate::KeepOpen }, "timeout", "8s"),
     ] {
         let upstream = Faulty::start(fault.clone()).unwrap();
         let options = ["--listen", "127.0.0.1:0", "--coalesce", "--timeout", timeout, "--metrics", "127.0.0.1:0"];

@@ -17,7 +17,7 @@ pub struct Report {
 /// Runs brunt with these arguments, to this exit status; its result, which adds up.
 #[track_caller]
 pub fn report<A: AsRef<OsStr>>(status: i32, args: impl IntoIterator<Item = A>) -> Report {
-    Report::of(&done(brunt(args).args(["--format", "json"])).with_status(status))
+    Report::parse(&done(brunt(args).args(["--format", "json"])).with_status(status))
 }
 
 /// The result of an example's scenarios against the target at `base`.
@@ -30,7 +30,7 @@ pub fn example(name: &str, base: &str) -> Report {
 impl Report {
     /// What a run with `--format json` printed.
     #[track_caller]
-    pub fn of(done: &Done) -> Self {
+    pub fn parse(done: &Done) -> Self {
         let json = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:#?}"));
         let report = Self { json };
         report.assert_adds_up();

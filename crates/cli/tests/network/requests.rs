@@ -107,7 +107,7 @@ fn peak_memory(args: &[&str]) -> (u64, Report) {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::new(),
     };
-    (peak, Report::of(&done.with_status(0)))
+    (peak, Report::parse(&done.with_status(0)))
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn users_and_passwords() {
     report(0, ["-n", "10", "--basic", "me:wrong", &nginx.url("/")]).assert_all(10, 401);
     report(0, ["-n", "10", "--basic", "me:se-cr@t", &nginx.url("/")]).assert_all(10, 200);
     let args = ["-n", "10", "--basic", "me:@SECRET", "--format", "json", &nginx.url("/")];
-    Report::of(&crate::program::done(brunt(args).env("SECRET", "se-cr@t")).with_status(0)).assert_all(10, 200);
+    Report::parse(&crate::program::done(brunt(args).env("SECRET", "se-cr@t")).with_status(0)).assert_all(10, 200);
     let url = nginx.url("/").replace("http://", "http://me:se-cr%40t@");
     report(0, ["-n", "10", &url]).assert_all(10, 200);
     let log = nginx.log();

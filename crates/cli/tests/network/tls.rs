@@ -122,7 +122,7 @@ fn client_certificates() {
         let args = ["-n", "20", "-c", "2", "--cacert", &ca];
         report(0, [args.as_slice(), &["--cert", &certificate, "--key", &key, &url]].concat()).assert_all(20, 200);
         let secret = [args.as_slice(), &["--cert", &certificate, "--key", "@KEY", "--format", "json", &url]].concat();
-        Report::of(&done(brunt(secret).env("KEY", &made.key_pem)).with_status(0)).assert_all(20, 200);
+        Report::parse(&done(brunt(secret).env("KEY", &made.key_pem)).with_status(0)).assert_all(20, 200);
         // nginx finishes the handshake and says it in HTTP.
         report(0, [args.as_slice(), &[&url]].concat()).assert_all(20, 400);
         let log = nginx.log();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use brunt_testbed::server::{Config, Delay, Listen, Server, Speaks};
+use brunt_testbed::server::{Config, Delay, Listen, ServedProtocol, Server};
 use brunt_testbed::tls::Tls;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::program::{Directory, run};
 use crate::report::report;
 
 fn echo(config: Config) -> Server {
-    Server::start(Config { speaks: Speaks::WebSocket, ..config }).unwrap()
+    Server::start(Config { speaks: ServedProtocol::WebSocket, ..config }).unwrap()
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn favoured(status: i32, args: &[&str]) -> Report {
         });
         favoured.join().unwrap()
     });
-    Report::of(&done.with_status(status))
+    Report::parse(&done.with_status(status))
 }
 
 /// Does something while each core is watched; with what came of it, the longest that a favoured thread was kept from
@@ -185,7 +185,7 @@ fn a_generator_that_was_stopped() {
         run.send(Signal::CONT);
         until("the run goes on", || answered() > behind + 20);
         run.send(Signal::INT);
-        let report = Report::of(&run.wait().with_status(130));
+        let report = Report::parse(&run.wait().with_status(130));
         assert_ne!(judgement(&report), "trustworthy", "{load:?} {:#}", report.at("/verdict"));
         let findings = report.at("/verdict/findings").as_array().unwrap();
         let seconds = |f: &serde_json::Value| !f["seconds"].as_array().unwrap().is_empty();
@@ -219,7 +219,7 @@ fn with_few_ports(load: &str) -> Option<Report> {
         "{{ {brunt} serve http 127.0.0.1:8080 --duration 120s >{said} & }} && until grep -q listening {said}; do sleep 0.02; done &&
          {brunt} {load} --format json http://127.0.0.1:8080/; status=$?; kill $!; exit $status"
     );
-    few_ports(&script).map(|mut command| Report::of(&done(&mut command).with_status(0)))
+    few_ports(&script).map(|mut command| Report::parse(&done(&mut command).with_status(0)))
 }
 
 /// On loopback there are more local addresses to be had.
@@ -272,7 +272,7 @@ fn descriptors_that_are_too_few() {
 fn a_soft_limit_on_descriptors_is_raised() {
     let server = target(Config::default());
     let args = format!("-c 400 -n 4000 --format json {}", server.url());
-    Report::of(&under("ulimit -Sn 50", &args).with_status(0)).assert_all(4000, 200);
+    Report::parse(&under("ulimit -Sn 50", &args).with_status(0)).assert_all(4000, 200);
 }
 
 #[test]

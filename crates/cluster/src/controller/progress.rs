@@ -92,7 +92,7 @@ pub(super) struct InRun {
 impl InRun {
     pub(super) fn new(part: AgentPart, portion: Portion, place: usize, plan: &Plan) -> Self {
         let numbers = match plan.load {
-            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::of(portion, Some(requests))),
+            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::owned_by(portion, Some(requests))),
             Load::Open { .. } => None,
         };
         let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
@@ -574,7 +574,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::mpsc::channel;
 
-    use brunt_engine::{Observer, SoFar};
+    use brunt_engine::{Observer, RunningTotal};
     use brunt_plan::arrivals::{Arrivals, Spread};
     use brunt_plan::plan::{ProtocolOptions, Stop};
     use brunt_plan::target::Url;
@@ -595,7 +595,7 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _second: &Live, _so_far: &SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
             ControlFlow::Continue(())
         }
     }
@@ -647,7 +647,7 @@ mod tests {
                 while (part.next + 1) * SECOND_NS <= now.min(duration_ns) {
                     let end = (part.next + 1) * SECOND_NS;
                     let due: u64 = part.arrivals.iter_mut().map(|arrivals| arrivals.pass(end)).sum();
-                    let mut snapshot = Snapshot::of([(Counter::Due, due)]);
+                    let mut snapshot = Snapshot::with_numbers([(Counter::Due, due)]);
                     (0..due).for_each(|_| snapshot.statuses.record(200));
                     snapshot.times.record_n(Timing::Response, 1, due);
                     let (second, length_ns) = (part.next, SECOND_NS);

@@ -156,7 +156,7 @@ impl Trial {
     ///
     /// Thresholds alone would take a rate above the capacity for met as long as the backlog is small, so the target
     /// must keep up as well: it may fall behind by no more than a quarter of what rates are apart.
-    pub fn of(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
+    pub fn new(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
         let (outcome, why) = judge(settings, &evidence);
         Self { step, rate_per_s: settings.rate(step), length, outcome, why, evidence }
     }
@@ -270,9 +270,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the capacity is known.
+    /// Whether the capacity is known, or at least how large it is.
     pub fn is_known(&self) -> bool {
-        matches!(self, Self::Between { .. } | Self::AtLeast { .. })
+        matches!(self, Self::Between { .. } | Self::AtLeast { .. } | Self::Generator { met_per_s: Some(_), .. })
     }
 }
 

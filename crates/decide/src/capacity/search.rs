@@ -61,13 +61,13 @@ impl Tally {
 
 /// What was seen at each rate.
 #[derive(Debug, Default)]
-struct Seen {
+struct RateTallies {
     short: BTreeMap<i32, Tally>,
     full: BTreeMap<i32, Tally>,
 }
 
-impl Seen {
-    fn of(trials: &[Trial]) -> Self {
+impl RateTallies {
+    fn from_trials(trials: &[Trial]) -> Self {
         let mut seen = Self::default();
         for trial in trials {
             let tallies = match trial.length {
@@ -136,7 +136,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if let Some(answer) = silence(trials) {
         return Next::Done(answer);
     }
-    let seen = Seen::of(trials);
+    let seen = RateTallies::from_trials(trials);
     let met = seen.highest_met();
     if trials.len() >= MOST_TRIALS {
         return Next::Done(Answer::Unsteady { met_per_s: met.map(|step| settings.rate(step)) });
@@ -181,7 +181,7 @@ fn silence(trials: &[Trial]) -> Option<Answer> {
 }
 
 /// The lowest rate of all fails: is it the target's doing?
-fn at_bottom(settings: &Settings, seen: &Seen, failed: i32, trials: &[Trial]) -> Next {
+fn at_bottom(settings: &Settings, seen: &RateTallies, failed: i32, trials: &[Trial]) -> Next {
     let tally = seen.full(failed);
     if tally.met > 0 || tally.failed >= settings.repeats {
         return Next::Done(Answer::BelowAll { rate_per_s: settings.rate(failed) });
@@ -193,7 +193,7 @@ fn at_bottom(settings: &Settings, seen: &Seen, failed: i32, trials: &[Trial]) ->
 }
 
 /// The rates that are met and those that are not lie side by side: are both seen so every time?
-fn at_edge(settings: &Settings, seen: &Seen, met: i32, failed: i32, trials: &[Trial]) -> Next {
+fn at_edge(settings: &Settings, seen: &RateTallies, met: i32, failed: i32, trials: &[Trial]) -> Next {
     let high = seen.never_met_from(failed);
     let (low, up) = (seen.full(met), seen.full(high));
     if low.is_spoiled() {
@@ -251,7 +251,7 @@ fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer
 
 /// About how many trials are left, short and full ones, if the target is steady and no rate is in doubt.
 pub fn trials_left(settings: &Settings, trials: &[Trial]) -> (u32, u32) {
-    let seen = Seen::of(trials);
+    let seen = RateTallies::from_trials(trials);
     let halvings = |gap: i32| if gap > 1 { (f64::from(gap)).log2().ceil() as u32 } else { 0 };
     let (Some(met), Some(failed)) = (seen.highest_met(), seen.lowest_failed()) else {
         // Where the edge is nobody knows; a little further on is a guess that is made good with each trial.

@@ -55,7 +55,7 @@ fn search(settings: &Settings, mut run: impl FnMut(f64) -> Evidence) -> (Answer,
             Next::Done(answer) => return (answer, trials),
             Next::Try { step, length } => {
                 let evidence = run(settings.rate(step));
-                trials.push(Trial::of(settings, step, length, evidence));
+                trials.push(Trial::new(settings, step, length, evidence));
             }
         }
     }
@@ -199,7 +199,7 @@ fn a_target_that_does_not_answer_is_not_asked_for_long() {
 #[test]
 fn a_target_that_falls_behind_does_not_meet_its_rate_though_thresholds_hold() {
     let run = Evidence { behind_ratio: 0.03, ..evidence(true, true) };
-    let trial = Trial::of(&Settings::default(), 0, Length::Full, run);
+    let trial = Trial::new(&Settings::default(), 0, Length::Full, run);
     assert_eq!((trial.outcome, trial.why.as_str()), (Outcome::Failed, "fell behind by 3.0%"));
 }
 
@@ -211,7 +211,7 @@ fn what_is_left_shrinks_to_nothing() {
     while let Next::Try { step, length } = next(&settings, &trials) {
         estimates.push(trials_left(&settings, &trials));
         let run = evidence(settings.rate(step) <= 5000.0, true);
-        trials.push(Trial::of(&settings, step, length, run));
+        trials.push(Trial::new(&settings, step, length, run));
     }
     assert_eq!(*estimates.last().unwrap(), (0, 1));
     assert!(estimates.iter().all(|(short, full)| short + full < 40));
@@ -243,7 +243,7 @@ fn what_own_delays_can_have_decided_is_neither_met_nor_failed() {
         run.thresholds[0].sure = sure;
         // A verdict on figures that no threshold is about does not matter.
         run.judgement = Judgement::LatencyUnreliable;
-        Trial::of(&Settings::default(), 0, Length::Full, run).outcome
+        Trial::new(&Settings::default(), 0, Length::Full, run).outcome
     };
     assert_eq!(outcome(true, true), Outcome::Met);
     assert_eq!(outcome(false, true), Outcome::Failed);
@@ -251,9 +251,9 @@ fn what_own_delays_can_have_decided_is_neither_met_nor_failed() {
     // A second threshold that surely failed decides by itself.
     let mut run = evidence(false, true);
     run.thresholds.push(ThresholdResult { sure: false, ..run.thresholds[0].clone() });
-    assert_eq!(Trial::of(&Settings::default(), 0, Length::Full, run).outcome, Outcome::Failed);
+    assert_eq!(Trial::new(&Settings::default(), 0, Length::Full, run).outcome, Outcome::Failed);
     // Met, but not at the rate that was asked for.
-    assert_eq!(Trial::of(&Settings::default(), 0, Length::Full, evidence(true, false)).outcome, Outcome::Spoiled);
+    assert_eq!(Trial::new(&Settings::default(), 0, Length::Full, evidence(true, false)).outcome, Outcome::Spoiled);
 }
 
 #[test]
@@ -290,7 +290,7 @@ mod queues {
     }
 
     impl Queue {
-        fn of(capacity: f64, servers: usize) -> Self {
+        fn new(capacity: f64, servers: usize) -> Self {
             Self { servers, service_ns: (servers as f64 * 1e9 / capacity).round() as u64, is_exponential: false }
         }
 
@@ -356,7 +356,7 @@ mod queues {
                         let rate = settings.rate(step);
                         let length_ns = trial_ns(5 * SECOND_NS, length, rate, spread);
                         let run = self.run(rate, spread, length_ns, &mut random);
-                        trials.push(Trial::of(&settings, step, length, run));
+                        trials.push(Trial::new(&settings, step, length, run));
                     }
                 }
             }
@@ -376,7 +376,7 @@ mod queues {
     fn uniform_arrivals_find_the_capacity_within_the_precision() {
         for capacity in [5.0, 13.0, 50.0, 333.0, 2_000.0, 20_000.0] {
             for servers in [1, 4] {
-                let queue = Queue::of(capacity, servers);
+                let queue = Queue::new(capacity, servers);
                 for from in [3.7, 100.0] {
                     let (answer, trials) = queue.search(from, Spread::Uniform, 1);
                     let Answer::Between { low_per_s, high_per_s, .. } = answer else {
@@ -397,7 +397,7 @@ mod queues {
         let (mut all_answers, mut all_held) = (0, 0);
         for (capacity, seeds) in [(5.0, 40), (50.0, 40), (200.0, 40), (2_000.0, 20), (20_000.0, 3)] {
             for is_exponential in [false, true] {
-                let queue = Queue { is_exponential, ..Queue::of(capacity, 4) };
+                let queue = Queue { is_exponential, ..Queue::new(capacity, 4) };
                 let (mut answers, mut held, mut widest) = (0, 0, 1.0_f64);
                 for seed in 0..seeds {
                     let (answer, _) = queue.search(capacity / 4.0, Spread::Poisson, seed);

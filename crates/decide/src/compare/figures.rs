@@ -74,11 +74,11 @@ impl MessageFigures {
 
 impl Figures {
     /// The figures of a whole run.
-    pub fn of(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
         let of = Self::new(summary.rates.ok_per_s, answered, summary.error_rate, &summary.total.response_times());
         let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
-        Self { messages, ..of }.but_for(&Evidence::of(summary))
+        Self { messages, ..of }.but_for(&Evidence::from_summary(summary))
     }
 
     /// The same, without what the run's own evidence does not believe.
@@ -202,7 +202,7 @@ fn block(points: &[Point]) -> Figures {
     let calls = response.count();
     let error_ratio = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
     let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };
-    let messages = Snapshot::of([(Counter::Messages, messages)]);
+    let messages = Snapshot::with_numbers([(Counter::Messages, messages)]);
     let messages =
         MessageFigures::new(messages.messages(), per_s).map(|figures| MessageFigures { is_whole: false, ..figures });
     Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }

@@ -4,7 +4,7 @@ use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::{AtLeast, Histogram};
-use brunt_record::messages::Came;
+use brunt_record::messages::MessageArrival;
 use brunt_record::outcome::OkStatus;
 use brunt_record::series::Series;
 use brunt_record::snapshot::Snapshot;
@@ -214,10 +214,13 @@ fn messages_are_compared_where_there_are_some() {
     let with = |first_ms: u64, jitter: u64| {
         let mut messages = Snapshot::default();
         for call in 0..1000_u64 {
-            let first =
-                Came { after_ns: first_ms * 1_000_000 + call * 100 + jitter, is_first: true, is_together: false };
+            let first = MessageArrival {
+                after_ns: first_ms * 1_000_000 + call * 100 + jitter,
+                is_first: true,
+                is_together: false,
+            };
             messages.came(&first);
-            messages.came(&Came { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
+            messages.came(&MessageArrival { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
         }
         Figures { messages: MessageFigures::new(messages.messages(), 1000.0), ..figures(100.0) }
     };

@@ -36,7 +36,7 @@ pub struct Step {
 
 impl Step {
     /// What a run says. A target that does not answer is a finding, not an error.
-    pub fn of(value: u64, evidence: Evidence) -> Self {
+    pub fn new(value: u64, evidence: Evidence) -> Self {
         let problem = if evidence.is_answered() { String::new() } else { format!("no answer ({})", evidence.failure) };
         Self { value, evidence: Some(evidence), problem }
     }
@@ -133,7 +133,7 @@ impl Sweep {
     }
 
     /// Puts a sweep together, and fits the law where it is one of concurrency.
-    pub fn of(axis: Axis, planned: Vec<u64>, steps: Vec<Step>, ended: String) -> Self {
+    pub fn new(axis: Axis, planned: Vec<u64>, steps: Vec<Step>, ended: String) -> Self {
         let points: Vec<_> = steps.iter().filter_map(Step::point).collect();
         let left_out = |is_bound: bool| {
             let is_so = |run: &Evidence| {
@@ -167,7 +167,7 @@ mod tests {
     /// A sweep of connections with so many calls a second and such a p99 in milliseconds, and whether its threshold held.
     fn sweep(steps: &[(u64, f64, u64, bool)]) -> Sweep {
         let step = |&(value, per_s, p99_ms, held): &(u64, f64, u64, bool)| {
-            let mut run = Evidence::of(&summary());
+            let mut run = Evidence::from_summary(&summary());
             run.answered_per_s = per_s;
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
             run.thresholds = vec![ThresholdResult {
@@ -177,10 +177,10 @@ mod tests {
                 sure: true,
                 implicit: false,
             }];
-            Step::of(value, run)
+            Step::new(value, run)
         };
         let axis = Axis { name: "connections".into(), is_concurrency: true };
-        Sweep::of(axis, Vec::new(), steps.iter().map(step).collect(), String::new())
+        Sweep::new(axis, Vec::new(), steps.iter().map(step).collect(), String::new())
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub fn fit(points: &[(f64, f64)]) -> Result<Fit, NoFit> {
     if tried.len() < LEAST_POINTS {
         return Err(NoFit::TooFew { points: tried.len() });
     }
-    let regression = Regression::of(points, 3).ok_or(NoFit::NotSuch)?;
+    let regression = Regression::fit(points, 3).ok_or(NoFit::NotSuch)?;
     let [a, b, c] = regression.estimate;
     if a <= 0.0 {
         return Err(NoFit::NotSuch);
@@ -115,7 +115,7 @@ pub fn fit(points: &[(f64, f64)]) -> Result<Fit, NoFit> {
         (Some(regression.peak(largest)), regression.positive(knee_at_peak))
     } else {
         // What does not bend downwards is fitted without the term that makes it: σ alone says where it bends.
-        let without = Regression::of(points, 2).ok_or(NoFit::NotSuch)?;
+        let without = Regression::fit(points, 2).ok_or(NoFit::NotSuch)?;
         let [a, b, _] = without.estimate;
         let sigma = without.interval([-b / (a * a), 1.0 / a, 0.0], b / a);
         (None, if sigma.low > 0.0 { without.positive(|[a, b, _]| a / b) } else { None })
@@ -157,7 +157,7 @@ struct Regression {
 
 impl Regression {
     /// The regression with the first `terms` terms, 2 or 3; none where the points do not determine it.
-    fn of(points: &[(f64, f64)], terms: usize) -> Option<Self> {
+    fn fit(points: &[(f64, f64)], terms: usize) -> Option<Self> {
         // Each row is divided by N/X, so that it says 1 and its error is a relative one. Columns are of like size, so
         // that the sums lose no digits.
         let largest = points.iter().map(|(n, _)| *n).fold(1.0, f64::max);

@@ -136,7 +136,7 @@ impl<D: Driver> Load<D> for Flood {
 impl<D: Driver> Phases<D> for Flood {
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         if self.begun == 0 {
-            network.attempts = Attempts::new(self.share.of());
+            network.attempts = Attempts::new(self.share.count());
         }
         self.connect_ahead(network, now)
     }

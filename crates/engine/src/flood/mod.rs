@@ -141,7 +141,7 @@ impl Flood {
             held_up: 0,
             ready: VecDeque::new(),
             dormant: Vec::new(),
-            outage: Outage::new(share.of()),
+            outage: Outage::new(share.count()),
             short_since: NEVER,
             owed: 0,
             again: VecDeque::new(),

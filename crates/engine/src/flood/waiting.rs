@@ -67,7 +67,7 @@ impl Flood {
 
     /// The most connections that this worker makes at once.
     fn most_half_open(&self) -> usize {
-        (CONNECTING_AT_ONCE / self.share.of() as usize).max(1)
+        (CONNECTING_AT_ONCE / self.share.count() as usize).max(1)
     }
 
     /// Connects a place for the next call that is due.

@@ -9,7 +9,7 @@
 //! [`Network::complete`](super::Network::complete) alone calls, with the [`End`] that is then recorded: no call can be
 //! lost on the way. Times only grow along the line, since each transition takes the later of its own time and the one before.
 
-use brunt_record::messages::{Came, Ended};
+use brunt_record::messages::{MessageArrival, StreamEnd};
 use brunt_record::outcome::Failure;
 
 use super::deadlines::{Deadlines, NEVER};
@@ -227,7 +227,7 @@ impl Stream {
     }
 
     /// A message has come at `at`, with the bytes of this read.
-    pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: u64, read: u64, status: u16) -> Came {
+    pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: u64, read: u64, status: u16) -> MessageArrival {
         let before = if self.messages == 0 { call.sent } else { self.last };
         let at = at.max(before);
         let is_first = self.messages == 0;
@@ -236,7 +236,7 @@ impl Stream {
         self.first = if is_first { at } else { self.first };
         (self.last, self.read, self.status) = (at, read, status);
         call.expires = self.limit.min(at.saturating_add(self.stall_ns));
-        Came { after_ns: at - before, is_first, is_together }
+        MessageArrival { after_ns: at - before, is_first, is_together }
     }
 
     /// Its user leaves it: the status so far, if a message has come.
@@ -254,10 +254,10 @@ impl Stream {
     }
 
     /// What there is to say of its messages, of a call that ends so at `at`.
-    pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: u64) -> Ended {
+    pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: u64) -> StreamEnd {
         let waits_in_vain = matches!(end, End::Unfinished | End::Failed(Failure::Timeout | Failure::Stalled, _));
         let before = if self.messages == 0 { call.sent } else { self.last };
-        Ended {
+        StreamEnd {
             messages: self.messages,
             last_ns: self.last.saturating_sub(call.sent),
             between_ns: self.last.saturating_sub(self.first),

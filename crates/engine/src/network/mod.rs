@@ -66,6 +66,11 @@ pub(crate) trait Load<D: Driver>: Sized {
         None
     }
 
+    /// Whether a call may be answered with this status, which is no success otherwise.
+    fn excuses(&self, _tag: Self::Tag, _status: u16) -> bool {
+        false
+    }
+
     /// The call that follows one whose message said so ([`Message::more`]), on the same connection.
     fn next_of_batch(&mut self, _call: &Call<Self::Tag>) -> Option<Call<Self::Tag>> {
         None
@@ -80,7 +85,7 @@ pub(crate) trait Load<D: Driver>: Sized {
     fn streamed(&mut self, _network: &mut Network<D, Self::Tag>, _message: &MessageOf<Self::Tag>) {}
 
     /// A call whose answer comes as messages has ended, and counts; [`Load::ended`] follows.
-    fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::Ended) {}
+    fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::StreamEnd) {}
 
     /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
     /// parts.
@@ -375,6 +380,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
         let Some(mut call) = self.calls.remove(id) else { return };
+        if let End::Answered(status) = end
+            && !self.recorder.is_ok(status)
+        {
+            self.recorder.excuses(load.excuses(call.tag, status));
+        }
         self.recorder.ended(&mut call, end, now);
         if call.streams {
             self.end_stream(load, id, &call, end, now);

@@ -164,6 +164,8 @@ pub(crate) struct Recorder {
     ok: OkStatus,
     /// The last status that was: it needs no looking up.
     usual: Option<u16>,
+    /// Whether the next answer that is no success by its status counts as one.
+    excused: bool,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
 }
@@ -457,6 +459,11 @@ impl Recorder {
         }
     }
 
+    /// Whether the next answer, whose status is no success, counts as one all the same.
+    pub(super) fn excuses(&mut self, excused: bool) {
+        self.excused = excused;
+    }
+
     /// Whether an answer with this status is a success.
     pub(crate) fn is_ok(&self, status: u16) -> bool {
         self.usual == Some(status) || self.ok.holds(status)
@@ -465,9 +472,13 @@ impl Recorder {
     /// An answer came with another status than the last success: whether this one is a success.
     #[cold]
     fn unusual(&mut self, status: u16, response_ns: u64) -> bool {
+        let is_excused = std::mem::take(&mut self.excused);
         let is_ok = self.ok.holds(status);
         if is_ok {
             self.usual = Some(status);
+        } else if is_excused {
+            self.snapshot.excused.record(status);
+            return true;
         } else {
             self.snapshot.times.record(Timing::Refused, response_ns);
         }

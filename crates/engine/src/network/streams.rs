@@ -1,6 +1,6 @@
 //! Calls whose answers come as messages: when each came, and whether the next is late.
 
-use brunt_record::messages::Came;
+use brunt_record::messages::MessageArrival;
 use brunt_record::outcome::Failure;
 
 use super::call::{CallId, End, LATE, Place};
@@ -113,7 +113,7 @@ pub(crate) struct MessageOf<T> {
     /// The status so far.
     pub(crate) status: u16,
     /// How long it took.
-    pub(crate) came: Came,
+    pub(crate) came: MessageArrival,
     /// Whether it is written down.
     pub(crate) counts: bool,
     /// When it was read.

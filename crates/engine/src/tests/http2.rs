@@ -11,7 +11,7 @@ use brunt_http2::frame::{
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_protocol::messages::{Framing, Messages};
+use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
@@ -366,13 +366,13 @@ pub(super) fn events(_: u64, stream: u32) -> Reaction {
     ]
 }
 
-fn plan_of_messages(streams: u32, calls: u64, messages: Messages) -> Plan {
+fn plan_of_messages(streams: u32, calls: u64, messages: MessageOptions) -> Plan {
     let options = Options { http: Version::Two, messages: Some(messages), ..Options::default() };
     Plan { protocol: options.to_protocol(), ..plan_of(streams, calls) }
 }
 
-fn events_until_done() -> Messages {
-    Messages { framing: Framing::Sse, last: Some("[DONE]".to_owned()), stall_ns: None }
+fn events_until_done() -> MessageOptions {
+    MessageOptions { framing: Framing::Sse, last: Some("[DONE]".to_owned()), stall_ns: None }
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn data_frames_are_the_chunks_of_http_2() {
         let last = frame(kind::DATA, flag::PADDED | flag::END_STREAM, stream, b"\x01three\0");
         send(MS, [head(stream), data(stream, "one"), data(stream, ""), padded, last].concat())
     };
-    let chunks = Messages { framing: Framing::Chunks, last: None, stall_ns: None };
+    let chunks = MessageOptions { framing: Framing::Chunks, last: None, stall_ns: None };
     for piece in [1, 2, usize::MAX] {
         let net = VirtualNet::new(Server::new(&[], manner)).in_pieces_of(piece);
         let summary = carry_out_on(&plan_of_messages(3, 9, chunks.clone()), &net, &StopHandle::default()).summary;
@@ -448,7 +448,7 @@ fn a_stream_that_goes_wrong_fails_by_name_and_its_neighbours_go_on() {
         let manner = move |connection: u64, stream: u32| {
             if stream == 7 { wrong(connection, stream) } else { events(connection, stream) }
         };
-        let messages = Messages { stall_ns: Some(40 * MS), ..events_until_done() };
+        let messages = MessageOptions { stall_ns: Some(40 * MS), ..events_until_done() };
         let total = carry_out(&plan_of_messages(10, 20, messages), Server::new(&[], manner)).summary.total;
         assert_eq!(total.failures.reasons(failure), [(expected, 1)]);
         assert_eq!((total.statuses.total(), total.numbers.get(Counter::ConnectionsMade)), (19, 1));

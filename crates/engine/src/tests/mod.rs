@@ -80,7 +80,7 @@ struct Seconds {
 }
 
 impl crate::Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
         ControlFlow::Continue(())

@@ -23,8 +23,8 @@ use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, Seconds, built_in, judged, plan};
 use crate::StopHandle;
 use crate::run::{self, Given};
-use brunt_protocol::flags::Given as Flags;
-use brunt_protocol::user::{Message, Repeated, User};
+use brunt_protocol::flags::FlagValues as Flags;
+use brunt_protocol::user::{Message, RepeatingUser, User};
 use brunt_protocol::{
     Answer, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
 };
@@ -73,7 +73,7 @@ impl Prepared for Multiplexed {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(Repeated::new(b"call".to_vec(), self.is_safe))
+        Box::new(RepeatingUser::new(b"call".to_vec(), self.is_safe))
     }
 }
 

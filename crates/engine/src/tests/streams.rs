@@ -6,7 +6,7 @@ use brunt_http1::options::Options;
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_protocol::messages::{Framing, Messages};
+use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
 use brunt_record::outcome::Failure;
@@ -55,7 +55,7 @@ impl Peer for Stream {
 
 /// A plan of so many calls whose answers are server-sent events.
 fn events(calls: u64, last: Option<&str>, stall_ns: Option<u64>) -> Plan {
-    let messages = Messages { framing: Framing::Sse, last: last.map(str::to_owned), stall_ns };
+    let messages = MessageOptions { framing: Framing::Sse, last: last.map(str::to_owned), stall_ns };
     let options = Options { messages: Some(messages), ..Options::default() };
     Plan {
         protocol: options.to_protocol(),

@@ -122,7 +122,7 @@ proptest! {
 fn a_number_of_requests_is_completed_and_connections_are_taken_over() {
     let plan = Plan { connections: 6.into(), stop: Stop { duration_ns: None, requests: Some(1000) }, ..plan(URL) };
     let lost = Portion::new(1, 1, 3).unwrap();
-    let all = Numbers::of(lost, Some(1000));
+    let all = Numbers::owned_by(lost, Some(1000));
     assert_eq!(all.count(), 333);
     let [first, second] = lost.divided(2)[..] else { panic!("{lost:?}") };
     let ranges = [(first, 100, 220), (second, 220, 333)];
@@ -178,7 +178,11 @@ fn a_lease_that_is_renewed_lets_calls_go_on() {
     /// Renews the lease when it has been asked nothing for a while.
     struct Renewing(Gate);
     impl crate::Observer for Renewing {
-        fn second(&mut self, live: &brunt_record::live::Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
+        fn second(
+            &mut self,
+            live: &brunt_record::live::Live,
+            _so_far: &crate::RunningTotal<'_>,
+        ) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
                 self.0.renew(Instant::now() + Duration::from_secs(3600));
             }

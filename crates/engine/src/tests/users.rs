@@ -6,6 +6,7 @@ mod iterating;
 mod own;
 mod reading;
 mod saying;
+mod selecting;
 mod sessions;
 mod state;
 mod streaming;

@@ -14,7 +14,8 @@ use super::{Part, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::user::{Message, User};
 use brunt_protocol::{
-    Answer, Client, Direction, Kept, Malformed, Narrator, Opening, Parts, Pending, Prepared, Progress, Started, Told,
+    Answer, AnswerParts, Client, Direction, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending, Prepared,
+    Progress, Started,
 };
 
 /// How much of what is received at once is kept to be shown, in bytes.
@@ -135,7 +136,7 @@ struct SeenClient {
     /// Puts its bytes into words, if they have to be.
     narrator: Option<Box<dyn Narrator>>,
     /// What came and was not shown yet, in words.
-    told: Option<Vec<Told>>,
+    told: Option<Vec<Narration>>,
     is_open: bool,
     /// When it sent something last.
     sent_at: u64,
@@ -178,7 +179,7 @@ impl SeenClient {
         bytes: &[u8],
         count: u64,
         after_ns: Option<u64>,
-        told: Option<&[Told]>,
+        told: Option<&[Narration]>,
     ) {
         let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
         let meaning = meaning.as_deref();
@@ -351,11 +352,11 @@ impl Client for SeenClient {
         self.inner.take_events(note);
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         self.inner.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.inner.hand_over(kept);
     }
 }

@@ -2,7 +2,7 @@
 
 mod flood;
 
-use brunt_protocol::{Direction, Told};
+use brunt_protocol::{Direction, Narration};
 use brunt_record::outcome::Failure;
 
 pub(crate) use self::flood::FloodTrace;
@@ -67,7 +67,7 @@ pub enum Traced<'a> {
         /// What they say, where they are not what people read.
         meaning: Option<&'a str>,
         /// The same part by part; shown in place of the bytes.
-        told: Option<&'a [Told]>,
+        told: Option<&'a [Narration]>,
         /// Since what was sent last, in nanoseconds; none for what was sent.
         after_ns: Option<u64>,
     },

@@ -38,7 +38,7 @@ impl AmongWorkers {
         };
         let quotas = scenarios.populations.iter().map(|one| quota(one.steps.first())).collect();
         let over = (0..scenarios.populations.len()).map(|place| tallies.named(&over_on(place))).collect();
-        let workers = u64::from(portion.of());
+        let workers = u64::from(portion.all_workers());
         Self(Arc::new(Inner { workers, quotas, over, tallies: tallies.clone() }))
     }
 

@@ -81,7 +81,7 @@ impl Crowd {
             }
             (Some(Step::IterationsShared { users, .. }), Some(quota)) => Kind::Shared { users: own(*users), quota },
             _ if population.is_open() => {
-                let mut arrivals = UserArrivals::of(population, place, plan.seed, share);
+                let mut arrivals = UserArrivals::for_population(population, place, plan.seed, share);
                 let next = arrivals.next();
                 Kind::Open { arrivals: Box::new(arrivals), next }
             }
@@ -318,7 +318,7 @@ impl VirtualUsers {
         let Some(scenario) = scenario else { return };
         recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;
         let id = self.next_id;
-        self.next_id += self.share.of();
+        self.next_id += self.share.count();
         let user = VirtualUser { arrived: due, iterations, ..VirtualUser::new(id, crowd, place, scenario) };
         let slot = self.settle(user);
         self.alive += 1;

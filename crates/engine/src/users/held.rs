@@ -7,7 +7,7 @@ use brunt_record::outcome::Failure;
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
 use crate::network::{AnswerOf, End, Gone, Judgement};
 use crate::transport::Driver;
-use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Started};
 use brunt_script::Verdict;
@@ -157,7 +157,7 @@ impl VirtualUsers {
     fn show_judge(&mut self, slot: u32, status: u16, now: u64) -> Shown {
         let Some(call) = self.calls.get(slot as usize).filter(|call| call.judged) else { return Shown::Taken };
         let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
-        let answered = Answered { status, parts: call.kept.parts() };
+        let answered = CompleteAnswer { status, parts: call.kept.parts() };
         let flags = client.caller.flags(&answered);
         let timer = self.begin_step();
         let Some(call) = self.calls.get(slot as usize) else { return Shown::Taken };

@@ -28,6 +28,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_plan::threshold::Selection;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
 
@@ -105,8 +106,8 @@ enum TimedWake {
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Its function has returned; the next begins so long after this one began.
-    Returned { pacing_ns: u64 },
+    /// Its function has returned; the next begins so long after this one began. Whether all of its calls were ok.
+    Returned { pacing_ns: u64, ok: bool },
     /// By an error; the next begins so long after this one began, as above.
     Failed { pacing_ns: u64 },
     /// The user ends itself.
@@ -347,10 +348,10 @@ impl VirtualUsers {
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
-            names: Names::default(),
+            names: Names::selecting(Selection::all(&plan.thresholds)),
             throttle: throttle.map(|profile| Throttle {
                 profile,
-                workers: share.of() as f64,
+                workers: share.count() as f64,
                 began: 0,
                 calls: share.index() as f64,
                 hint: 0,
@@ -381,7 +382,7 @@ impl VirtualUsers {
     /// skipped, and a number of users starts afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
-        self.next_id += gone * self.share.of();
+        self.next_id += gone * self.share.count();
         self
     }
 

@@ -1,6 +1,8 @@
 //! Numbers of what is counted by name, as scripts know them.
 
-use brunt_record::figures::{Example, Figures, NameId};
+use brunt_plan::threshold::{Selection, Traits};
+use brunt_record::figures::{CallFigures, Example, Figures, NameId};
+use brunt_record::outcome::OkStatus;
 
 use crate::network::Recorder;
 
@@ -10,6 +12,10 @@ pub(super) struct Label {
     pub(super) name: String,
     pub(super) id: Option<NameId>,
     pub(super) tags: Vec<NameId>,
+    /// The selections that take such calls, with the statuses that they take if not all.
+    selected: Vec<(NameId, Option<OkStatus>)>,
+    /// The statuses with which such calls succeed, if not those of the run.
+    ok: Option<OkStatus>,
     /// The status whose name was asked for last.
     named: u16,
     /// Labels of the answers of such calls that led on, by how many had done so before.
@@ -21,6 +27,7 @@ struct Check {
     id: NameId,
     label: u32,
     name: String,
+    is_reason: bool,
 }
 
 /// The names that a script has numbers for; its numbers count from 1.
@@ -28,8 +35,12 @@ struct Check {
 pub(super) struct Names {
     labels: Vec<Label>,
     checks: Vec<Check>,
-    /// What calls beyond the most labels are called by.
-    others: u32,
+    /// What calls beyond the most labels are called by: one for those of the same selections and expectations.
+    others: Vec<u32>,
+    /// What thresholds ask for.
+    selections: Vec<Selection>,
+    /// Whether any label says which statuses it expects.
+    has_expectations: bool,
 }
 
 /// The most labels that are told apart: names are fewer than that, but each may come with many tags.
@@ -42,25 +53,66 @@ fn place(number: u32) -> usize {
 }
 
 impl Names {
-    /// The number of a name with these tags.
-    pub(super) fn label(&mut self, figures: &mut Figures, name: &str, tags: &[String]) -> u32 {
+    /// No names yet; figures are kept for these selections.
+    pub(super) fn selecting(selections: Vec<Selection>) -> Self {
+        Self { selections, ..Self::default() }
+    }
+
+    /// The number of such calls' name, with their tags and their place.
+    pub(super) fn label(&mut self, figures: &mut Figures, call: &Traits<'_>, ok: Option<&OkStatus>) -> u32 {
+        let label = Label { selected: self.selected(figures, call), ok: ok.cloned(), ..Label::default() };
+        self.has_expectations |= ok.is_some();
         if self.labels.len() >= MOST_LABELS {
-            if self.others == 0 {
-                let others = brunt_record::figures::OTHERS;
-                let id = figures.requests.id(others);
-                self.labels.push(Label { name: others.to_owned(), id: Some(id), ..Label::default() });
-                self.others = self.labels.len() as u32;
-            }
-            return self.others;
+            return self.other_label(figures, label);
         }
-        let tags = tags.iter().map(|tag| figures.tags.id(tag)).collect();
-        let id = Some(figures.requests.id(name));
-        self.labels.push(Label { name: name.to_owned(), id, tags, ..Label::default() });
+        let tags = call.tags.iter().map(|tag| figures.tags.id(tag)).collect();
+        self.new_label(figures, call.name, Label { tags, ..label })
+    }
+
+    /// Whether calls with this label succeed when answered so; none if that goes by the run.
+    #[inline]
+    pub(super) fn expects(&self, label: u32, status: u16) -> Option<bool> {
+        if !self.has_expectations {
+            return None;
+        }
+        self.get(label)?.ok.as_ref().map(|ok| ok.holds(status))
+    }
+
+    /// A call was answered with a status that is a success elsewhere, and not for it.
+    #[cold]
+    pub(super) fn unexpected(&self, recorder: &mut Recorder, label: u32, status: u16) {
+        let call = self.get(label).map(|label| label.name.as_str());
+        let reason = format!("unexpected status {status}");
+        let name = Figures::check_name(call, &reason);
+        recorder.snapshot.failed_check.record(status);
+        let figures = recorder.snapshot.figures.checks.named(&name);
+        figures.gave_reason(call, &reason, || Example { status: Some(status), ..Example::default() });
+    }
+
+    fn new_label(&mut self, figures: &mut Figures, name: &str, label: Label) -> u32 {
+        self.labels.push(Label { name: name.to_owned(), id: Some(figures.requests.id(name)), ..label });
         self.labels.len() as u32
     }
 
-    /// The number for answers of calls with this label that lead on, such as `login redirect 1` for the first of them. They have no tags: those
-    /// are whole calls'.
+    /// The number for calls beyond the most labels: thresholds see them all the same.
+    fn other_label(&mut self, figures: &mut Figures, label: Label) -> u32 {
+        let is_same = |known: &Label| known.selected == label.selected && known.ok == label.ok;
+        if let Some(known) = self.others.iter().find(|known| self.get(**known).is_some_and(is_same)) {
+            return *known;
+        }
+        let label = self.new_label(figures, brunt_record::figures::OTHERS, label);
+        self.others.push(label);
+        label
+    }
+
+    /// The selections that take such calls.
+    fn selected(&self, figures: &mut Figures, call: &Traits<'_>) -> Vec<(NameId, Option<OkStatus>)> {
+        let taking = self.selections.iter().filter(|selection| selection.takes(call));
+        taking.map(|selection| (figures.selected.id(&selection.to_string()), selection.statuses().cloned())).collect()
+    }
+
+    /// The number for answers of calls with this label that lead on, such as `login redirect 1` for the first of them. They have no tags, and no
+    /// selection takes them: those are of whole calls.
     pub(super) fn hop(&mut self, figures: &mut Figures, label: u32, word: &str, number: usize) -> Option<u32> {
         let known = self.labels.get(place(label))?;
         if let Some(hop) = known.hops.get(number.checked_sub(1)?) {
@@ -69,7 +121,7 @@ impl Names {
         let first = known.hops.len() + 1;
         let names: Vec<_> = (first..=number).map(|number| format!("{} {word} {number}", known.name)).collect();
         for name in names {
-            let hop = self.label(figures, &name, &[]);
+            let hop = self.new_label(figures, &name, Label::default());
             self.labels.get_mut(place(label))?.hops.push(hop);
         }
         self.get(label)?.hops.last().copied()
@@ -92,26 +144,43 @@ impl Names {
         }
     }
 
-    /// Records a call under its name and tags.
-    pub(super) fn record(
-        &self,
-        recorder: &mut Recorder,
-        label: u32,
-        record: impl FnMut(&mut brunt_record::figures::CallFigures),
-    ) {
-        if let Some(Label { id: Some(id), tags, .. }) = self.get(label) {
-            recorder.snapshot.figures.each(*id, tags, record);
+    /// Records a call without a status under its name, its tags and its selections.
+    pub(super) fn record(&self, recorder: &mut Recorder, label: u32, mut record: impl FnMut(&mut CallFigures)) {
+        let Some(Label { id: Some(id), tags, selected, .. }) = self.get(label) else { return };
+        let figures = &mut recorder.snapshot.figures;
+        figures.each(*id, tags, &mut record);
+        for (selection, _) in selected.iter().filter(|(_, statuses)| statuses.is_none()) {
+            record(figures.selected.at(*selection));
         }
     }
 
-    /// The number of a check.
-    pub(super) fn check(&mut self, figures: &mut Figures, label: u32, name: &str) -> u32 {
+    /// Records a call that was answered with this status, likewise.
+    #[inline]
+    pub(super) fn record_answered(
+        &self,
+        recorder: &mut Recorder,
+        label: u32,
+        status: u16,
+        mut record: impl FnMut(&mut CallFigures),
+    ) {
+        let Some(Label { id: Some(id), tags, selected, .. }) = self.get(label) else { return };
+        let figures = &mut recorder.snapshot.figures;
+        figures.each(*id, tags, &mut record);
+        for (selection, statuses) in selected {
+            if statuses.as_ref().is_none_or(|statuses| statuses.holds(status)) {
+                record(figures.selected.at(*selection));
+            }
+        }
+    }
+
+    /// The number of a check, or of a reason for which the script fails calls.
+    pub(super) fn check(&mut self, figures: &mut Figures, label: u32, name: &str, is_reason: bool) -> u32 {
         if self.checks.len() >= MOST_CHECKS {
             return self.checks.len() as u32;
         }
         let call = self.get(label).map(|label| label.name.as_str());
         let id = figures.checks.id(&Figures::check_name(call, name));
-        self.checks.push(Check { id, label, name: name.to_owned() });
+        self.checks.push(Check { id, label, name: name.to_owned(), is_reason });
         self.checks.len() as u32
     }
 
@@ -134,6 +203,11 @@ impl Names {
     pub(super) fn failed(&self, recorder: &mut Recorder, check: u32, example: impl FnOnce() -> Example) {
         let Some(check) = self.checks.get(place(check)) else { return };
         let call = self.get(check.label).map(|label| label.name.as_str());
-        recorder.snapshot.figures.checks.at(check.id).failed(call, &check.name, example);
+        let figures = recorder.snapshot.figures.checks.at(check.id);
+        if check.is_reason {
+            figures.gave_reason(call, &check.name, example);
+        } else {
+            figures.failed(call, &check.name, example);
+        }
     }
 }

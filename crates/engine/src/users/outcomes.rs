@@ -3,11 +3,11 @@
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
 
-use super::resuming::ticket;
+use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;
-use brunt_protocol::scenario::{Answered, Encoded};
+use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
 
 /// The most calls of a user whose answers led on and with which it does not go on.
@@ -35,6 +35,10 @@ impl<D: Driver> Load<D> for VirtualUsers {
         self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
     }
 
+    fn excuses(&self, slot: u32, status: u16) -> bool {
+        self.calls.get(slot as usize).is_some_and(|call| self.names.expects(call.label, status) == Some(true))
+    }
+
     #[inline]
     fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
         if self.calls.get(answer.tag as usize).is_some_and(|call| call.judged) {
@@ -59,7 +63,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
         self.message_came(network, message);
     }
 
-    fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::Ended) {
+    fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::StreamEnd) {
         if let Some(slot) = self.calls.get(call.tag as usize) {
             self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
         }
@@ -163,7 +167,7 @@ impl VirtualUsers {
     /// The label of an answer that leads on, and what its call has come to by it; none for a call's last answer.
     fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
         let ended = self.calls.get(call.tag as usize).filter(|ended| ended.inbox.is_none())?;
-        let answered = Answered { status, parts: ended.kept.parts() };
+        let answered = CompleteAnswer { status, parts: ended.kept.parts() };
         let word = self.clients.get(ended.client)?.caller.leads_on(self.encoded(ended), &answered)?;
         let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0 });
         let chain = Chain { hops: before.hops + 1, ..before };
@@ -207,12 +211,21 @@ impl VirtualUsers {
             let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
             let (response, service) = ended.times_until(call, at);
-            let is_ok = recorder.is_ok(status);
-            self.names.record(recorder, label, |calls| {
+            let usual = recorder.is_ok(status);
+            let is_ok = self.names.expects(label, status).unwrap_or(usual);
+            if usual && !is_ok {
+                self.names.unexpected(recorder, label, status);
+            }
+            self.names.record_answered(recorder, label, status, |calls| {
                 calls.due();
                 calls.answered(status, response, service);
                 if !is_ok {
                     calls.refused(response);
+                }
+                match (usual, is_ok) {
+                    (true, false) => calls.failed_check(status),
+                    (false, true) => calls.excused(status),
+                    _ => {}
                 }
                 calls.bytes(bytes_in, bytes_out);
             });

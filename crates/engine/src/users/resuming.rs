@@ -3,15 +3,17 @@
 use std::cmp::Reverse;
 
 use brunt_plan::bodies::shown_beginning;
+use brunt_plan::threshold::Traits;
 use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
-use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
+use super::slots::{UserCall, slot_of, ticket};
+use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
-use brunt_protocol::scenario::{Answered, Value};
+use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_script::{Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
@@ -25,35 +27,16 @@ const LONGEST_GATHERED_NS: u64 = 30_000;
 /// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
 const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
-/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
-const SLOT_BITS: u32 = 24;
-
-pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
-    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
-}
-
-/// The slot of the call that a ticket names.
-pub(super) fn slot_of(ticket: u64) -> u32 {
-    (ticket & ((1 << SLOT_BITS) - 1)) as u32
-}
-
 impl VirtualUsers {
-    /// The call that a ticket names, if its answer is still there.
-    pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
-        let serial = (ticket >> SLOT_BITS) as u32;
-        let call = self.calls.get(slot_of(ticket) as usize)?;
-        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
-    }
-
     /// What the user is told of a call that has ended.
     pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
         let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
         let ticket = ticket(slot, call.serial);
         match call.state {
             State::Answered(status) => {
-                let answered = Answered { status, parts: call.kept.parts() };
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
-                Resumption::Answered { ticket, status, ok: self.ok_status.holds(status), flags, goes_on }
+                Resumption::Answered { ticket, status, ok: self.is_success(call.label, status), flags, goes_on }
             }
             State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
             State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,
@@ -151,7 +134,7 @@ impl VirtualUsers {
         }
         match (call.state, self.clients.get(call.client)) {
             (State::Answered(status), Some(client)) => {
-                let answered = Answered { status, parts: call.kept.parts() };
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 client.caller.read(what, &answered).map_err(|e| e.0)
             }
             _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
@@ -351,8 +334,8 @@ impl VirtualUsers {
                 self.set_timer(now.saturating_add(length), user, TimedWake::Go);
                 None
             }
-            Operation::Iterated(pacing_ns) => {
-                self.finish(network, user, Outcome::Returned { pacing_ns }, now);
+            Operation::Iterated { pacing_ns, ok } => {
+                self.finish(network, user, Outcome::Returned { pacing_ns, ok }, now);
                 None
             }
             Operation::End => {
@@ -423,12 +406,19 @@ impl VirtualUsers {
     fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: u64) -> Operation {
         let figures = &mut recorder.snapshot.figures;
         let number = match operation {
-            Operation::Label { name, tags } => Some(self.names.label(figures, name, tags)),
-            Operation::Check { label, name } => Some(self.names.check(figures, *label, name)),
+            Operation::Label { name, tags, place: (scenario, group), ok } => {
+                Some(self.names.label(figures, &Traits { name, tags, scenario, group }, ok.as_ref()))
+            }
+            Operation::Check { label, name, is_reason } => Some(self.names.check(figures, *label, name, *is_reason)),
             Operation::Group(path) => Some(figures.groups.id(path).number()),
             Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok } => {
                 let group = figures.groups.at(NameId::from_number(*id));
                 group.ended(*with_pauses_ns, *without_pauses_ns, *ok);
+                None
+            }
+            Operation::Excuse { label, status } => {
+                recorder.snapshot.excused.record(*status);
+                self.names.record_answered(recorder, *label, *status, |calls| calls.excused(*status));
                 None
             }
             Operation::Log { level, text } => {
@@ -468,12 +458,12 @@ impl VirtualUsers {
         self.names.failed(recorder, check, || {
             let shown = reason.map_or(body, str::as_bytes);
             let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
-            Example::of(status, &beginning, is_cut)
+            Example::new(status, &beginning, is_cut)
         });
         // What was not answered is no success anyway.
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);
-            self.names.record(recorder, label, |calls| calls.failed_check(status));
+            self.names.record_answered(recorder, label, status, |calls| calls.failed_check(status));
         }
     }
 
@@ -538,7 +528,11 @@ impl VirtualUsers {
         let figures = &mut network.recorder.snapshot.figures;
         let took = now.saturating_sub(began);
         match outcome {
-            Outcome::Returned { .. } => figures.scenarios.at(scenario).iteration(took),
+            Outcome::Returned { ok, .. } => {
+                let figures = figures.scenarios.at(scenario);
+                figures.iteration(took);
+                figures.not_ok += u64::from(!ok);
+            }
             Outcome::Left => figures.scenarios.at(scenario).unfinished_iteration(took),
             Outcome::Failed { .. } => {}
         }
@@ -556,7 +550,7 @@ impl VirtualUsers {
             return self.end_user(network, user, matches!(outcome, Outcome::Returned { .. }));
         }
         let pacing_ns = match outcome {
-            Outcome::Returned { pacing_ns } | Outcome::Failed { pacing_ns } => pacing_ns,
+            Outcome::Returned { pacing_ns, .. } | Outcome::Failed { pacing_ns } => pacing_ns,
             Outcome::Left => 0,
         };
         let backoff = match fruitless {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::resuming::slot_of;
+use super::slots::slot_of;
 use super::{State, VirtualUsers};
 use crate::trace::{Level, Sight, Trace, Traced};
-use brunt_protocol::scenario::Answered;
+use brunt_protocol::scenario::CompleteAnswer;
 
 impl VirtualUsers {
     /// Shows `trace` everything that the users do, or what of it it is to see.
@@ -28,6 +28,11 @@ impl VirtualUsers {
         }
     }
 
+    /// Whether a call with this label succeeded that was answered so.
+    pub(super) fn is_success(&self, label: u32, status: u16) -> bool {
+        self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
+    }
+
     /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
     #[inline]
     pub(super) fn see_call(&self, slot: u32) {
@@ -36,7 +41,7 @@ impl VirtualUsers {
         }
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
-            State::Answered(status) => !self.ok_status.holds(status),
+            State::Answered(status) => !self.is_success(call.label, status),
             State::Failed(_) => !call.optional,
             State::Vacant | State::Throttled | State::UnderWay => false,
         });
@@ -54,7 +59,7 @@ impl VirtualUsers {
         match call.state {
             State::Answered(status) => {
                 let parts = call.kept.parts();
-                let answer = Answered { status, parts };
+                let answer = CompleteAnswer { status, parts };
                 let head = &client.caller.shown_head(&answer);
                 let body = &[call.before.as_slice(), &client.caller.shown_answer(self.encoded(call), &answer)].concat();
                 let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
@@ -71,8 +76,10 @@ impl VirtualUsers {
         let Some(name) = self.names.check_name(check) else { return };
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
-            let state = self.calls.get(slot as usize).map(|call| call.state);
-            matches!(state, Some(State::Answered(status)) if self.ok_status.holds(status))
+            let call = self.calls.get(slot as usize);
+            call.is_some_and(
+                |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
+            )
         };
         // What was no success anyway was shown when it came.
         if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {

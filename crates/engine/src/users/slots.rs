@@ -1,13 +1,27 @@
 //! Calls of users in their slots: what the network need not know of them, and what is left of them for their users.
 
+use std::collections::VecDeque;
+
 use brunt_record::outcome::Failure;
 
 use super::VirtualUsers;
-use super::streaming::Inbox;
 use crate::network::{Call, CallId};
-use brunt_protocol::Kept;
+use brunt_protocol::KeptAnswer;
 use brunt_protocol::scenario::Encoded;
 use brunt_script::Placement;
+
+/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
+const SLOT_BITS: u32 = 24;
+
+/// The ticket of the call in a slot.
+pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
+    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
+}
+
+/// The slot of the call that a ticket names.
+pub(super) fn slot_of(ticket: u64) -> u32 {
+    (ticket & ((1 << SLOT_BITS) - 1)) as u32
+}
 
 /// What a call's slot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +46,19 @@ pub(super) struct Chain {
     pub(super) sent: u64,
     /// How many answers have led on.
     pub(super) hops: usize,
+}
+
+/// What a stream's user has not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    pub(super) messages: VecDeque<(u16, Vec<u8>)>,
+    pub(super) bytes: usize,
+    /// The number of its user's wait for the next; none if nobody waits.
+    pub(super) waits: Option<u64>,
+    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
+    pub(super) part: String,
+    /// Whether more was said on its call than is kept, so that it cannot be sent again.
+    pub(super) is_partial: bool,
 }
 
 /// A call of a user: what the network need not know of it, and what is left of it for its user.
@@ -70,13 +97,20 @@ pub(super) struct UserCall {
     pub(super) inbox: Option<Box<Inbox>>,
     /// Its times, and when it ended.
     pub(super) ended: Option<(Call<u32>, u64)>,
-    pub(super) kept: Kept,
+    pub(super) kept: KeptAnswer,
     pub(super) reason: String,
     /// Bytes that its connection had received when it was sent.
     pub(super) bytes_before: u64,
 }
 
 impl VirtualUsers {
+    /// The call that a ticket names, if its answer is still there.
+    pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
+        let serial = (ticket >> SLOT_BITS) as u32;
+        let call = self.calls.get(slot_of(ticket) as usize)?;
+        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
+    }
+
     /// A slot for a call, which is empty.
     pub(super) fn vacant_call(&mut self) -> u32 {
         if let Some(slot) = self.vacant_calls.pop() {
@@ -103,7 +137,7 @@ impl VirtualUsers {
             prepared: None,
             inbox: None,
             ended: None,
-            kept: Kept::default(),
+            kept: KeptAnswer::default(),
             reason: String::new(),
             bytes_before: 0,
         });

@@ -1,15 +1,14 @@
 //! Streams of users: calls whose answers come as messages, which a user takes one by one while the call goes on.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use brunt_plan::units::Duration;
-use brunt_protocol::Parts;
-use brunt_protocol::scenario::{Answered, Value};
+use brunt_protocol::AnswerParts;
+use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
 
-use super::resuming::ticket;
+use super::slots::{Inbox, ticket};
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{MessageOf, NEVER};
 use crate::transport::Driver;
@@ -29,19 +28,6 @@ const MOST_SAID_BYTES: usize = 4 << 20;
 const UNSENT: &str = "more than 4 MiB waited for a connection to be sent on";
 /// The most that a trace shows of a stream's messages, in bytes.
 const MOST_SHOWN: usize = 16 * 1024;
-
-/// What a stream's user has not taken yet.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    messages: VecDeque<(u16, Vec<u8>)>,
-    bytes: usize,
-    /// The number of its user's wait for the next; none if nobody waits.
-    waits: Option<u64>,
-    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
-    part: String,
-    /// Whether more was said on its call than is kept, so that it cannot be sent again.
-    pub(super) is_partial: bool,
-}
 
 impl VirtualUsers {
     /// Begins a stream that a user wants; it goes on at once.
@@ -162,7 +148,7 @@ impl VirtualUsers {
             inbox.bytes -= body.len();
             let part = std::mem::take(&mut inbox.part);
             let timer = self.begin_step();
-            let answered = Answered { status, parts: Parts { head: &[], body: &body } };
+            let answered = CompleteAnswer { status, parts: AnswerParts { head: &[], body: &body } };
             let caller = self.clients.get(client).map(|client| &client.caller);
             let part = if part.is_empty() { "message" } else { &part };
             let read = caller.map(|caller| caller.read(part, &answered));
@@ -248,7 +234,7 @@ impl VirtualUsers {
             let _ = write!(time, "{since}{}  ", Duration(message.came.after_ns));
             call.before.extend_from_slice(time.as_bytes());
             if let Some(client) = self.clients.get(call.client) {
-                let answered = Answered { status: message.status, parts: client_parts(network, message.token) };
+                let answered = CompleteAnswer { status: message.status, parts: client_parts(network, message.token) };
                 call.before.extend_from_slice(&client.caller.shown_message(&call.encoded, &answered));
             }
             call.before.push(b'\n');
@@ -280,6 +266,6 @@ impl VirtualUsers {
 }
 
 /// What the client of a connection has.
-fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> Parts<'_> {
+fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> AnswerParts<'_> {
     network.connections[token].client.parts()
 }

@@ -484,8 +484,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         // How connections were made belongs to the result, also when a warm-up comes first.
         let begun = self.network.recorder.take();
         self.connected_ahead = Snapshot {
-            numbers: *Placed::<places::Connections>::of(&begun.numbers).numbers(),
-            times: Timings::of(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
+            numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
+            times: Timings::from_values(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
             troubles: begun.troubles,
             ..Snapshot::default()
         };

@@ -1,4 +1,4 @@
-//! Stretches of a run in which the target behaved in another way: outages, freezes, overload, a limit of its rate.
+//! Stretches of a run in which the target behaved in another way: outages, freezes, overload, a limit of its rate, slowness.
 //!
 //! All of it is found in the [`Timeline`], which knows calls by when they were due, and in the seconds' own counts. A stretch
 //! that one kind explains is left out of what comes after it.
@@ -12,7 +12,8 @@ use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
 
-use super::{About, Remark};
+use super::stretch::Stretch;
+use super::{About, Remark, slowness};
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -33,6 +34,10 @@ const FEWEST_PAUSES: usize = 3;
 const ALIKE: f64 = 0.25;
 /// The most stretches of one kind that are named.
 const MOST_NAMED: usize = 3;
+/// For how long calls may go on to fail at a drop, unless all of them were under way: longer, and they fail all along.
+const DROP_NS: u64 = SECOND_NS;
+/// The most drops that are counted, as a share of the points with calls: more, and connections are lost all along.
+const DROPS: f64 = 0.25;
 /// How long a target has to fall behind before that is overload, in nanoseconds.
 const BEHIND_NS: u64 = 3 * SECOND_NS;
 /// The share of the due rate by which the calls that wait have to grow.
@@ -44,37 +49,29 @@ const LIMITED: (usize, u64) = (3, 50);
 /// How far the rate let through may vary, as a share of it, and the most of what was due that it may be.
 const STEADY: (f64, f64) = (0.1, 0.9);
 
-/// A stretch of the measured part, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
-    from: u64,
-    to: u64,
-}
-
-impl Stretch {
-    const fn length(self) -> u64 {
-        self.to.saturating_sub(self.from)
-    }
-
-    fn overlaps(self, other: Self) -> bool {
-        self.from < other.to && other.from < self.to
-    }
-}
-
 /// Finds the episodes of a run. `total` counts every call, those of the drain included.
 pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
     let timeline = &total.timeline;
     let outages = outages(timeline);
+    let drops = drops(timeline, &outages);
+    let slow = slowness::stretches(run, total);
     let mut found: Vec<Remark> =
         outages.iter().take(MOST_NAMED).map(|outage| outage_remark(*outage, timeline, run)).collect();
     let freezes: Vec<_> = freezes(plan, run, total)
         .into_iter()
         .filter(|freeze| !outages.iter().any(|outage| outage.overlaps(freeze.stretch)))
+        .filter(|freeze| !slow.iter().any(|slow| slow.explains(freeze.stretch)))
+        .filter(|freeze| !drops.iter().any(|(drop, _)| explains(*drop, freeze.stretch)))
         .collect();
     found.extend(freeze_remarks(&freezes));
-    let explained: Vec<_> = outages.into_iter().chain(freezes.iter().map(|freeze| freeze.stretch)).collect();
+    found.extend(drop_remarks(&drops, run));
+    let mut explained: Vec<_> = outages.into_iter().chain(freezes.iter().map(|freeze| freeze.stretch)).collect();
     found.extend(rate_limit(run, timeline));
-    found.extend(overload(plan, run, &explained));
+    let overload = overload(plan, run, &explained);
+    explained.extend(overload.as_ref().and_then(|remark| Some(Stretch { from: remark.from_ns?, to: remark.to_ns? })));
+    found.extend(overload);
+    let is_new = |slow: &slowness::Slowness| !explained.iter().any(|other| other.overlaps(slow.stretch));
+    found.extend(slow.into_iter().filter(is_new).map(slowness::Slowness::remark));
     found
 }
 
@@ -110,7 +107,14 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
         }
         edge = (point.unreached > 0 && !is_out(point)).then_some(here.from);
     }
-    stretches.into_iter().filter(|(_, calls)| *calls >= FEWEST_CALLS).map(|(stretch, _)| stretch).collect()
+    let is_long = |(stretch, calls): &(Stretch, u64)| *calls >= FEWEST_CALLS && !is_drop(timeline, *stretch);
+    stretches.into_iter().filter(is_long).map(|(stretch, _)| stretch).collect()
+}
+
+/// Whether the calls of a stretch were lost at its end, all at once: those that were due first waited the longest.
+fn is_drop(timeline: &Timeline, stretch: Stretch) -> bool {
+    let longest = within(timeline, stretch).next().map_or(0, |(_, point)| point.failing.quantile(1.0).unwrap_or(0));
+    longest >= (stretch.length() / 2).max(stretch.length().saturating_sub(2 * timeline.width_ns()))
 }
 
 /// Points whose calls were due in a stretch.
@@ -143,6 +147,59 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
                 counted(due, "call")
             ),
         )
+    }
+}
+
+/// Moments in which calls under way lost their connections, outages apart, each with these calls.
+fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
+    let width = timeline.width_ns();
+    let mut drops: Vec<(Stretch, u64)> = Vec::new();
+    for (start, point) in timeline.points().filter(|(_, point)| point.unreached > 0) {
+        let here = Stretch { from: start, to: start + width };
+        match drops.last_mut().filter(|(drop, _)| drop.to + width >= start) {
+            Some((drop, calls)) => (drop.to, *calls) = (here.to, *calls + point.unreached),
+            None => drops.push((here, point.unreached)),
+        }
+    }
+    // Those beside an outage are its edges.
+    let beside = |drop: Stretch| Stretch { from: drop.from.saturating_sub(width), to: drop.to + width };
+    drops.retain(|(drop, _)| !outages.iter().any(|outage| outage.overlaps(beside(*drop))));
+    let most = (timeline.points().count() as f64 * DROPS).max(1.0);
+    let is_moment = |(drop, calls): &(Stretch, u64)| {
+        *calls >= FEWEST_CALLS && (drop.length() <= DROP_NS || is_drop(timeline, *drop))
+    };
+    if drops.len() as f64 > most || !drops.iter().all(is_moment) {
+        return Vec::new();
+    }
+    drops
+}
+
+/// Whether a drop is why nothing completed before it: calls that would have, were lost.
+fn explains(drop: Stretch, silence: Stretch) -> bool {
+    drop.overlaps(silence) && silence.length() <= 2 * drop.length()
+}
+
+fn drop_remarks(drops: &[(Stretch, u64)], run: &Recording) -> Vec<Remark> {
+    let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
+    let remark = |from: u64, to: u64, calls: u64, when: String| Remark {
+        from_ns: Some(from),
+        to_ns: Some(to),
+        calls: Some(calls),
+        ..Remark::new(
+            About::Drops,
+            format!("the target dropped connections {when}: {} failed{reason}", counted(calls, "call")),
+        )
+    };
+    match drops {
+        few if few.len() <= MOST_NAMED => few
+            .iter()
+            .map(|(drop, calls)| remark(drop.from, drop.to, *calls, format!("at {}", Clock(drop.to))))
+            .collect(),
+        [(first, _), .., (last, _)] => {
+            let calls = drops.iter().map(|(_, calls)| calls).sum();
+            vec![remark(first.from, last.to, calls, format!("{} times", drops.len()))]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -390,7 +447,10 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     let rate = of.iter().map(|point| point.answered + failures_of(point)).sum::<u64>() as f64 / seconds;
     // As many calls as a rate keeps in flight wait after the first point already, and grow no further.
     let in_first = waiting.get(first).copied().unwrap_or(0);
-    if (most.saturating_sub(in_first) as f64) < GROWTH * due_rate * seconds {
+    let in_middle = waiting.get(first.midpoint(last)).copied().unwrap_or(0);
+    let grows = |before: u64, share: f64| most.saturating_sub(before) as f64 >= share * GROWTH * due_rate * seconds;
+    // A target that is only slow has as many waiting at the end as in the middle.
+    if !grows(in_first, 1.0) || !grows(in_middle, 0.5) {
         return None;
     }
     let from = if first == 0 { String::new() } else { format!("from {} on ", Clock(stretch.from)) };

@@ -2,6 +2,8 @@
 
 mod episodes;
 mod patterns;
+mod slowness;
+mod stretch;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,10 +38,14 @@ pub enum About {
     Connections,
     /// The target was gone for a while.
     Outage,
+    /// Connections with calls under way were lost at a moment.
+    Drops,
     /// The target stood still for a while.
     Freeze,
     /// The target fell behind what was due.
     Overload,
+    /// The target answered, and was slow for a while.
+    Slowness,
     /// The target lets a rate through and turns the rest away.
     RateLimit,
     /// Agents were lost.
@@ -56,12 +62,14 @@ pub enum About {
     ListenQueue,
     /// The target closed connections after a few calls each.
     Closes,
+    /// One of the target's addresses took no connection, and another did.
+    Address,
 }
 
 impl About {
     /// Whether the target behaved otherwise for a while, so that figures of the whole run describe no steady state.
     pub const fn is_unsteady(self) -> bool {
-        matches!(self, Self::Outage | Self::Freeze | Self::Overload)
+        matches!(self, Self::Outage | Self::Freeze | Self::Overload | Self::Slowness)
     }
 
     /// Whether it explains figures, and says nothing against the run.
@@ -355,7 +363,7 @@ mod tests {
         let options = serde_json::json!({ "messages": { "framing": "sse" } });
         plan.protocol = brunt_plan::plan::ProtocolOptions::new(options.clone(), options);
         assert_eq!(remarks((plan.clone(), run.clone()))[0].0, About::NoMessages);
-        run.measured.came(&brunt_record::messages::Came { after_ns: 1, is_first: true, is_together: false });
+        run.measured.came(&brunt_record::messages::MessageArrival { after_ns: 1, is_first: true, is_together: false });
         assert_eq!(remarks((plan, run)), []);
     }
 

@@ -1,5 +1,7 @@
 //! What calls have in common all through a run: a request that fails or is slow where the others are not, two kinds of answers,
-//! failures that are faster or slower than answers, connections that the target closes or is slow to take.
+//! failures that are faster or slower than answers, connections that the target closes, is slow to take, or takes at one address alone.
+
+use std::net::SocketAddr;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, count, counted, percent};
@@ -7,6 +9,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::CallFigures;
 use brunt_record::histogram::Histogram;
+use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::{DuePoint, Timeline};
@@ -48,6 +51,8 @@ const ASKED_AGAIN: [u64; 6] = [1, 2, 3, 4, 5, 7];
 const TAKEN_WITHIN: u64 = 300_000_000;
 /// The fewest connections that were asked for once more.
 const FEWEST_CONNECTS: u64 = 5;
+/// The fewest connections that an address did not take, and the least share of all.
+const NOT_TAKEN: (u64, f64) = (5, 0.25);
 /// The fewest connections that the target closed, and the least share of calls that they are.
 const CLOSED: (u64, f64) = (20, 0.01);
 
@@ -60,6 +65,7 @@ pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot, is_disturbed: 
         found.extend(failure_times(total));
     }
     found.extend(listen_queue(total));
+    found.extend(address(plan, total));
     found.extend(closes(plan, run, total));
     found
 }
@@ -289,6 +295,39 @@ fn listen_queue(total: &Snapshot) -> Option<Remark> {
                 "{} of {} took whole seconds to make: the kernel had to ask again",
                 count(late),
                 counted(connects.count(), "connection")
+            ),
+        )
+    })
+}
+
+/// An address that took no connections while another one did. `localhost` often is an address on which nothing listens.
+fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    let numbers = &total.numbers;
+    let tried = numbers.get(Counter::ConnectionsMade) + numbers.get(Counter::ConnectionsFailed);
+    if plan.target.host == "localhost" || numbers.get(Counter::ConnectionsMade) == 0 {
+        return None;
+    }
+    let reasons =
+        [Failure::Connect, Failure::ConnectTimeout].into_iter().flat_map(|failure| total.troubles.reasons(failure));
+    let of_address = reasons.filter_map(|(reason, n)| {
+        let (address, reason) = reason.split_once(": ")?;
+        address.parse::<SocketAddr>().is_ok().then_some((address, reason, n))
+    });
+    let (address, reason, n) = of_address.max_by_key(|(.., n)| *n)?;
+    if n < NOT_TAKEN.0 || (n as f64) < NOT_TAKEN.1 * tried as f64 {
+        return None;
+    }
+    let reason = if reason.contains("no answer") { "no answer" } else { reason };
+    Some(Remark {
+        advice: "see that each of the target's addresses is up, or aim at one (--connect-to)".to_owned(),
+        calls: Some(n),
+        share_ratio: Some(n as f64 / tried.max(1) as f64),
+        ..Remark::new(
+            About::Address,
+            format!(
+                "{address} did not take {} of {} ({reason}): another address did",
+                count(n),
+                counted(tried, "connection")
             ),
         )
     })

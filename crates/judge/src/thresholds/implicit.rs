@@ -1,4 +1,4 @@
-//! Thresholds that nobody wrote: of calls, of each check and of each scenario's iterations no more than
+//! Thresholds that nobody wrote: of calls, of the time of a closed flood's connections, of each check and of each scenario's iterations no more than
 //! [`Plan::max_error_ratio`] may fail, unless a threshold of the plan says how many may.
 //!
 //! `part / whole <= ratio` is `part <= floor(ratio × whole)`: of 50 calls none may fail by 1 %, of 200 two.
@@ -8,9 +8,12 @@ use brunt_plan::threshold::{Figure, Kind, Operator, Threshold};
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Snapshot;
 
+use super::Standing;
+
 /// Returns the implicit thresholds of a run in which `total` happened. A run without due calls has no implicit threshold on
 /// calls.
-pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
+pub(super) fn of(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
+    let total = standing.total;
     let most = plan.max_error_ratio;
     if most >= 1.0 {
         return Vec::new();
@@ -19,9 +22,14 @@ pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
     let due = total.numbers.get(Counter::Due);
     let is_judged = due > 0 && !says(plan, &[], Threshold::is_about_errors) && !is_by_lost_agents(plan, total);
     let calls = is_judged.then(|| errors(None));
+    // Of a target that never answered, that is what is said.
+    let has_time = total.statuses.total() > 0 && standing.availability().is_some();
+    let is_watched = has_time && !says(plan, &[], Threshold::is_about_availability);
+    let availability =
+        is_watched.then(|| Threshold::implicit(None, Figure::Availability, Operator::AtLeast, 1.0 - most));
     let checks = total.figures.checks.iter().filter(|(name, check)| {
         let names = [*name, check.call.as_deref().unwrap_or(name)];
-        check.passes + check.fails > 0
+        check.passes + check.failed_checks() > 0
             && !says(plan, &[], Threshold::is_about_checks)
             && !says(plan, &names, Threshold::is_about_checks)
     });
@@ -33,8 +41,10 @@ pub(super) fn of(plan: &Plan, total: &Snapshot) -> Vec<Threshold> {
             && !says(plan, &[], Threshold::is_about_script_errors)
             && !says(plan, &[*name], is_told)
     });
-    let scenarios = scenarios.map(|(name, _)| errors(Some((Kind::Scenario, name))));
-    calls.into_iter().chain(checks).chain(scenarios).collect()
+    let script_errors =
+        |name| Threshold::implicit(Some((Kind::Scenario, name)), Figure::ScriptErrorRate, Operator::AtMost, most);
+    let scenarios = scenarios.map(|(name, _)| script_errors(name));
+    calls.into_iter().chain(availability).chain(checks).chain(scenarios).collect()
 }
 
 /// Whether no more than may fail of all other calls, and calls of lost agents alone make it more: those say nothing of the target.
@@ -55,6 +65,8 @@ fn says(plan: &Plan, names: &[&str], is_about: impl Fn(&Threshold) -> bool) -> b
 
 #[cfg(test)]
 mod tests {
+    use brunt_plan::arrivals::Spread;
+    use brunt_plan::plan::Load;
     use brunt_record::catalogue::Timing;
     use brunt_record::figures::Example;
 
@@ -64,7 +76,7 @@ mod tests {
     use crate::thresholds::ThresholdResult;
 
     fn calls(ok: u64, failed: u64) -> Snapshot {
-        let mut calls = Snapshot::of([(Counter::Due, ok + failed)]);
+        let mut calls = Snapshot::with_numbers([(Counter::Due, ok + failed)]);
         for (status, n) in [(200, ok), (429, failed)] {
             (0..n).for_each(|_| calls.statuses.record(status));
             calls.times.record_n(Timing::Response, 1_000_000, n);
@@ -74,7 +86,8 @@ mod tests {
 
     fn judged(thresholds: &[&str], most: f64, measured: Snapshot) -> Vec<ThresholdResult> {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
-        let plan = Plan { thresholds, max_error_ratio: most, ..plan() };
+        let load = Load::Open { profile: "1".parse().unwrap(), arrivals: Spread::Uniform };
+        let plan = Plan { thresholds, max_error_ratio: most, load, ..plan() };
         let (_, run) = crate::fixtures::run();
         let drained = Snapshot::default();
         Summary::of(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds
@@ -110,6 +123,25 @@ mod tests {
     }
 
     #[test]
+    fn connections_of_a_closed_flood_have_a_server_nearly_all_the_time() {
+        let judged = |away: f64, thresholds: &[&str]| {
+            let (mut plan, mut run) = crate::fixtures::run();
+            plan.thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+            let whole = f64::from(plan.connections.most()) * run.measured_ns as f64;
+            run.measured.numbers.set(Counter::WithoutServer, (away * whole) as u64);
+            let results = Summary::of(plan, run).thresholds;
+            results.into_iter().filter(|result| result.threshold.starts_with("availability")).collect::<Vec<_>>()
+        };
+        let [away] = &judged(1.0 / 3.0, &[])[..] else { panic!() };
+        assert_eq!((away.threshold.as_str(), away.got.as_str(), away.held), ("availability>=99%", "66.7%", false));
+        assert!(judged(0.0, &[])[0].held && judged(0.009, &[])[0].held);
+        // How many calls may fail says nothing of the time in which there were none.
+        assert!(!judged(0.5, &["error_rate<5%"])[0].held);
+        let written = judged(0.5, &["availability>40%"]);
+        assert!(matches!(&written[..], [only] if only.held && !only.implicit), "{written:?}");
+    }
+
+    #[test]
     fn what_is_written_takes_its_place() {
         let names = |thresholds: &[&str]| {
             let mut measured = calls(90, 10);
@@ -124,7 +156,7 @@ mod tests {
             implicit.map(|result| (result.threshold, result.held)).collect::<Vec<_>>()
         };
         let implicit = |text: &str, held| (text.to_owned(), held);
-        let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:error_rate<=1%", false));
+        let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:script_error_rate<=1%", false));
         let (home, cart) =
             (implicit("check home: fine:checks>=99%", false), implicit("check cart: fine:checks>=99%", true));
         let all = [&calls, &home, &cart, &shop].map(Clone::clone);

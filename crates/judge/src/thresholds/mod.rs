@@ -68,7 +68,7 @@ impl ThresholdResult {
             let result = Self::of(threshold, standing, verdict);
             if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
         });
-        let implicit = implicit::of(plan, standing.total).into_iter();
+        let implicit = implicit::of(plan, standing).into_iter();
         let implicit = implicit.map(|threshold| Self { implicit: true, ..Self::of(&threshold, standing, verdict) });
         written.chain(implicit).collect()
     }
@@ -95,6 +95,7 @@ impl Standing<'_> {
             }
             (None, Err(why)) => why.clone(),
             (None, Ok(Subject::Unrecorded(_))) => "no samples".to_owned(),
+            (None, Ok(subject)) if subject.is_by_status() => "no answer has this status".to_owned(),
             (None, Ok(_)) => "nothing measured".to_owned(),
         };
         let holds = |value: Option<AtLeast<f64>>| {
@@ -267,7 +268,8 @@ mod tests {
     /// Of so many calls, answers with a status, each after so many ns.
     fn answered(calls: &[(u64, u16, u64)]) -> Summary {
         let (plan, mut run) = run();
-        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, calls.iter().map(|(n, ..)| n).sum())]);
+        run.measured =
+            brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, calls.iter().map(|(n, ..)| n).sum())]);
         for &(n, status, ns) in calls {
             (0..n).for_each(|_| run.measured.statuses.record(status));
             run.measured.times.record_n(Timing::Response, ns, n);
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn a_latency_does_not_hold_when_nothing_was_answered() {
         let (plan, mut run) = run();
-        run.measured = brunt_record::snapshot::Snapshot::of([(Counter::Due, 1)]);
+        run.measured = brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, 1)]);
         run.measured.failures.record(Failure::Connect, "connection refused");
         run.measured.times.record(Timing::Response, 30_000);
         let result = judged("p99<50ms", &Summary::of(plan, run));

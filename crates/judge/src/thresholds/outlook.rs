@@ -269,7 +269,7 @@ mod tests {
     type Call = (bool, u64, bool);
 
     fn snapshot(calls: &[Call]) -> Snapshot {
-        let mut snapshot = Snapshot::of([(Counter::Due, calls.len() as u64)]);
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, calls.len() as u64)]);
         let figures = &mut snapshot.figures;
         for &(ok, ms, holds) in calls {
             let status = if ok { 200 } else { 500 };
@@ -295,6 +295,7 @@ mod tests {
             measured_ns: seconds * 1_000_000_000,
             ok,
             most_users: 0,
+            flood_connections: None,
             own: &[],
         }
     }
@@ -341,7 +342,7 @@ mod tests {
     fn the_outlook_follows_the_plan() {
         let mut plan = crate::fixtures::plan();
         let outlook = |plan: &Plan, elapsed_s: u64, due| {
-            let measured = Snapshot::of([(Counter::Due, due)]);
+            let measured = Snapshot::with_numbers([(Counter::Due, due)]);
             Outlook::of(plan, elapsed_s * 1_000_000_000, &measured, 0)
         };
         assert_eq!(outlook(&plan, 1, 100).remaining_calls, 1800.0, "twice the pace so far, for nine seconds");
@@ -390,7 +391,7 @@ mod tests {
             smallest_pool: None,
             own: Vec::new(),
         };
-        let mut measured = Snapshot::of([(Counter::Due, 100)]);
+        let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
         assert!(remaining_of(&scenarios, 10_000_000_000, &measured, 8).is_infinite(), "no iteration has ended");
         (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(1));
         let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
@@ -398,7 +399,7 @@ mod tests {
 
         // Twenty iterations of half a second, five calls each: users who come after others may have two hundred yet.
         let mut scenarios = Scenarios { populations: vec![scenarios.populations[0].clone(), next], ..scenarios };
-        measured.figures.scenarios = brunt_record::figures::Named::default();
+        measured.figures.scenarios = brunt_record::figures::NamedFigures::default();
         (0..20).for_each(|_| measured.figures.scenarios.named("shop").iteration(500_000_000));
         let remaining = remaining_of(&scenarios, 10_000_000_000, &measured, 8);
         assert!((remaining - 2.0 * (8.0 + 200.0) * 5.0).abs() < 1e-6, "{remaining}");

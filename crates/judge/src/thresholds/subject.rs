@@ -1,13 +1,16 @@
 //! What a threshold is about: all calls, or what has a name.
 
-use brunt_plan::plan::Plan;
+use std::sync::LazyLock;
+
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
-use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Threshold, Time, nearest};
+use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Selection, Threshold, Time, nearest};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::counts::Failures;
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
-use brunt_record::observer::SoFar;
-use brunt_record::outcome::OkStatus;
+use brunt_record::observer::RunningTotal;
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
@@ -26,6 +29,8 @@ pub struct Standing<'a> {
     pub ok: &'a OkStatus,
     /// The most virtual users alive at once.
     pub most_users: u64,
+    /// Connections of a closed flood, which have a server or not at each moment; none of other runs.
+    pub flood_connections: Option<u32>,
     /// The figures that the run's script declares.
     pub own: &'a [DeclaredFigure],
 }
@@ -36,6 +41,11 @@ fn declared(plan: &Plan) -> &[DeclaredFigure] {
 }
 
 impl<'a> Standing<'a> {
+    /// Connections of a closed flood by `plan`; none of other runs.
+    pub fn flood_connections(plan: &Plan) -> Option<u32> {
+        (matches!(plan.load, Load::Closed {}) && plan.scenarios.is_none()).then(|| plan.connections.most())
+    }
+
     /// The standing of a run by `plan` that is over; `total` has every call of it.
     pub fn of(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
         Self {
@@ -44,20 +54,33 @@ impl<'a> Standing<'a> {
             measured_ns: run.measured_ns,
             ok: &plan.ok_status,
             most_users: run.series.most_users(),
+            flood_connections: Self::flood_connections(plan),
             own: declared(plan),
         }
     }
 
     /// The standing of a run by `plan` that goes on.
-    pub fn so_far(plan: &'a Plan, so_far: &SoFar<'a>) -> Self {
+    pub fn so_far(plan: &'a Plan, so_far: &RunningTotal<'a>) -> Self {
         Self {
             total: so_far.measured,
             measured: so_far.measured,
             measured_ns: so_far.measured_ns,
             ok: &plan.ok_status,
             most_users: so_far.most_users,
+            flood_connections: Self::flood_connections(plan),
             own: declared(plan),
         }
+    }
+
+    /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; none of another run. In the open
+    /// model a call that finds no server has failed, so that `error_rate` has it. Unknown where this machine could make no connections.
+    pub fn availability(&self) -> Option<f64> {
+        let whole = f64::from(self.flood_connections?) * self.measured_ns as f64;
+        let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
+        // A connection for which this machine had no port or descriptor says nothing of the target.
+        let is_own = |failures: &Failures| failures.count(Failure::Ports) + failures.count(Failure::Descriptors) > 0;
+        let is_known = !is_own(&self.measured.failures) && !is_own(&self.measured.troubles);
+        (is_known && whole > 0.0).then(|| (1.0 - without / whole).max(0.0))
     }
 
     pub(super) fn per_s(&self, n: u64) -> f64 {
@@ -71,7 +94,7 @@ pub(super) enum Subject<'a> {
     All,
     Calls {
         name: &'a str,
-        is_request: bool,
+        by: By,
         calls: &'a CallFigures,
         measured: Option<&'a CallFigures>,
     },
@@ -82,6 +105,20 @@ pub(super) enum Subject<'a> {
     /// A figure of the script's own into which nothing was recorded.
     Unrecorded(OwnKind),
 }
+
+/// What calls have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Name,
+    Tag,
+    /// The conditions other than the one on the status.
+    Conditions,
+    /// Conditions, the status among them: whoever asks for answers with these means them all, successes or not.
+    Status,
+}
+
+/// The figures of conditions that no call met.
+static NO_CALLS: LazyLock<CallFigures> = LazyLock::new(CallFigures::default);
 
 /// A share: so many of so many.
 #[derive(Debug, Clone, Copy)]
@@ -97,6 +134,11 @@ impl<'a> Subject<'a> {
     /// Why nothing has the name, or this figure, in words that stand where the figure would.
     pub(super) fn of(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
+        if let Some(selection) = threshold.selection() {
+            let selected = Self::selected(name, &selection, standing).ok_or_else(|| unmet(&selection, standing))?;
+            let known = selected.value(threshold.measure(), standing).map(|_| selected);
+            return known.map_err(|NoSuchFigure| format!("a {} has no such figure", selected.kind()));
+        }
         let found = Self::with_name(kind, name, standing);
         Self::with_figure(&found, threshold, standing).ok_or_else(|| match (found.first(), kind) {
             (Some(subject), _) => format!("a {} has no such figure", subject.kind()),
@@ -109,7 +151,23 @@ impl<'a> Subject<'a> {
     /// name that may have been meant.
     pub(super) fn so_far(threshold: &'a Threshold, standing: &Standing<'a>) -> Option<Self> {
         let Some((kind, name)) = threshold.subject() else { return Some(Self::All) };
+        if let Some(selection) = threshold.selection() {
+            let selected = Self::selected(name, &selection, standing)?;
+            return selected.value(threshold.measure(), standing).is_ok().then_some(selected);
+        }
         Self::with_figure(&Self::with_name(kind, name, standing), threshold, standing)
+    }
+
+    /// The calls that meet these conditions; none if no call meets those that are not about the status.
+    fn selected(name: &'a str, selection: &Selection, standing: &Standing<'a>) -> Option<Self> {
+        let all = &standing.total.figures.selected;
+        let (by, were_such) = match selection.whatever_status() {
+            None => (By::Conditions, all.get(name).is_some()),
+            Some(rest) if rest.conditions().next().is_none() => (By::Status, true),
+            Some(rest) => (By::Status, all.get(&rest.to_string()).is_some_and(|calls| calls.ended() > 0)),
+        };
+        let calls = all.get(name).unwrap_or(&NO_CALLS);
+        were_such.then(|| Self::Calls { name, by, calls, measured: standing.measured.figures.selected.get(name) })
     }
 
     /// Everything that has the name, of this kind or of any.
@@ -133,7 +191,26 @@ impl<'a> Subject<'a> {
         let same = names.iter().find(|(_, known)| *known == name).map(|(_, known)| *known);
         let near = same.or_else(|| nearest(name, names.iter().map(|(_, known)| *known)));
         let found = near.and_then(|near| names.iter().find(|(_, known)| *known == near));
-        found.map_or_else(String::new, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
+        let by_parts =
+            || name.split_once('{').map_or_else(String::new, |(base, tags)| Self::meant_by(base, tags, standing));
+        found.map_or_else(by_parts, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
+    }
+
+    /// What may have been meant by a name with braces, `base{tags`: other tags of a figure of the script's own, or calls by conditions.
+    fn meant_by(base: &str, tags: &str, standing: &Standing<'a>) -> String {
+        const MOST_SHOWN: usize = 5;
+        if base.is_empty() {
+            return String::new();
+        }
+        if standing.own.iter().any(|figure| figure.name == base) {
+            let all = standing.total.figures.own.iter().filter_map(|(name, _)| name.strip_prefix(base));
+            let tagged: Vec<_> = all.filter(|tags| tags.starts_with('{')).take(MOST_SHOWN).collect();
+            return format!(
+                "; values of '{base}' have {}",
+                if tagged.is_empty() { "no tags".to_owned() } else { tagged.join(", ") }
+            );
+        }
+        format!("; calls by conditions are {{name={base},{tags}")
     }
 
     /// All names of this kind.
@@ -145,7 +222,11 @@ impl<'a> Subject<'a> {
             Kind::Group => all.groups.iter().map(|(name, _)| name).collect(),
             Kind::Check => all.checks.iter().map(|(name, _)| name).collect(),
             Kind::Scenario => all.scenarios.iter().map(|(name, _)| name).collect(),
-            Kind::Own => standing.own.iter().map(|figure| figure.name.as_str()).collect(),
+            Kind::Own => {
+                let declared = standing.own.iter().map(|figure| figure.name.as_str());
+                declared.chain(all.own.iter().map(|(name, _)| name)).collect()
+            }
+            Kind::Calls => Vec::new(),
         }
     }
 
@@ -155,13 +236,13 @@ impl<'a> Subject<'a> {
         match kind {
             Kind::Request => all.requests.get(name).map(|calls| Self::Calls {
                 name,
-                is_request: true,
+                by: By::Name,
                 calls,
                 measured: measured.requests.get(name),
             }),
             Kind::Tag => all.tags.get(name).map(|calls| Self::Calls {
                 name,
-                is_request: false,
+                by: By::Tag,
                 calls,
                 measured: measured.tags.get(name),
             }),
@@ -172,17 +253,26 @@ impl<'a> Subject<'a> {
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
                 let declared = standing.own.iter().find(|figure| figure.is_called(name))?;
-                Some(Self::Unrecorded(declared.kind))
+                // Of values with tags there were none with these: they may be misspelt.
+                let has_others = declared.name != name && all.own.get(&declared.name).is_some();
+                (!has_others).then_some(Self::Unrecorded(declared.kind))
             }),
+            Kind::Calls => None,
         }
+    }
+
+    /// Whether it selects calls by status; none of them may exist.
+    pub(super) fn is_by_status(&self) -> bool {
+        matches!(self, Self::Calls { by: By::Status, .. })
     }
 
     /// How it is called where it has no such figure.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::All => "run",
-            Self::Calls { is_request: true, .. } => "request",
-            Self::Calls { .. } => "tag",
+            Self::Calls { by: By::Name, .. } => "request",
+            Self::Calls { by: By::Tag, .. } => "tag",
+            Self::Calls { .. } => "selection of calls",
             Self::Group(..) => "group",
             Self::Check(_) => "check",
             Self::Scenario(..) => "scenario",
@@ -215,6 +305,9 @@ impl<'a> Subject<'a> {
             (Self::All, SERVICE) => Some(total.service_times().into_owned()),
             (Self::All, Time::Recorded(Timing::FirstByte)) => Some(total.first_byte_times().clone().into()),
             (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
+            (Self::Calls { calls, by: By::Status, .. }, USUAL | RESPONSE) => {
+                Some(calls.times.get(Timing::Response).clone())
+            }
             (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
                 Some(Censored::default())
             }
@@ -222,9 +315,13 @@ impl<'a> Subject<'a> {
             (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
                 Some(calls.times.get(timing).clone())
             }
-            (Self::Group(group, _), Time::Usual | Time::WithoutPauses) => Some(group.without_pauses.clone()),
+            (Self::Group(group, _), Time::Usual | Time::Duration | Time::WithoutPauses) => {
+                Some(group.without_pauses.clone())
+            }
             (Self::Group(group, _), Time::WithPauses) => Some(group.with_pauses.clone()),
-            (Self::Scenario(scenario, _), Time::Usual | Time::Iteration) => Some(scenario.iterations.clone()),
+            (Self::Scenario(scenario, _), Time::Usual | Time::Duration | Time::Iteration) => {
+                Some(scenario.iterations.clone())
+            }
             _ => None,
         }
     }
@@ -240,7 +337,9 @@ impl<'a> Subject<'a> {
                 Some(Share { part: calls.not_ok(standing.ok), whole: calls.numbers.get(Counter::Due) })
             }
             Self::Group(group, _) => Some(Share { part: group.failed, whole: group.count() }),
-            Self::Scenario(scenario, _) => Some(Share { part: scenario.errors, whole: scenario.iterations_begun() }),
+            Self::Scenario(scenario, _) => {
+                Some(Share { part: scenario.not_ok + scenario.errors, whole: scenario.iterations_begun() })
+            }
             Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
         }
     }
@@ -256,7 +355,8 @@ impl<'a> Subject<'a> {
             Self::Calls { calls, .. } => (calls.ended(), &calls.statuses, calls.ok(standing.ok), calls.response_ok()),
             _ => return None,
         };
-        let answered_ok = statuses.ok(standing.ok);
+        // Some that are no success by their status are excused.
+        let answered_ok = statuses.ok(standing.ok).max(ok);
         let in_time = times.count() - times.count_above(limit_ns);
         // Where not every answer is timed, those that are stand for the others.
         let in_time = u128::from(in_time) * u128::from(answered_ok) / u128::from(times.count().max(1));
@@ -269,13 +369,14 @@ impl<'a> Subject<'a> {
     pub(super) fn failed_checks(&self, standing: &Standing<'_>) -> Option<Share> {
         let sum = |of: &dyn Fn(&CheckFigures) -> bool| {
             let checks = standing.total.figures.checks.iter().filter(|(_, check)| of(check));
-            let sum = checks
-                .fold((0, 0), |(part, whole), (_, check)| (part + check.fails, whole + check.passes + check.fails));
+            let sum = checks.fold((0, 0), |(part, whole), (_, check)| {
+                (part + check.failed_checks(), whole + check.passes + check.failed_checks())
+            });
             Some(Share { part: sum.0, whole: sum.1 })
         };
         match self {
             Self::All => sum(&|_| true),
-            Self::Calls { name, is_request: true, .. } => sum(&|check| check.call.as_deref() == Some(name)),
+            Self::Calls { name, by: By::Name, .. } => sum(&|check| check.call.as_deref() == Some(name)),
             Self::Check(check) => Some(Share { part: check.fails, whole: check.passes + check.fails }),
             _ => None,
         }
@@ -285,6 +386,7 @@ impl<'a> Subject<'a> {
     pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
             Self::All => Some(standing.measured.ok(standing.ok)),
+            Self::Calls { measured, by: By::Status, .. } => Some(measured.map_or(0, CallFigures::ended)),
             Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
@@ -368,6 +470,14 @@ impl<'a> Subject<'a> {
                 return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
             }
             Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
+            Figure::Availability => match self {
+                Self::All => Some(standing.availability()),
+                _ => None,
+            },
+            Figure::ScriptErrorRate => match self {
+                Self::Scenario(scenario, _) => Some(share(scenario.errors, scenario.iterations_begun())),
+                _ => None,
+            },
             Figure::Within(limit_ns) => {
                 self.late(limit_ns, standing).map(|late| share(late.whole - late.part, late.whole))
             }
@@ -385,11 +495,44 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Why no call meets these conditions, for people: the one that none meets, with the nearest that some do, or that none meets all.
+fn unmet(selection: &Selection, standing: &Standing<'_>) -> String {
+    let all = &standing.total.figures;
+    let tags: Vec<_> = all.tags.iter().filter_map(|(tag, _)| tag.split_once('=')).collect();
+    let values = |key: &str| -> Vec<&str> {
+        let tagged = tags.iter().filter(|(known, _)| *known == key).map(|(_, value)| *value);
+        match key {
+            "name" => tagged.chain(all.requests.iter().map(|(name, _)| name)).collect(),
+            "scenario" => tagged.chain(all.scenarios.iter().map(|(name, _)| name)).collect(),
+            "group" => tagged.chain(all.groups.iter().map(|(name, _)| name)).collect(),
+            _ => tagged.collect(),
+        }
+    };
+    let is_met = |(key, value): &(&str, &str)| {
+        values(key).iter().any(|known| known == value || *key == "group" && known.starts_with(&format!("{value}/")))
+    };
+    let Some((key, value)) = selection.conditions().find(|condition| !is_met(condition)) else {
+        return format!("no call is in all of {selection}");
+    };
+    let known = values(key);
+    let meant = match nearest(value, known.iter().copied()) {
+        Some(near) => Some(format!("{key}={near}")),
+        None if known.is_empty() => {
+            let keys = tags.iter().map(|(key, _)| *key);
+            Selection::nearest_key(key).or_else(|| nearest(key, keys)).map(|near| format!("{near}={value}"))
+        }
+        None => None,
+    };
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    format!("no call has {key}={value}{meant}")
+}
+
 fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {
     match what {
         Count::UsersStarted => Some(scenario.users_started),
         Count::NotAdmitted => Some(scenario.not_admitted),
         Count::Iterations => Some(scenario.iterations.known.count() + scenario.errors),
+        Count::FailedIterations => Some(scenario.not_ok + scenario.errors),
         Count::ScriptErrors => Some(scenario.errors),
         _ => None,
     }

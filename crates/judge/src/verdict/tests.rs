@@ -258,7 +258,7 @@ fn exhausted_ports_and_descriptors_are_named() {
 #[test]
 fn of_nothing_there_is_no_trust() {
     let (plan, mut run) = run();
-    run.measured = Snapshot::of([(Counter::Due, 10)]);
+    run.measured = Snapshot::with_numbers([(Counter::Due, 10)]);
     (0..10).for_each(|_| run.measured.failures.record(Failure::Connect, "connection refused"));
     run.measured.times.record_n(Timing::Response, 30_000, 10);
     let verdict = Summary::of(plan, run).verdict;

@@ -13,7 +13,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::{DeclaredFigure, File, Population, Streamed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::{Target, Url};
-use brunt_plan::threshold::Threshold;
+use brunt_plan::threshold::{Selection, Threshold};
 use brunt_plan::units;
 use brunt_record::figures::{LONGEST_UNIT, MOST_NAMES, OwnFigures, OwnKind};
 use brunt_record::redaction::Secrets;
@@ -28,7 +28,7 @@ use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, writte
 use crate::error;
 use crate::state::{is_inside, read_inside};
 use brunt_protocol::Scheme;
-use brunt_protocol::asking::Ask;
+use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
 use brunt_script::ScriptClient;
 
@@ -177,6 +177,8 @@ pub(crate) struct Common {
     asking: Asking,
     /// What names that the script declares must not show.
     pub(super) secrets: Secrets,
+    /// Whether thresholds tell calls apart by the scenario and the group of their user.
+    pub(super) by_place: bool,
     /// Data by how it was asked for, so that it is read once.
     data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
@@ -197,7 +199,21 @@ impl Common {
         let portion = Portion::whole(1);
         let asking = Asking::default();
         let secrets = Secrets::default();
-        Self { files, dialects, env, base_url, seed, sandbox, portion, streaming, asking, secrets, data, feeders }
+        Self {
+            files,
+            dialects,
+            env,
+            base_url,
+            seed,
+            sandbox,
+            portion,
+            streaming,
+            asking,
+            secrets,
+            by_place: false,
+            data,
+            feeders,
+        }
     }
 
     /// The same for a script that may do this.
@@ -208,6 +224,11 @@ impl Common {
     /// The same where these are secret.
     pub(super) fn hiding(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// The same where calls are counted for these thresholds.
+    pub(super) fn counting_for(self, thresholds: &[Threshold]) -> Self {
+        Self { by_place: Selection::all(thresholds).iter().any(Selection::asks_for_place), ..self }
     }
 
     /// The same where rows are dealt out to the workers of this portion.
@@ -242,7 +263,7 @@ impl Common {
         let table = if kind == Kind::Csv {
             DataTable::of(name, options)?
         } else {
-            Fields::of(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
+            Fields::parse(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
             DataTable { columns: Vec::new(), separator: b',' }
         };
         let path = beside(directory, name, self.sandbox != Sandbox::Open)?;
@@ -271,7 +292,7 @@ impl Common {
 
     /// The rows that a query finds.
     fn query(&self, name: &str, options: &Value<'_>) -> Result<Rows, String> {
-        let fields = Fields::of("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
+        let fields = Fields::parse("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
         let query = fields.text("query").map_err(|e| e.0)?.unwrap_or_default();
         let is_confined = self.sandbox != Sandbox::Open;
         let made = self.files.made(&format!("{name}: {query}"), |directory| {
@@ -404,6 +425,10 @@ impl Host {
         })?;
         table.raw_set("written_checks", written)?;
         let host = self.clone();
+        let ok_status = lua.create_function(|_, text: String| {
+            Ok(text.parse::<brunt_record::outcome::OkStatus>().err().map(|problem| problem.to_string()))
+        })?;
+        table.raw_set("ok_status", ok_status)?;
         let env = lua.create_function(move |_, name: String| Ok(host.common.env.get(&name).cloned()))?;
         table.raw_set("env", env)?;
         let host = self.clone();
@@ -450,7 +475,7 @@ impl Host {
         let (ours, theirs): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| key.as_str().is_some_and(|key| engine.contains(&key)));
         let (ours, theirs) = (Value::Table(ours), Value::Table(theirs));
-        let fields = Fields::of(&whose, &ours, &engine).map_err(|e| e.0)?;
+        let fields = Fields::parse(&whose, &ours, &engine).map_err(|e| e.0)?;
         let mut declared = self.declared();
         let written = fields.text("base").map_err(|e| e.0)?.map(str::to_owned);
         if declared.clients.is_empty() {
@@ -464,7 +489,7 @@ impl Host {
             (Some(ask), Some(base), Some(first)) => ask(base, first, call),
             _ => Err("there is no target to ask here".to_owned()),
         };
-        let learn = |name: &str, make: &dyn Fn(&Ask<'_>) -> Result<Vec<u8>, String>| {
+        let learn = |name: &str, make: &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>| {
             self.common.files.made(name, |_| make(&ask))
         };
         let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn };

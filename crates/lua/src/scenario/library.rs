@@ -110,6 +110,7 @@ impl LuaLibrary {
         let functions = host.table(&lua)?;
         functions.raw_set("arrays", arrays)?;
         functions.raw_set("operations", operation::numbers(&lua)?)?;
+        functions.raw_set("by_place", host.common.by_place)?;
         let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
         for (name, part) in LIBRARY {
             let chunk = lua.load(part).set_name(format!("=brunt.{name}"));

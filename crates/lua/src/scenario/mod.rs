@@ -39,7 +39,7 @@ use brunt_record::redaction::Secrets;
 use self::host::Common;
 use self::library::LuaLibrary;
 use brunt_protocol::Registry;
-use brunt_protocol::asking::Reply;
+use brunt_protocol::discovery::Reply;
 use brunt_script::{Library, Program, Rehearsed, ScriptError};
 
 pub use self::host::Files;
@@ -59,7 +59,7 @@ pub struct Loaded {
     pub assigned_locals: Vec<String>,
 }
 
-/// Asks the target at the first address, in a run whose own is the second, as [`Ask`](brunt_protocol::asking::Ask) says; in words why
+/// Asks the target at the first address, in a run whose own is the second, as [`Inquiry`](brunt_protocol::discovery::Inquiry) says; in words why
 /// there is no answer.
 pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
 
@@ -143,7 +143,8 @@ fn loaded(
     let target = declared.clients.iter().find_map(|client| client.base.clone());
     let own = declared.own_figures();
     for threshold in &declared.thresholds {
-        threshold.check_own(&own).map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
+        let checked = threshold.check_own(&own).and_then(|()| threshold.check_scenario(&names));
+        checked.map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
     }
     let mut files = vec![script];
     if let Files::Disk { seen, .. } = &common.files {
@@ -248,6 +249,7 @@ impl Script {
         let common = common
             .within(plan.sandbox)
             .hiding(plan.secrets())
+            .counting_for(&plan.thresholds)
             .dealing(portion)
             .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })

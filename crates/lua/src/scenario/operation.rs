@@ -39,10 +39,11 @@ const NEXT: u32 = 28;
 const LEAVE: u32 = 29;
 const SAY: u32 = 30;
 const CONTINUE: u32 = 31;
+const EXCUSE: u32 = 32;
 /// Added to the operation before which an iteration has ended and the next has begun.
 const AGAIN: u32 = 64;
 
-const NUMBERS: [(&str, u32); 32] = [
+const NUMBERS: [(&str, u32); 33] = [
     ("CALL", CALL),
     ("START", START),
     ("WAIT", WAIT),
@@ -74,6 +75,7 @@ const NUMBERS: [(&str, u32); 32] = [
     ("LEAVE", LEAVE),
     ("SAY", SAY),
     ("CONTINUE", CONTINUE),
+    ("EXCUSE", EXCUSE),
     ("AGAIN", AGAIN),
 ];
 
@@ -178,7 +180,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
         CONTINUE => Operation::Continue(number(a) as u64),
         WAIT => Operation::Wait,
         PAUSE => Operation::Pause(nanoseconds(number(a))),
-        ITERATED => Operation::Iterated(nanoseconds(number(a))),
+        ITERATED => Operation::Iterated { pacing_ns: nanoseconds(number(a)), ok: *b != LuaValue::Boolean(true) },
         END => Operation::End,
         FAILED => Operation::Failed {
             problem: text(a),
@@ -187,10 +189,13 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
         },
         READ => Operation::Read { ticket: number(a) as u64, what: text(b) },
         LABEL => {
-            let tags = [b, c].into_iter().chain(rest).filter(|tag| !tag.is_nil()).map(text).collect();
-            Operation::Label { name: text(a), tags }
+            let mut rest = rest.iter();
+            // The library has read it.
+            let ok = rest.next().filter(|ok| !ok.is_nil()).and_then(|ok| text(ok).parse().ok());
+            let tags = rest.filter(|tag| !tag.is_nil()).map(text).collect();
+            Operation::Label { name: text(a), tags, place: (text(b), text(c)), ok }
         }
-        CHECK => Operation::Check { label: number(a) as u32, name: text(b) },
+        CHECK => Operation::Check { label: number(a) as u32, name: text(b), is_reason: *c == LuaValue::Boolean(true) },
         CHECK_FAILED => Operation::CheckFailed {
             id: number(a) as u32,
             ticket: number(b) as u64,
@@ -208,6 +213,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
         STOP => Operation::Stop(text(a)),
         EXHAUSTED => Operation::Exhausted,
         CHECK_PASSED => Operation::CheckPassed(number(a) as u32),
+        EXCUSE => Operation::Excuse { label: number(a) as u32, status: number(b) as u16 },
         RELEASE => Operation::Release(number(a) as u32),
         SPAWN => Operation::Spawn,
         JOIN => Operation::Join(some_number(a).filter(|seconds| *seconds >= 0.0).map(nanoseconds)),

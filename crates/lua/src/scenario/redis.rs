@@ -33,7 +33,7 @@ impl List {
     /// Says which option is wrong and what it may be.
     pub(super) fn of(options: &Value<'_>) -> Result<Self, String> {
         let known = ["address", "key", "user", "password", "database"];
-        let fields = Fields::of("brunt.redis_list", options, &known).map_err(|e| e.0)?;
+        let fields = Fields::parse("brunt.redis_list", options, &known).map_err(|e| e.0)?;
         let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned)).map_err(|e| e.0);
         let needed = |name: &str, expected: &str| text(name)?.ok_or_else(|| fields.wrong(name, expected).0);
         Ok(Self {

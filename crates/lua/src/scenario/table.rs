@@ -50,7 +50,7 @@ impl Table {
     /// Says which option is wrong and what it may be.
     pub(super) fn of(name: &str, options: &Value<'_>) -> Result<Self, String> {
         let whose = format!("brunt.csv of {name}");
-        let fields = Fields::of(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
+        let fields = Fields::parse(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
         let separator = match fields.text("separator").map_err(|e| e.0)? {
             None => b',',
             Some(text) => match *text.as_bytes() {

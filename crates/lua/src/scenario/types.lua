@@ -162,9 +162,12 @@ local Body = {}
 ---@return any
 function Body:json() end
 
--- Counts the answer as not ok, as a check of its call that does not hold.
+-- Counts the answer as not ok, for this reason.
 ---@param reason string
 function Body:fail(reason) end
+
+-- Counts the answer as ok, whatever its status.
+function Body:pass() end
 
 -- Where a pattern of Lua stands in the body, as string.find; false if it does not.
 ---@param pattern string
@@ -503,6 +506,11 @@ function brunt.redis_list(list) end
 ---@param rows any[]
 ---@return brunt.Data
 function brunt.data(rows) end
+
+-- The content of a file beside the script, byte for byte: for bodies and uploads. At the top of the script.
+---@param file string
+---@return string
+function brunt.file(file) end
 
 -- JSON. Called with the name of a file that has a list in JSON, it gives data: each row one of the list's values.
 ---@class brunt.Json

@@ -4,7 +4,7 @@ use bstr::BStr;
 use mlua::{Function, Lua, Table};
 
 use super::state::function;
-use brunt_protocol::Parts;
+use brunt_protocol::AnswerParts;
 
 /// A body of at most this size is kept, in bytes.
 const MOST_KEPT_BYTES: usize = 1 << 16;
@@ -63,7 +63,7 @@ impl Answers {
 
     /// Lets an answer wait that is like the one before; false if it is not, or enough wait.
     #[inline]
-    pub(super) fn join(&mut self, status: u16, parts: Parts<'_>) -> bool {
+    pub(super) fn join(&mut self, status: u16, parts: AnswerParts<'_>) -> bool {
         let is_like = status == self.status && self.has_body && parts.head == self.head && parts.body == self.body;
         let joins = is_like && self.waiting < MOST_WAITING;
         self.waiting += u32::from(joins);
@@ -71,7 +71,7 @@ impl Answers {
     }
 
     /// Takes an answer that does not join those that wait. `response` sees it now, or soon if others may be like it.
-    pub(super) fn add(&mut self, lua: &Lua, status: u16, parts: Parts<'_>) -> mlua::Result<()> {
+    pub(super) fn add(&mut self, lua: &Lua, status: u16, parts: AnswerParts<'_>) -> mlua::Result<()> {
         self.show(lua)?;
         let same_head = parts.head == self.head;
         self.status = status;

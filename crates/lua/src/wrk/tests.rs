@@ -13,7 +13,7 @@ use super::start::Start;
 use super::state;
 use super::thread::Thread;
 use super::user::ScriptUser;
-use brunt_protocol::Parts;
+use brunt_protocol::AnswerParts;
 use brunt_protocol::user::{Heart, Refusal, User};
 
 fn begin(code: &str) -> (Lua, ScriptUser) {
@@ -145,7 +145,7 @@ proptest! {
             match *step {
                 Step::Settle => prop_assert_eq!(user.settle(), Ok(())),
                 Step::Answer(status, head, body) => {
-                    let parts = Parts { head: heads[head].as_bytes(), body: &bodies[body] };
+                    let parts = AnswerParts { head: heads[head].as_bytes(), body: &bodies[body] };
                     prop_assert_eq!(user.answered(status, parts), Ok(()));
                     let fields = if parameters[now] > 1 { ["1x", "2nil"][head] } else { "-" };
                     let length = if parameters[now] > 2 { bodies[body].len().to_string() } else { "-".to_owned() };
@@ -166,7 +166,7 @@ proptest! {
 fn who_has_stopped_sees_no_more_answers() {
     let (lua, mut user) =
         begin("seen = 0 function response() seen = seen + 1 if seen == 3 then wrk.thread:stop() end end");
-    let parts = Parts { head: b"HTTP/1.1 200 OK\r\n\r\n", body: b"" };
+    let parts = AnswerParts { head: b"HTTP/1.1 200 OK\r\n\r\n", body: b"" };
     for _ in 0..10 {
         let _ = user.answered(200, parts);
     }

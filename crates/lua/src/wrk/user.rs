@@ -12,7 +12,7 @@ use super::state::{self, function};
 use super::thread::Thread;
 use super::values::kind;
 use crate::error::from_lua;
-use brunt_protocol::Parts;
+use brunt_protocol::AnswerParts;
 use brunt_protocol::user::{Heart, Interests, Message, Refusal, User};
 use brunt_script::{Hook, ScriptError};
 
@@ -365,7 +365,7 @@ impl User for ScriptUser {
         Ok((milliseconds.max(0.0) as u64).saturating_mul(1_000_000))
     }
 
-    fn answered(&mut self, status: u16, parts: Parts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
         // Whoever has stopped sees no more.
         if self.refusal.is_some() {
             return Ok(());

@@ -74,14 +74,6 @@ impl Arrivals {
             Kind::Poisson(poisson) => poisson.pass(&self.profile, until_ns),
         }
     }
-
-    /// Passes over `count` arrivals, at the price of [`Arrivals::pass`].
-    pub fn skip_ahead(&mut self, count: u64) {
-        match &mut self.kind {
-            Kind::Uniform(uniform) => uniform.skip(count),
-            Kind::Poisson(poisson) => poisson.skip(count),
-        }
-    }
 }
 
 fn nanoseconds(seconds: f64) -> u64 {

@@ -112,7 +112,7 @@ impl Poisson {
     fn lay_out(&mut self, profile: &Profile) {
         let block = &mut self.block;
         let stream = Random::new(self.seed, block.number);
-        let (of, index) = (self.share.of(), self.share.index());
+        let (of, index) = (self.share.count(), self.share.index());
         // The last calls before the limit are those that are due first: to know them takes the calls of all shares.
         let kept = block.count.min(self.limit - block.first);
         let truncated = kept < block.count;
@@ -161,16 +161,6 @@ impl Poisson {
         self.block.passed += 1;
         self.drawn += 1;
         Some(Arrival { due_ns, index })
-    }
-
-    pub(super) fn skip(&mut self, count: u64) {
-        let mut left = count;
-        while left > 0 && !self.is_over() {
-            left -= self.pass_in_block(left);
-            if left > 0 {
-                self.leave();
-            }
-        }
     }
 
     /// Passes up to `count` calls of the block; how many there were.

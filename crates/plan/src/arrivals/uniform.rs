@@ -32,15 +32,11 @@ impl Uniform {
         Some(Arrival { due_ns: nanoseconds(seconds), index })
     }
 
-    pub(super) fn skip(&mut self, count: u64) {
-        self.drawn = self.drawn.saturating_add(count);
-    }
-
     /// Passes what is due before `until_ns`, by the profile's integral. The few arrivals next to that time are looked at
     /// one by one: [`Profile::calls_until`] and [`Profile::time_of`] are inverse to each other but for rounding.
     pub(super) fn pass(&mut self, profile: &Profile, until_ns: u64) -> u64 {
         let calls = profile.calls_until(until_ns as f64 / 1e9);
-        let own = ((calls - self.share.index() as f64) / self.share.of() as f64).ceil().max(0.0) as u64;
+        let own = ((calls - self.share.index() as f64) / self.share.count() as f64).ceil().max(0.0) as u64;
         let mut drawn = own.min(self.limit).max(self.drawn);
         while drawn > self.drawn && !self.is_due(profile, drawn - 1, until_ns) {
             drawn -= 1;

@@ -22,16 +22,19 @@ pub enum Time {
     WithoutPauses,
     /// How long iterations took.
     Iteration,
+    /// How long a group or an iteration itself took.
+    Duration,
 }
 
 impl Time {
     /// Times that the catalogue does not have.
-    const NAMED: [(&'static str, Self); 5] = [
+    const NAMED: [(&'static str, Self); 6] = [
         ("ok", Self::Ok),
         ("all", Self::Ended),
         ("with_pauses", Self::WithPauses),
         ("without_pauses", Self::WithoutPauses),
         ("iteration", Self::Iteration),
+        ("duration", Self::Duration),
     ];
 
     fn named() -> impl Iterator<Item = (&'static str, Self)> {
@@ -91,19 +94,22 @@ pub enum Count {
     NotAdmitted,
     /// Iterations that came to their end, or that an error ended.
     Iterations,
+    /// Iterations in which a call was not ok, or that an error ended.
+    FailedIterations,
     /// Iterations that an error ended.
     ScriptErrors,
 }
 
 impl Count {
     /// What is not counted of calls.
-    const NAMED: [(&'static str, Self); 7] = [
+    const NAMED: [(&'static str, Self); 8] = [
         ("passes", Self::Passes),
         ("fails", Self::Fails),
         ("users", Self::Users),
         ("users_started", Self::UsersStarted),
         ("not_admitted", Self::NotAdmitted),
         ("iterations", Self::Iterations),
+        ("failed_iterations", Self::FailedIterations),
         ("script_errors", Self::ScriptErrors),
     ];
 
@@ -152,6 +158,10 @@ pub enum Figure {
     Within(u64),
     /// What is not ok over all.
     ErrorRate,
+    /// The share of the measured time for which connections of a closed flood had a server.
+    Availability,
+    /// Iterations that an error ended over all.
+    ScriptErrorRate,
     /// Checks that held over all checks.
     Checks,
     /// Answers, groups or iterations a second.
@@ -208,6 +218,8 @@ impl Figure {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let plain = match text {
             "error_rate" => Some(Self::ErrorRate),
+            "availability" => Some(Self::Availability),
+            "script_error_rate" => Some(Self::ScriptErrorRate),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
             "message_rate" => Some(Self::MessageRate),
@@ -249,6 +261,8 @@ impl Figure {
     pub(super) fn share_name(self) -> &'static str {
         match self {
             Self::ErrorRate => "error_rate",
+            Self::Availability => "availability",
+            Self::ScriptErrorRate => "script_error_rate",
             Self::Checks => "checks",
             _ => "",
         }
@@ -274,7 +288,16 @@ impl Figure {
             (None, None) => {
                 let counts = Count::named().map(|(name, _)| name);
                 let failures = Failure::ALL.into_iter().map(Failure::name);
-                let others = ["error_rate", "checks", "rate", "message_rate", "bytes_in", "bytes_out"];
+                let others = [
+                    "error_rate",
+                    "script_error_rate",
+                    "availability",
+                    "checks",
+                    "rate",
+                    "message_rate",
+                    "bytes_in",
+                    "bytes_out",
+                ];
                 let known = statistics().into_iter().chain(others).chain(counts).chain(failures).collect();
                 near(statistic, known).map(str::to_owned)
             }
@@ -291,8 +314,8 @@ impl Figure {
         let counts = Count::named().map(|(name, _)| name);
         let failures = Failure::ALL.iter().map(|failure| failure.name());
         format!(
-            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, checks, rate, \
-             message_rate, bytes_in, bytes_out, {}",
+            "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, availability, checks, \
+             rate, message_rate, bytes_in, bytes_out, {}",
             times.join(" "),
             counts.chain(failures).collect::<Vec<_>>().join(", ")
         )
@@ -302,7 +325,12 @@ impl Figure {
     pub fn unit(self) -> Unit {
         match self {
             Self::Time(..) => Unit::Duration,
-            Self::Within(_) | Self::ErrorRate | Self::Checks | Self::Own(OfOwn::Share) => Unit::Ratio,
+            Self::Within(_)
+            | Self::ErrorRate
+            | Self::Availability
+            | Self::ScriptErrorRate
+            | Self::Checks
+            | Self::Own(OfOwn::Share) => Unit::Ratio,
             Self::Rate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
@@ -339,11 +367,41 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Duration => units::Duration(value as u64).to_string(),
-            Self::Ratio => format!("{}%", (value * 1e8).round() / 1e6),
+            Self::Ratio => share(value),
             Self::Number => format!("{}/s", units::Number(value)),
             Self::Count => format!("{value}"),
             Self::Plain => units::Number(value).to_string(),
             Self::Size => format!("{}/s", units::Size(value)),
+        }
+    }
+}
+
+/// A share from 0 to 1 in percent, with three digits of what it lacks to 0 or 100 %: `33.3%`, `98.88%`, `99.9996%`.
+fn share(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    let lacks = percent.min(100.0 - percent).max(0.0);
+    let decimals = if lacks > 0.0 { (2.0 - lacks.log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
+    let scale = 10_f64.powf(decimals);
+    format!("{}%", (percent * scale).round() / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_the_digits_that_tell_them_from_all_or_nothing() {
+        for (ratio, text) in [
+            (0.0, "0%"),
+            (1.0, "100%"),
+            (1.0 / 3.0, "33.3%"),
+            (0.01, "1%"),
+            (0.001_234_567, "0.123%"),
+            (0.988_765, "98.88%"),
+            (0.999_996, "99.9996%"),
+            (0.05, "5%"),
+        ] {
+            assert_eq!(Unit::Ratio.show(ratio), text);
         }
     }
 }

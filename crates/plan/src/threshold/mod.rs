@@ -6,20 +6,23 @@
 //! `rate` (answers a second); `message_rate`, `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`, `messages`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
 //! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
-//! `script_errors`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
+//! `failed_iterations`, `script_errors`, `script_error_rate`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
 //! counter, `share` of a rate, `p50` … `mean`, `stdev`, `min`, `max` of a trend, `last`, `min`, `max` of a gauge, `count` of any.
 //!
 //! A name with what would be read otherwise (`request token`, `a:b`) stands in quotes: `"request token":p95`.
 //!
 //! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`), a scenario or a figure of the script's own, looked up in
 //! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
-//! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`.
+//! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`; `duration` is either's own.
+//!
+//! Braces hold conditions on calls; a call has to meet all of them: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
 //!
 //! `abort` at its end lets it end the run as soon as it is beyond repair.
 //!
 //! Here is the grammar alone: a text, and what it says. Whoever knows what a run came to judges by it.
 
 mod figure;
+mod selection;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +36,7 @@ use brunt_record::histogram::AtLeast;
 use crate::scenario::DeclaredFigure;
 
 pub use self::figure::{Count, Figure, OfOwn, Statistic, Time, Unit};
+pub use self::selection::{Selection, Traits};
 
 /// How a figure is compared with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,10 +68,12 @@ pub enum Kind {
     Scenario,
     /// A figure of the script's own.
     Own,
+    /// Calls that meet conditions: a [`Selection`].
+    Calls,
 }
 
 impl Kind {
-    /// All of them, each with the word that says it before a name.
+    /// Those that a word before a name says, each with it.
     pub const NAMED: [(&'static str, Self); 6] = [
         ("request", Self::Request),
         ("tag", Self::Tag),
@@ -159,7 +165,7 @@ impl FromStr for Threshold {
             None => (right.trim(), false),
         };
         let (name, figure) = match left.rsplit_once(':') {
-            Some((name, figure)) => (Some(name_of(name)), figure),
+            Some((name, figure)) => (Some(name_of(name).map_err(error)?), figure),
             None => (None, left),
         };
         let figure = figure.trim();
@@ -190,14 +196,17 @@ fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> O
     Some((figure, figure.unit().parse(limit).ok()?))
 }
 
-/// `group cart` is the group, `cart` whatever has that name, `"group cart"` whatever has that one.
-fn name_of(text: &str) -> (Option<Kind>, String) {
+/// `group cart` is the group, `cart` whatever has that name, `"group cart"` whatever has that one; `{a=b}` are conditions.
+fn name_of(text: &str) -> Result<(Option<Kind>, String), String> {
     let text = text.trim();
+    if text.starts_with('{') {
+        return Ok((Some(Kind::Calls), Selection::parse(text)?.to_string()));
+    }
     let kind = text.split_once(' ').and_then(|(kind, name)| {
         let (_, kind) = Kind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
         Some((Some(kind), unquoted(name)))
     });
-    kind.unwrap_or_else(|| (None, unquoted(text)))
+    Ok(kind.unwrap_or_else(|| (None, unquoted(text))))
 }
 
 /// A name without the quotes around it.
@@ -274,6 +283,26 @@ impl Threshold {
         Err(ThresholdError { text: self.text.clone(), problem })
     }
 
+    /// Checks that the scenario that it names is one of those that the script declares.
+    ///
+    /// # Errors
+    /// Says which one may have been meant, or which there are.
+    pub fn check_scenario(&self, declared: &[String]) -> Result<(), ThresholdError> {
+        let named = match self.subject() {
+            Some((Some(Kind::Scenario), name)) => Some(name.to_owned()),
+            _ => self.selection().and_then(|selection| {
+                let (_, name) = selection.conditions().find(|(key, _)| *key == "scenario")?;
+                Some(name.to_owned())
+            }),
+        };
+        let Some(name) = named.filter(|name| !declared.contains(name)) else { return Ok(()) };
+        let problem = match nearest(&name, declared.iter().map(String::as_str)) {
+            Some(near) => format!("the script has no scenario '{name}'; did you mean '{near}'?"),
+            None => format!("the script has no scenario '{name}'; it has '{}'", declared.join("', '")),
+        };
+        Err(ThresholdError { text: self.text.clone(), problem })
+    }
+
     /// A threshold that nobody wrote, on all calls or on what has a name.
     pub fn implicit(subject: Option<(Kind, &str)>, figure: Figure, operator: Operator, limit: f64) -> Self {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
@@ -287,9 +316,14 @@ impl Threshold {
         matches!(self.figure, Figure::ErrorRate)
     }
 
+    /// Whether it limits for how long connections had no server.
+    pub fn is_about_availability(&self) -> bool {
+        matches!(self.figure, Figure::Availability)
+    }
+
     /// Whether it limits iterations that an error ended.
     pub fn is_about_script_errors(&self) -> bool {
-        matches!(self.figure, Figure::Count(Count::ScriptErrors))
+        matches!(self.figure, Figure::ScriptErrorRate | Figure::Count(Count::ScriptErrors))
     }
 
     /// Whether it says how many checks must hold.
@@ -305,6 +339,12 @@ impl Threshold {
     /// What it is about, and of which kind that is if the text says so; none for all calls.
     pub fn subject(&self) -> Option<(Option<Kind>, &str)> {
         self.name.as_ref().map(|(kind, name)| (*kind, name.as_str()))
+    }
+
+    /// The conditions on calls that it is about, if it is about such.
+    pub fn selection(&self) -> Option<Selection> {
+        let (kind, name) = self.subject()?;
+        kind.filter(|kind| *kind == Kind::Calls).and_then(|_| Selection::parse(name).ok())
     }
 
     /// The figure that it limits.

@@ -138,15 +138,19 @@ fn transports() -> impl Strategy<Value = Transport> {
         tls,
         prop::collection::vec(addresses(), 0..3),
         prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
+        any::<u64>(),
     )
-        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times)| Transport {
-            connect_to,
-            unix_socket: unix_socket.map(PathBuf::from),
-            source_ips,
-            family,
-            tls,
-            addresses,
-            arrival_times,
+        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times, wait_ns)| {
+            Transport {
+                connect_to,
+                unix_socket: unix_socket.map(PathBuf::from),
+                source_ips,
+                family,
+                tls,
+                addresses,
+                arrival_times,
+                wait_ns,
+            }
         })
 }
 
@@ -249,7 +253,7 @@ fn another_version_is_told_from_a_damaged_plan() {
 #[test]
 fn a_plan_that_cannot_be_read_is_not_quoted() {
     let payload = format!(r#"{{"plan":"{SECRET}","hidden":{{}}}}"#);
-    let hash = Hash::of(payload.as_bytes());
+    let hash = Hash::digest(payload.as_bytes());
     let bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &hash.0, payload.as_bytes()].concat();
     let error = Plan::from_wire(&bytes).unwrap_err();
     assert!(matches!(error, WireError::Unreadable { column: 1.., .. }), "{error}");

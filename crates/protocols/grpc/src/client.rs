@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brunt_http2::Connection;
 use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
 
 use crate::framing::{Fault, Reader, check_compressed, decompressed, write_message};
@@ -46,7 +46,7 @@ pub(crate) struct Call {
     /// Whether a message has come.
     has_message: bool,
     /// What of its answer is kept, if answers are.
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<KeptAnswer>>,
 }
 
 /// A connection that speaks gRPC.
@@ -60,7 +60,7 @@ pub(crate) struct GrpcStreams {
     limits: Arc<Limits>,
     /// The answer that was complete last: its metadata as lines, and its messages, framed and no longer compressed. While a stream goes
     /// on: its metadata so far, and the message that came last.
-    kept: Box<Kept>,
+    kept: Box<KeptAnswer>,
 }
 
 impl GrpcStreams {
@@ -79,7 +79,7 @@ fn head_fault(status: u16, streams: &Connection<Call>) -> Option<Wrong> {
 }
 
 /// Appends the fields that came last to what is kept of a call.
-fn keep_fields(kept: &mut Kept, status: Option<u16>, streams: &Connection<Call>) {
+fn keep_fields(kept: &mut KeptAnswer, status: Option<u16>, streams: &Connection<Call>) {
     if let Some(status) = status {
         kept.head.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
     }
@@ -265,11 +265,11 @@ impl OverStreams for GrpcStreams {
         }
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         self.kept.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         std::mem::swap(&mut *self.kept, kept);
     }
 }

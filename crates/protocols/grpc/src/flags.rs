@@ -4,7 +4,7 @@ use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
-use brunt_protocol::flags::{Flag, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{HEADER, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 
@@ -38,7 +38,7 @@ pub(crate) const FLAGS: [Flag; 11] = [
 ];
 
 /// The options that the flags ask for.
-pub(crate) fn options(given: &Given) -> Result<Options, OptionsError> {
+pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let files: Vec<_> = given.texts("proto").map(str::to_owned).collect();
     let mut descriptor_set = given.file("descriptor-set").map(|(_, content)| content.clone());
     let has_reflection = given.has("reflection");

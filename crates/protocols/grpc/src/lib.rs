@@ -12,6 +12,7 @@ pub mod definition;
 pub mod fitting;
 mod flags;
 pub mod framing;
+mod narration;
 pub mod options;
 pub mod reflection;
 mod request;
@@ -19,13 +20,12 @@ mod scenario;
 pub mod schema;
 mod scripted;
 pub mod status;
-mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
-use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::headers::header_value;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::{Message, Refusal, User};
@@ -35,10 +35,10 @@ use prost_reflect::MethodDescriptor;
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
 
 use self::client::{GrpcClient, GrpcStreams, Limits, STREAMS};
+use self::narration::GrpcNarrator;
 use self::options::{Compression, Options, schema_of};
 use self::request::Envelope;
 use self::schema::Schema;
-use self::words::Words;
 
 /// gRPC over TCP, TLS and Unix sockets.
 pub struct Grpc;
@@ -59,11 +59,11 @@ impl Protocol for Grpc {
         &flags::FLAGS
     }
 
-    fn multiplexes(&self, _given: &Given) -> bool {
+    fn multiplexes(&self, _given: &FlagValues) -> bool {
         true
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("grpc")?;
         Ok(flags::options(given)?.to_protocol())
     }
@@ -160,7 +160,7 @@ impl Prepared for PreparedGrpc {
     }
 
     fn narrator(&self) -> Option<Box<dyn Narrator>> {
-        Some(Box::new(Words::new(Arc::clone(&self.schema))))
+        Some(Box::new(GrpcNarrator::new(Arc::clone(&self.schema))))
     }
 }
 

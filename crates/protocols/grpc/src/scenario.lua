@@ -4,7 +4,7 @@ local core = ...
 
 local check_options, wrong, raise = core.check_options, core.wrong, core.raise
 
-local call_options = { name = true, tags = true, timeout = true, metadata = true }
+local call_options = { name = true, tags = true, ok = true, timeout = true, metadata = true }
 local receive_options = { timeout = true }
 local client_options = {
   base = true, timeout = true, connections = true, pool = true, pipeline = true, proto = true, proto_path = true,

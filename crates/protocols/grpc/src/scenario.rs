@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brunt_plan::target::Target;
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
@@ -16,7 +16,7 @@ use crate::options::{Compression, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
 use crate::schema::{Schema, path_of};
-use crate::{append, fitting, framing, hint, is_idempotent, scripted, status, words};
+use crate::{append, fitting, framing, hint, is_idempotent, narration, scripted, status};
 
 /// `brunt.grpc`.
 pub(crate) struct GrpcDialect;
@@ -46,7 +46,7 @@ impl Dialect for GrpcDialect {
             "max_answer",
             "stall_timeout",
         ];
-        let fields = Fields::of("brunt.grpc", options, &known)?;
+        let fields = Fields::parse("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
         let base = match setting.base {
             None => {
@@ -72,7 +72,7 @@ impl Dialect for GrpcDialect {
         let envelope = Envelope::new(base, &metadata, compress, fields.duration_ns("deadline")?)
             .map_err(|error| wrong(error.0))?;
         let methods = schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>());
-        let methods = methods.map(|method| (path_of(&method), Known::of(method))).collect();
+        let methods = methods.map(|method| (path_of(&method), KnownMethod::new(method))).collect();
         Ok(Box::new(GrpcCaller {
             schema,
             methods,
@@ -135,15 +135,15 @@ fn texts(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, OptionsError> {
 
 /// A method, and what its calls have in common.
 #[derive(Clone)]
-struct Known {
+struct KnownMethod {
     method: MethodDescriptor,
     path: String,
     hint: u32,
     idempotent: bool,
 }
 
-impl Known {
-    fn of(method: MethodDescriptor) -> Self {
+impl KnownMethod {
+    fn new(method: MethodDescriptor) -> Self {
         Self { path: request::path(&method), hint: hint(&method), idempotent: is_idempotent(&method), method }
     }
 }
@@ -152,7 +152,7 @@ impl Known {
 struct GrpcCaller {
     schema: Schema,
     /// All there are, as calls name them in full.
-    methods: HashMap<String, Known>,
+    methods: HashMap<String, KnownMethod>,
     envelope: Envelope,
     compress: Option<Compression>,
     is_secure: bool,
@@ -160,12 +160,12 @@ struct GrpcCaller {
 }
 
 impl GrpcCaller {
-    fn known(&self, call: &str) -> Result<Cow<'_, Known>, OptionsError> {
+    fn known(&self, call: &str) -> Result<Cow<'_, KnownMethod>, OptionsError> {
         if let Some(known) = self.methods.get(call) {
             return Ok(Cow::Borrowed(known));
         }
         let method = self.schema.method(call).map_err(|error| OptionsError(format!("{call}: {error}")))?;
-        Ok(Cow::Owned(Known::of(method)))
+        Ok(Cow::Owned(KnownMethod::new(method)))
     }
 
     /// The messages that the arguments are: a list is one for each where the client streams.
@@ -187,7 +187,7 @@ impl GrpcCaller {
     }
 
     /// What was answered: the message, or a list of them where the server streams.
-    fn value(&self, call: &str, answer: &Answered<'_>) -> Result<Value<'static>, OptionsError> {
+    fn value(&self, call: &str, answer: &CompleteAnswer<'_>) -> Result<Value<'static>, OptionsError> {
         let method = &self.known(call)?.method;
         let mut messages = Vec::new();
         for (_, message) in framing::messages(answer.parts.body) {
@@ -206,7 +206,7 @@ impl GrpcCaller {
 
 impl GrpcCaller {
     /// A message of a stream.
-    fn one(&self, call: &str, answer: &Answered<'_>) -> Result<Value<'static>, OptionsError> {
+    fn one(&self, call: &str, answer: &CompleteAnswer<'_>) -> Result<Value<'static>, OptionsError> {
         let output = self.known(call)?.method.output();
         let Some((_, message)) = framing::messages(answer.parts.body).next() else { return Ok(Value::Nil) };
         let read = DynamicMessage::decode(output.clone(), message);
@@ -224,7 +224,7 @@ impl GrpcCaller {
 }
 
 /// The value of a field in the metadata of an answer; the last of several.
-fn field<'a>(answer: &Answered<'a>, wanted: &str) -> Option<&'a [u8]> {
+fn field<'a>(answer: &CompleteAnswer<'a>, wanted: &str) -> Option<&'a [u8]> {
     answer.parts.head.rsplit(|byte| *byte == b'\n').find_map(|line| {
         let line = line.strip_suffix(b"\r")?;
         let at = line.windows(2).position(|two| two == b": ")?;
@@ -245,21 +245,22 @@ impl Caller for GrpcCaller {
         true
     }
 
-    /// The values: a method's name, its arguments, metadata of the call, and what of a call it is ([`Said`]).
+    /// The values: a method's name, its arguments, metadata of the call, and what of a call it is ([`StreamPart`]).
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let value = |place: usize| values.get(place).unwrap_or(&Value::Nil);
         let call = value(0).as_str().unwrap_or_default();
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
-        let said = Said::of(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
+        let said =
+            StreamPart::from_name(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
         said.check(&known.method).map_err(wrong)?;
         let messages = match (said, value(1)) {
-            (Said::Finish, _) => Vec::new(),
-            (Said::Open, Value::Nil) if known.method.is_client_streaming() => Vec::new(),
-            (Said::More, given) => vec![scripted::message(&known.method.input(), given).map_err(wrong)?],
-            (Said::All | Said::Open, given) => Self::messages(&known.method, given).map_err(wrong)?,
+            (StreamPart::Finish, _) => Vec::new(),
+            (StreamPart::Open, Value::Nil) if known.method.is_client_streaming() => Vec::new(),
+            (StreamPart::More, given) => vec![scripted::message(&known.method.input(), given).map_err(wrong)?],
+            (StreamPart::All | StreamPart::Open, given) => Self::messages(&known.method, given).map_err(wrong)?,
         };
-        if matches!(said, Said::More | Said::Finish) {
+        if matches!(said, StreamPart::More | StreamPart::Finish) {
             request::write_path(&known.path, &mut out.bytes);
         } else {
             let mut own = String::new();
@@ -272,11 +273,11 @@ impl Caller for GrpcCaller {
             append(&fitting::encoded(message), self.compress, &mut out.bytes).map_err(wrong)?;
         }
         out.hint = match said {
-            Said::All => known.hint,
-            Said::Open if known.method.is_client_streaming() => known.hint | TAKEN | OPEN,
-            Said::Open => known.hint | TAKEN,
-            Said::More => 0,
-            Said::Finish => FINISH,
+            StreamPart::All => known.hint,
+            StreamPart::Open if known.method.is_client_streaming() => known.hint | TAKEN | OPEN,
+            StreamPart::Open => known.hint | TAKEN,
+            StreamPart::More => 0,
+            StreamPart::Finish => FINISH,
         };
         out.idempotent = known.idempotent;
         Ok(())
@@ -294,7 +295,7 @@ impl Caller for GrpcCaller {
     }
 
     /// `value METHOD`, `message`, `details`, or `metadata NAME`; of one message of a stream `one METHOD`.
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         let owned = |text: String| Value::Text(Cow::Owned(text.into_bytes()));
         match what.split_once(' ').unwrap_or((what, "")) {
             ("value", call) => self.value(call, answer),
@@ -306,7 +307,7 @@ impl Caller for GrpcCaller {
                 let details = details.map(|details| details.details).unwrap_or_default();
                 Ok(Value::list(details.into_iter().map(|detail| {
                     let name = detail.type_name().to_owned();
-                    let value = words::detail(&name, &detail.value, &self.schema);
+                    let value = narration::detail(&name, &detail.value, &self.schema);
                     let value = value.map_or(Value::Text(Cow::Owned(detail.value)), |value| scripted::in_lua(&value));
                     Value::Table(vec![(Value::text("type"), owned(name)), (Value::text("value"), value)])
                 })))
@@ -316,22 +317,22 @@ impl Caller for GrpcCaller {
     }
 
     /// Its fields, and of a status its name, its message and its details.
-    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_head<'a>(&self, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         let head = answer.parts.head;
-        match std::str::from_utf8(head).ok().and_then(|head| words::status_words(head, &self.schema)) {
+        match std::str::from_utf8(head).ok().and_then(|head| narration::status_words(head, &self.schema)) {
             Some(words) => Cow::Owned([head, words.trim_start().replace('\n', "\r\n").as_bytes(), b"\r\n"].concat()),
             None => Cow::Borrowed(head),
         }
     }
 
-    fn shown_message<'a>(&self, call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_message<'a>(&self, call: &Encoded, message: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         self.shown_answer(call, message)
     }
 
-    fn shown_answer<'a>(&self, call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, call: &Encoded, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         match self.method_of(call) {
             Some(method) => {
-                let (words, _) = words::in_words(&method.output(), framing::messages(answer.parts.body));
+                let (words, _) = narration::in_words(&method.output(), framing::messages(answer.parts.body));
                 Cow::Owned(words.into_bytes())
             }
             None => Cow::Borrowed(answer.parts.body),
@@ -346,7 +347,7 @@ impl Caller for GrpcCaller {
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         let (head, body) = request::parts(&call.bytes);
         let Some(method) = self.method_of(call) else { return Cow::Borrowed(&call.bytes) };
-        let (words, _) = words::in_words(&method.input(), framing::messages(body));
+        let (words, _) = narration::in_words(&method.input(), framing::messages(body));
         if request::fields(head).count() == 1 {
             let words = if words.is_empty() { "nothing more".to_owned() } else { words };
             return Cow::Owned(words.into_bytes());
@@ -360,7 +361,7 @@ impl Caller for GrpcCaller {
 
 /// What of a call is said at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum StreamPart {
     /// All of it, and the answer is waited for as a whole.
     All,
     /// How it begins: its user goes on saying, or takes messages, one by one.
@@ -371,9 +372,9 @@ enum Said {
     Finish,
 }
 
-impl Said {
+impl StreamPart {
     /// By its name in the library.
-    fn of(name: &Value<'_>) -> Option<Self> {
+    fn from_name(name: &Value<'_>) -> Option<Self> {
         match (name, name.as_str()) {
             (Value::Nil, _) => Some(Self::All),
             (_, Some("open")) => Some(Self::Open),

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use super::response::{ENDED_EARLY, Parser, Step};
-use brunt_protocol::messages::{Framing, Messages};
+use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Kept, Malformed, Parts, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Progress, Started};
 use brunt_record::outcome::Failure;
 
 /// The hint of a request whose answer's body nobody will read.
@@ -25,26 +25,26 @@ pub(super) fn streams_hint(framing: Framing) -> u32 {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Streaming {
     /// By framing, as hints have it; none if no answers do.
-    by_framing: Option<Arc<[Messages; 3]>>,
+    by_framing: Option<Arc<[MessageOptions; 3]>>,
     /// The framing of all answers. None where the hints of requests say it.
     all: Option<Framing>,
 }
 
 impl Streaming {
     /// All answers do.
-    pub(super) fn all(messages: &Messages) -> Self {
+    pub(super) fn all(messages: &MessageOptions) -> Self {
         Self { all: Some(messages.framing), ..Self::hinted(messages) }
     }
 
     /// Those do whose requests' hints say so. The framing of `messages` does not matter.
-    pub(super) fn hinted(messages: &Messages) -> Self {
-        let by_framing = STREAMS.map(|(_, framing)| Messages { framing, ..messages.clone() });
+    pub(super) fn hinted(messages: &MessageOptions) -> Self {
+        let by_framing = STREAMS.map(|(_, framing)| MessageOptions { framing, ..messages.clone() });
         Self { by_framing: Some(Arc::new(by_framing)), all: None }
     }
 
     /// How the answer to a request with this hint comes as messages, if it does.
     #[inline]
-    pub(super) fn of(&self, hint: u32) -> Option<&Messages> {
+    pub(super) fn messages(&self, hint: u32) -> Option<&MessageOptions> {
         let by_framing = self.by_framing.as_ref()?;
         let streams = self.all.map_or(hint & STREAMS_BITS, streams_hint);
         if streams == 0 {
@@ -56,7 +56,7 @@ impl Streaming {
     /// What a call waits for whose request has this hint.
     #[inline]
     pub(super) fn started(&self, hint: u32) -> Started {
-        self.of(hint).map_or(Started::Awaited, Messages::started)
+        self.messages(hint).map_or(Started::Awaited, MessageOptions::started)
     }
 }
 
@@ -70,7 +70,7 @@ struct Request {
 }
 
 impl Request {
-    fn of(message: &Message<'_>) -> Self {
+    fn from_message(message: &Message<'_>) -> Self {
         // An empty line before a request is not part of it (RFC 9112, section 2.2).
         let is_head = message.bytes.trim_ascii_start().starts_with(b"HEAD ");
         Self { is_head, hint: message.hint }
@@ -94,7 +94,7 @@ impl Http1Client {
     /// The same, some of whose answers come as messages.
     pub(super) fn streaming(mut self, streaming: Streaming) -> Self {
         if streaming.all.is_some() {
-            self.parser.cut_body(streaming.of(0).map(|messages| Box::new(messages.reader(self.keep))));
+            self.parser.cut_body(streaming.messages(0).map(|messages| Box::new(messages.reader(self.keep))));
         }
         self.streaming = streaming;
         self
@@ -125,7 +125,7 @@ impl Http1Client {
     fn expect(&mut self, request: Request) {
         self.parser.keep_body(request.hint & DISCARD == 0);
         if self.streaming.by_framing.is_some() && self.streaming.all.is_none() {
-            let messages = self.streaming.of(request.hint);
+            let messages = self.streaming.messages(request.hint);
             self.parser.cut_body(messages.map(|messages| Box::new(messages.reader(self.keep))));
         }
     }
@@ -133,7 +133,7 @@ impl Http1Client {
 
 impl Client for Http1Client {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
-        let request = Request::of(message);
+        let request = Request::from_message(message);
         if self.in_flight.is_empty() {
             self.expect(request);
         }
@@ -156,7 +156,7 @@ impl Client for Http1Client {
                 Step::EndedEarly { reusable } => {
                     self.ended();
                     let (failure, reason) = (Failure::EndedEarly, ENDED_EARLY.into());
-                    Progress::Failed(Failed { position: 0, failure, reason, reusable })
+                    Progress::Failed(FailedCall { position: 0, failure, reason, reusable })
                 }
             },
         ))
@@ -169,12 +169,12 @@ impl Client for Http1Client {
         }
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         let (head, body) = self.parser.kept();
-        Parts { head, body }
+        AnswerParts { head, body }
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.parser.hand_over(kept);
     }
 }

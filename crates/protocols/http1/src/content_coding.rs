@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    fn of(body: &[u8], field: &str) -> Result<String, String> {
+    fn decoded_text(body: &[u8], field: &str) -> Result<String, String> {
         let decoded = decoded(body, std::iter::once(field.as_bytes())).map_err(|error| error.0)?;
         Ok(String::from_utf8_lossy(&decoded).into_owned())
     }
@@ -105,35 +105,35 @@ mod tests {
     #[test]
     fn each_coding_is_undone() {
         let hello = "hello hello hello hello";
-        assert_eq!(of(hello.as_bytes(), "identity").unwrap(), hello);
-        assert_eq!(of(&gzip(hello.as_bytes()), "GZIP").unwrap(), hello);
+        assert_eq!(decoded_text(hello.as_bytes(), "identity").unwrap(), hello);
+        assert_eq!(decoded_text(&gzip(hello.as_bytes()), "GZIP").unwrap(), hello);
         let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         zlib.write_all(hello.as_bytes()).unwrap();
-        assert_eq!(of(&zlib.finish().unwrap(), "deflate").unwrap(), hello);
+        assert_eq!(decoded_text(&zlib.finish().unwrap(), "deflate").unwrap(), hello);
         let mut raw = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         raw.write_all(hello.as_bytes()).unwrap();
-        assert_eq!(of(&raw.finish().unwrap(), "deflate").unwrap(), hello);
-        assert_eq!(of(&bytes(BROTLI), "br").unwrap(), hello);
-        assert_eq!(of(&bytes(ZSTD), "zstd").unwrap(), hello);
-        assert_eq!(of(&gzip(&gzip(hello.as_bytes())), "gzip, gzip").unwrap(), hello);
-        assert_eq!(of(b"", "gzip").unwrap(), "", "an answer without a body has nothing to decode");
+        assert_eq!(decoded_text(&raw.finish().unwrap(), "deflate").unwrap(), hello);
+        assert_eq!(decoded_text(&bytes(BROTLI), "br").unwrap(), hello);
+        assert_eq!(decoded_text(&bytes(ZSTD), "zstd").unwrap(), hello);
+        assert_eq!(decoded_text(&gzip(&gzip(hello.as_bytes())), "gzip, gzip").unwrap(), hello);
+        assert_eq!(decoded_text(b"", "gzip").unwrap(), "", "an answer without a body has nothing to decode");
     }
 
     #[test]
     fn what_cannot_be_undone_is_said() {
-        assert!(of(b"x", "compress").unwrap_err().contains("encoded as 'compress'"));
-        assert!(of(b"x", "gzip,gzip,gzip,gzip,gzip").unwrap_err().contains("encoded 5 times"));
+        assert!(decoded_text(b"x", "compress").unwrap_err().contains("encoded as 'compress'"));
+        assert!(decoded_text(b"x", "gzip,gzip,gzip,gzip,gzip").unwrap_err().contains("encoded 5 times"));
         for coding in ["gzip", "deflate", "br", "zstd"] {
-            assert!(of(b"hello", coding).unwrap_err().contains("and is not"), "{coding}");
+            assert!(decoded_text(b"hello", coding).unwrap_err().contains("and is not"), "{coding}");
         }
         let whole = gzip(b"hello");
-        assert!(of(&whole[..whole.len() - 4], "gzip").unwrap_err().contains("and is not"), "cut short");
+        assert!(decoded_text(&whole[..whole.len() - 4], "gzip").unwrap_err().contains("and is not"), "cut short");
     }
 
     #[test]
     fn a_bomb_is_an_error() {
         let bomb = gzip(&vec![0; MOST_BYTES + 1]);
         assert!(bomb.len() < MOST_BYTES / 500);
-        assert!(of(&bomb, "gzip").unwrap_err().contains("larger than 64 MiB"));
+        assert!(decoded_text(&bomb, "gzip").unwrap_err().contains("larger than 64 MiB"));
     }
 }

@@ -2,9 +2,9 @@
 
 use brunt_plan::bodies::shown_body;
 use brunt_protocol::OptionsError;
-use brunt_protocol::flags::{Flag, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
-use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, Messages, STALL_TIMEOUT};
+use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, MessageOptions, STALL_TIMEOUT};
 
 use super::options::{Content, Lines, Options, Order, Version};
 
@@ -42,9 +42,9 @@ pub(super) const FLAGS: [Flag; 12] = [
 ];
 
 /// The options that the flags ask for.
-pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let mut headers = headers(given)?;
-    let messages = Messages::given(given)?;
+    let messages = MessageOptions::given(given)?;
     let asks_for_events = messages.as_ref().is_some_and(|messages| messages.framing == Framing::Sse);
     if asks_for_events && !headers.iter().any(|header| header.name().eq_ignore_ascii_case("accept")) {
         headers.push(Header::new("Accept", "text/event-stream"));
@@ -79,7 +79,7 @@ fn wrong(problem: impl Into<String>) -> OptionsError {
     OptionsError(problem.into())
 }
 
-fn lines(given: &Given, name: &str) -> Option<Lines> {
+fn lines(given: &FlagValues, name: &str) -> Option<Lines> {
     let (file, content) = given.file(name)?;
     Some(Lines { file: file.to_owned(), content: content.clone() })
 }
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
     use brunt_protocol::flags::FlagValue;
 
-    fn given(name: &str, text: &str) -> Given {
-        let mut given = Given::default();
+    fn given(name: &str, text: &str) -> FlagValues {
+        let mut given = FlagValues::default();
         given.push(name, FlagValue::Text(text.to_owned()));
         given
     }
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_body_is_posted_unless_told_otherwise() {
-        let method = |given: &Given| options(given).unwrap().method;
-        assert_eq!(method(&Given::default()), "GET");
+        let method = |given: &FlagValues| options(given).unwrap().method;
+        assert_eq!(method(&FlagValues::default()), "GET");
         let mut given = given("body", "");
         assert_eq!(method(&given), "POST");
         given.push("method", FlagValue::Text("PUT".to_owned()));

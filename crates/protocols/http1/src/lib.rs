@@ -21,8 +21,8 @@ use brunt_plan::target::Target;
 use self::client::{Http1Client, Streaming};
 use self::options::{Options, Version};
 use self::request::{Flood, Requests};
-use brunt_protocol::flags::{Flag, Given, shown_options};
-use brunt_protocol::messages::Messages;
+use brunt_protocol::flags::{Flag, FlagValues, shown_options};
+use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
 use serde::Deserialize as _;
@@ -48,11 +48,11 @@ impl Protocol for Http1 {
     }
 
     /// HTTP/2 does; what may come to be HTTP/2 may.
-    fn multiplexes(&self, given: &Given) -> bool {
+    fn multiplexes(&self, given: &FlagValues) -> bool {
         given.text("http").is_some_and(|version| version != "1.1")
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         Ok(flags::options(given)?.to_protocol())
     }
 
@@ -68,7 +68,7 @@ impl Protocol for Http1 {
             return Err(OptionsError(problem.to_owned()));
         }
         let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
-        options.messages.iter().try_for_each(Messages::check)?;
+        options.messages.iter().try_for_each(MessageOptions::check)?;
         Ok(Arc::new(PreparedHttp {
             requests: Arc::new(requests),
             redirect: Arc::default(),

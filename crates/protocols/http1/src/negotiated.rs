@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Kept, Malformed, Opening, Parts, Pending, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, KeptAnswer, Malformed, Opening, Pending, Progress, Started};
 
 use super::client::{Http1Client, Streaming};
 use super::http2::{Http2, Http2Client};
@@ -120,11 +120,11 @@ impl Client for Negotiated {
         self.chosen_mut().take_events(note);
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         self.chosen().parts()
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.chosen_mut().hand_over(kept);
     }
 }

@@ -7,7 +7,7 @@ pub use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::secret::Template;
 use brunt_protocol::headers::{Header, credentials};
-use brunt_protocol::messages::Messages;
+use brunt_protocol::messages::MessageOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub struct Options {
     pub order: Order,
     /// How answers come as messages, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Messages>,
+    pub messages: Option<MessageOptions>,
     /// Which HTTP is spoken.
     #[serde(skip_serializing_if = "Version::is_one")]
     pub http: Version,

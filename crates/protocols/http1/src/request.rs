@@ -18,7 +18,7 @@ use brunt_protocol::user::{Message, Refusal, Tail, User};
 /// What every request of a run is made from, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Requests {
-    asked: Asked,
+    asked: RequestLines,
     /// Header fields that requests have if their lines have none, each with its line end.
     headers: Vec<u8>,
     bodies: Bodies,
@@ -28,7 +28,7 @@ pub(super) struct Requests {
 
 /// What is asked for, line by line.
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestLines {
     /// What each line asks for, or the one for the target.
     lines: Vec<RequestLine>,
     /// The texts that `lines` point into.
@@ -181,13 +181,13 @@ pub(super) fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
 }
 
-fn one_line(options: &Options, plan: &Plan) -> Asked {
+fn one_line(options: &Options, plan: &Plan) -> RequestLines {
     let mut text = Vec::new();
     let method = append(&mut text, options.method.as_bytes());
     let path = append(&mut text, plan.target.path.as_bytes());
     let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
     let line = RequestLine { method, path, headers: None, body: None, length, target: 0 };
-    Asked { lines: vec![line], text, targets: Vec::new() }
+    RequestLines { lines: vec![line], text, targets: Vec::new() }
 }
 
 /// Whether the length of bodies is said nowhere in the header fields.
@@ -211,7 +211,7 @@ fn url_lines(
     options: &Options,
     plan: &Plan,
     env: &impl Fn(&str) -> Option<String>,
-) -> Result<Asked, OptionsError> {
+) -> Result<RequestLines, OptionsError> {
     let mut text = options.method.as_bytes().to_vec();
     let mut request_lines = Vec::new();
     let mut targets: Vec<Target> = Vec::new();
@@ -269,7 +269,7 @@ fn url_lines(
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
     }
     let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
-    Ok(Asked { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
+    Ok(RequestLines { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
 }
 
 /// The options with these header fields in place of those with the same names.
@@ -391,184 +391,4 @@ impl User for Flood {
 }
 
 #[cfg(test)]
-mod tests {
-    use brunt_plan::secret::Template;
-
-    use brunt_protocol::headers::Header;
-
-    use super::super::options::Content;
-    use super::*;
-    use crate::tests::plan;
-
-    fn requests(options: &Options, indices: Range<u64>) -> Result<Vec<String>, String> {
-        let env = |name: &str| (name == "TOKEN").then(|| "t0p".to_owned());
-        let requests = Requests::prepare(options, &plan(), env).map_err(|e| e.to_string())?;
-        let mut flood = Flood::new(Arc::new(requests));
-        Ok(indices.map(|i| String::from_utf8_lossy(flood.call(i).unwrap().bytes).into_owned()).collect())
-    }
-
-    fn lines(content: &str) -> Lines {
-        Lines { file: "file.txt".into(), content: Content(content.as_bytes().to_vec()) }
-    }
-
-    const AGENT: &str = concat!("User-Agent: brunt/", env!("CARGO_PKG_VERSION"), "\r\n");
-
-    #[test]
-    fn a_plain_request() {
-        let expected = format!("GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{AGENT}\r\n");
-        assert_eq!(requests(&Options::default(), 0..2), Ok(vec![expected.clone(), expected]));
-    }
-
-    #[test]
-    fn headers_replace_ours_and_secrets_are_looked_up() {
-        let options = Options {
-            method: "POST".into(),
-            headers: vec![
-                Header::new("host", "example.org"),
-                Header::new("User-Agent", "me"),
-                Header::new("Authorization", "Bearer @TOKEN"),
-            ],
-            body: Some(Content(b"hi".to_vec())),
-            ..Options::default()
-        };
-        let expected = "POST /a?b=c HTTP/1.1\r\nhost: example.org\r\nUser-Agent: me\r\nAuthorization: Bearer t0p\r\n\
-                        Content-Length: 2\r\n\r\nhi";
-        assert_eq!(requests(&options, 0..1), Ok(vec![expected.to_owned()]));
-        let basic = Options { basic: Some(Template::secret("me:@TOKEN")), ..Options::default() };
-        assert!(requests(&basic, 0..1).unwrap()[0].contains("Authorization: Basic bWU6dDBw\r\n"));
-    }
-
-    #[test]
-    fn lines_are_taken_in_turn() {
-        let options = Options {
-            url_lines: Some(lines("/one\r\nPOST /two?x#frag\n\n# not this\nHEAD http://127.0.0.1:8080/three\n")),
-            body_lines: Some(lines("a\nbc\n")),
-            ..Options::default()
-        };
-        let got: Vec<_> = requests(&options, 0..4)
-            .unwrap()
-            .iter()
-            .map(|r| (r.lines().next().unwrap_or("").to_owned(), r.rsplit("\r\n").next().unwrap_or("").to_owned()))
-            .collect();
-        let expected = [
-            ("GET /one HTTP/1.1", "a"),
-            ("POST /two?x HTTP/1.1", "bc"),
-            ("HEAD /three HTTP/1.1", "a"),
-            ("GET /one HTTP/1.1", "bc"),
-        ];
-        assert_eq!(got, expected.map(|(line, body)| (line.to_owned(), body.to_owned())));
-    }
-
-    #[test]
-    fn a_line_may_be_a_whole_request() {
-        let options = Options {
-            headers: vec![Header::new("X", "all"), Header::new("Accept", "text/plain")],
-            basic: Some(Template::credentials("me:hunter2")),
-            body_lines: Some(lines("of all\n")),
-            url_lines: Some(lines(
-                "{\"url\": \"/1\", \"headers\": {\"x\": \"@TOKEN\", \"Authorization\": \"Bearer own\"}, \"body\": \"own\"}\n\
-                 {\"method\": \"PUT\", \"url\": \"/2\", \"body\": {\"a\": 1}}\n\
-                 /3\n",
-            )),
-            ..Options::default()
-        };
-        let got = requests(&options, 0..3).unwrap();
-        let host = format!("Host: 127.0.0.1:8080\r\n{AGENT}");
-        let basic = "Authorization: Basic bWU6aHVudGVyMg==\r\n";
-        assert_eq!(
-            got[0],
-            format!(
-                "POST /1 HTTP/1.1\r\n{host}Accept: text/plain\r\nAuthorization: Bearer own\r\nx: t0p\r\n\
-             Content-Length: 3\r\n\r\nown"
-            )
-        );
-        assert_eq!(
-            got[1],
-            format!(
-                "PUT /2 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Type: application/json\r\n\
-             Content-Length: 7\r\n\r\n{{\"a\":1}}"
-            )
-        );
-        assert_eq!(
-            got[2],
-            format!("GET /3 HTTP/1.1\r\n{host}{basic}X: all\r\nAccept: text/plain\r\nContent-Length: 6\r\n\r\nof all")
-        );
-    }
-
-    #[test]
-    fn lines_may_go_to_several_hosts() {
-        let content = "/here\nhttp://127.0.0.1:8080/too\nhttps://b.example/there\nhttp://b.example/other\n";
-        let options = Options { url_lines: Some(lines(content)), ..Options::default() };
-        let requests = Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap());
-        let targets: Vec<_> =
-            requests.targets().iter().map(|to| format!("{}://{}", to.scheme, to.authority())).collect();
-        assert_eq!(targets, ["http://127.0.0.1:8080", "https://b.example", "http://b.example"]);
-        let mut flood = Flood::new(requests);
-        let mut sent = |index| {
-            let target = flood.target(index);
-            (target, String::from_utf8_lossy(flood.call(index).unwrap().bytes).into_owned())
-        };
-        for (index, target, line, host) in [
-            (0, 0, "GET /here", "127.0.0.1:8080"),
-            (1, 0, "GET /too", "127.0.0.1:8080"),
-            (2, 1, "GET /there", "b.example"),
-            (7, 2, "GET /other", "b.example"),
-        ] {
-            assert_eq!(sent(index), (target, format!("{line} HTTP/1.1\r\nHost: {host}\r\n{AGENT}\r\n")));
-        }
-        let same = Options { url_lines: Some(lines("/a\nhttp://127.0.0.1:8080/b\n")), ..Options::default() };
-        assert!(Requests::prepare(&same, &plan(), |_| None).unwrap().targets().is_empty());
-    }
-
-    #[test]
-    fn large_bodies_are_parts_of_what_all_requests_share() {
-        let long = "x".repeat(LARGE_BODY_BYTES);
-        let options = Options { body_lines: Some(lines(&format!("a\n{long}\n"))), ..Options::default() };
-        let requests = Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap());
-        let mut flood = Flood::new(Arc::clone(&requests));
-        assert_eq!(flood.call(0).unwrap().tail, None);
-        let message = flood.call(1).unwrap();
-        let head = String::from_utf8_lossy(message.bytes);
-        assert!(head.ends_with(&format!("Content-Length: {LARGE_BODY_BYTES}\r\n\r\n")), "{head}");
-        let tail = message.tail.unwrap();
-        assert_eq!(tail.bytes(), long.as_bytes());
-        assert!(Arc::ptr_eq(tail.of, requests.bodies.bytes().unwrap()));
-    }
-
-    #[test]
-    fn random_order_depends_on_the_index_alone() {
-        let options = Options { url_lines: Some(lines("/1\n/2\n/3\n")), order: Order::Random, ..Options::default() };
-        let all = requests(&options, 0..300).unwrap();
-        assert_eq!(requests(&options, 100..101).unwrap()[0], all[100]);
-        for path in ["/1", "/2", "/3"] {
-            let n = all.iter().filter(|request| request.starts_with(&format!("GET {path} "))).count();
-            assert!((60..140).contains(&n), "{path}: {n}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_file_and_line() {
-        for (content, expected) in [
-            ("/a\n/b c d\n", "file.txt, line 2: the method '/b', column 1"),
-            ("/a\nGET /b c\n", "file.txt, line 2: '/b c', column 3: ' ' cannot stand in a URL"),
-            ("/a\nftp://example.org/\n", "file.txt, line 2: 'ftp://example.org' is not http:// or https://"),
-            ("b\n", "file.txt, line 1: expected a path that begins with /"),
-            ("/a\n{\"url\": 1}\n", "file.txt, line 2: expected a request in JSON"),
-            ("{\"url\": \"/\", \"headers\": {\"X\": \"a\\r\\nY: b\"}}\n", "file.txt, line 1: "),
-            ("{\"url\": \"/\", \"method\": \"A B\"}\n", "file.txt, line 1: the method 'A B', column 2"),
-            ("\n# x\n", "file.txt: there is no URL in it"),
-        ] {
-            let error = requests(&Options { url_lines: Some(lines(content)), ..Options::default() }, 0..1).unwrap_err();
-            assert!(error.starts_with(expected), "{content}: {error}");
-        }
-    }
-
-    #[test]
-    fn nothing_can_be_smuggled_through_a_header() {
-        for header in [Header::new("X", "a\r\nY: b"), Header::new("X\r\nY", "a"), Header::new("", "a")] {
-            assert!(requests(&Options { headers: vec![header], ..Options::default() }, 0..1).is_err());
-        }
-        let unset = Options { headers: vec![Header::new("X", "@NOPE")], ..Options::default() };
-        assert!(requests(&unset, 0..1).unwrap_err().contains("NOPE, which is not set"));
-    }
-}
+mod tests;

@@ -104,18 +104,19 @@ local function without_user(url)
   return scheme .. rest, user, password
 end
 
+-- A path without the parts `.` and `..` (RFC 3986 §5.2.4); empty parts stay.
 local function without_dots(path)
   local query = match(path, "%?.*$") or ""
-  local plain = match(path, "^[^?]*")
-  local kept = {}
-  for part in plain:gmatch("[^/]*") do
+  local kept, last = {}, ""
+  for part in (sub(match(path, "^[^?]*"), 2) .. "/"):gmatch("([^/]*)/") do
+    last = part
     if part == ".." then
       kept[#kept] = nil
-    elseif part ~= "." and part ~= "" then
+    elseif part ~= "." then
       kept[#kept + 1] = part
     end
   end
-  local trailing = (plain:find("/%.?%.?$") and #kept > 0) and "/" or ""
+  local trailing = (last == "." or last == "..") and #kept > 0 and "/" or ""
   return "/" .. table.concat(kept, "/") .. trailing .. query
 end
 
@@ -173,6 +174,8 @@ local function set_cookie(jar, said, host, path, now)
   end
   for place, known in ipairs(jar) do
     if known.name == cookie.name and known.domain == cookie.domain and known.path == cookie.path then
+      -- One that is set anew keeps its turn (§5.3).
+      cookie.turn = known.turn
       table.remove(jar, place)
       break
     end
@@ -181,6 +184,8 @@ local function set_cookie(jar, said, host, path, now)
     return
   end
   cookie.ends = said.lasts and now + said.lasts * 1e9
+  jar.turns = (jar.turns or 0) + 1
+  cookie.turn = cookie.turn or jar.turns
   jar[#jar + 1] = cookie
   if #jar > MOST_COOKIES then
     table.remove(jar, 1)
@@ -197,8 +202,8 @@ local function forget_old(jar, now)
   end
 end
 
--- The Cookie field for a request, or nil.
-local function cookies_for(jar, scheme, host, path)
+-- The cookies that a request carries, in their order.
+local function matching(jar, scheme, host, path)
   local plain = match(path, "^[^?]*")
   local found = {}
   for _, cookie in ipairs(jar) do
@@ -207,13 +212,22 @@ local function cookies_for(jar, scheme, host, path)
       found[#found + 1] = cookie
     end
   end
+  -- Longer paths come first, and of equal ones those that were there first (§5.4).
+  table.sort(found, function(one, other)
+    if #one.path ~= #other.path then
+      return #one.path > #other.path
+    end
+    return one.turn < other.turn
+  end)
+  return found
+end
+
+-- The Cookie field for a request, or nil.
+local function cookies_for(jar, scheme, host, path)
+  local found = matching(jar, scheme, host, path)
   if #found == 0 then
     return nil
   end
-  -- Longer paths come first (§5.4).
-  table.sort(found, function(one, other)
-    return #one.path > #other.path
-  end)
   for place, cookie in ipairs(found) do
     found[place] = cookie.name .. "=" .. cookie.value
   end
@@ -223,13 +237,13 @@ end
 -- Requests ------------------------------------------------------------------------------------------------------------
 
 local call_options = {
-  name = true, tags = true, timeout = true, headers = true, query = true, body = true, json = true, form = true,
+  name = true, tags = true, ok = true, timeout = true, headers = true, query = true, body = true, json = true, form = true,
   multipart = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, redirects = true, discard = true,
 }
 
 local boundaries = 0
 
--- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }.
+-- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }; a list of those is several parts of one name.
 local function multipart_of(fields)
   if type(fields) ~= "table" then
     wrong("multipart must be a table of names and values, not a " .. type(fields))
@@ -243,8 +257,7 @@ local function multipart_of(fields)
   table.sort(names, function(one, other)
     return tostring(one) < tostring(other)
   end)
-  for _, name in ipairs(names) do
-    local value = fields[name]
+  local function add(name, value)
     local quoted = gsub(gsub(tostring(name), '"', "%%22"), "[\r\n]", "")
     local head = '--' .. boundary .. '\r\nContent-Disposition: form-data; name="' .. quoted .. '"'
     if type(value) == "table" then
@@ -255,6 +268,12 @@ local function multipart_of(fields)
       value = value.content or ""
     end
     texts[#texts + 1] = head .. "\r\n\r\n" .. (core.text_of(value) or tostring(value)) .. "\r\n"
+  end
+  for _, name in ipairs(names) do
+    local value = fields[name]
+    for _, one in ipairs(type(value) == "table" and value[1] ~= nil and value or { value }) do
+      add(name, one)
+    end
   end
   texts[#texts + 1] = "--" .. boundary .. "--\r\n"
   return table.concat(texts), "multipart/form-data; boundary=" .. boundary
@@ -356,7 +375,33 @@ end
 
 -- The jar of this user, if cookies are kept.
 local function jar_of(self)
-  return self.cookies and core.kept("a call", "cookies") or nil
+  if not self.cookies then
+    return nil
+  elseif self.cookies ~= "iteration" then
+    return core.kept("a call", "cookies")
+  end
+  local jar, iteration = core.kept("a call", "cookies of an iteration"), core.home("a call").vu.iteration
+  if jar.iteration ~= iteration then
+    for place = #jar, 1, -1 do
+      jar[place] = nil
+    end
+    jar.iteration = iteration
+  end
+  return jar
+end
+
+-- Header fields without a Cookie field of the script's, which joins those of the jar: a request has one (RFC 6265 §5.4).
+local function joined(headers, cookies)
+  for name, value in pairs(cookies and headers or empty) do
+    if type(name) == "string" and lower(name) == "cookie" then
+      local kept = {}
+      for other, text in pairs(headers) do
+        kept[other] = other ~= name and text or nil
+      end
+      return kept, tostring(value) .. "; " .. cookies
+    end
+  end
+  return headers, cookies
 end
 
 local function keep_cookies(jar, answer, url)
@@ -418,6 +463,7 @@ end
 
 -- Makes a request, and once more where it was challenged to authorize itself. What is sent to be challenged is a call of its own.
 local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere, follows)
+  headers, cookies = joined(headers, cookies)
   if not signer then
     local sent = call(
       self.client, name, options, method, url, headers, cookies, body, content_type, options.discard, elsewhere, nil, follows
@@ -490,7 +536,7 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       headers = kept
     end
     url = target
-    local again = { name = name, tags = options.tags, timeout = options.timeout, discard = options.discard, continues = answer }
+    local again = { name = name, tags = options.tags, ok = options.ok, timeout = options.timeout, discard = options.discard, continues = answer }
     local cookies = cookie_field(jar, url)
     local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
     answer = send(self, signer, name, again, method, own, headers, cookies, body, content_type, elsewhere, hops < most)
@@ -519,8 +565,55 @@ local function prepare(self, method, url, options, jar)
   return url, headers, cookie_field(jar, whole(self, url)), body, content_type
 end
 
+-- The jar of the user that runs, with scheme, host and path of a URL, or of the client's base.
+local function jar_at(self, what, url)
+  local jar, scheme, authority, path = jar_of(self), split(whole(self, url or "/"))
+  if not jar then
+    wrong(what .. ": this client keeps no cookies (cookies = false)")
+  elseif not scheme then
+    wrong(what .. ": give a whole URL, as the client has no base")
+  end
+  forget_old(jar, core.user(what).now)
+  return jar, scheme, host_of(authority), path
+end
+
+-- The value of the user's cookie that a request to this URL would carry; nil if there is none.
+function Client:cookie(name, url)
+  for _, cookie in ipairs(matching(jar_at(self, "cookie", url))) do
+    if cookie.name == name then
+      return cookie.value
+    end
+  end
+end
+
+-- Gives the user a cookie, as if an answer from `options.url` had set it.
+function Client:set_cookie(name, value, options)
+  check_options("set_cookie", options, { url = true, domain = true, path = true, secure = true })
+  options = options or empty
+  local said = { name = tostring(name), value = core.text_of(value) or tostring(value), secure = options.secure }
+  said.path, said.domain = options.path or "/", options.domain and lower(options.domain)
+  if find(said.name, "[%c;=, ]") or find(said.value, "[%c;]") then
+    raise("set_cookie: a name has no =, ; or space, and a value no ;: " .. said.name .. "=" .. said.value)
+  end
+  local jar, _, host, path = jar_at(self, "set_cookie", options.url)
+  if said.domain and not domain_matches(host, said.domain) then
+    raise("set_cookie: " .. host .. " cannot set a cookie of " .. said.domain)
+  end
+  set_cookie(jar, said, host, path, core.user("set_cookie").now)
+end
+
+-- Forgets the user's cookies: those of this name, or all.
+function Client:clear_cookies(name)
+  local jar = jar_of(self) or empty
+  for place = #jar, 1, -1 do
+    if name == nil or jar[place].name == name then
+      table.remove(jar, place)
+    end
+  end
+end
+
 -- Options that change nothing of the request itself.
-local about_counting = { name = true, tags = true, timeout = true }
+local about_counting = { name = true, tags = true, ok = true, timeout = true }
 
 -- Whether a request with these options is the same each time: what is most frequent, and has the shortest way.
 local function is_plain(options)
@@ -665,9 +758,10 @@ local function batch(self, requests, see)
   -- None is begun before all are known to be right.
   for _, one in ipairs(made) do
     local method, full, name, options, _, body, content_type, cookies, headers = unpack(one, 1, 9)
+    headers, cookies = joined(headers, cookies)
     local follows = most_redirects(self, options) > 0
     if one.counted ~= name then
-      options = { name = one.counted, tags = options.tags, timeout = options.timeout }
+      options = { name = one.counted, tags = options.tags, ok = options.ok, timeout = options.timeout }
     end
     core.start(
       self.client, name, options, method, full, headers, cookies, body, content_type, options.discard, nil, nil, follows
@@ -792,6 +886,7 @@ function Client:events(url, options)
   local jar = jar_of(self)
   local known = known_request(self, method, url)
   local full, headers, cookies, body, content_type = prepare(self, method, url, passed, jar)
+  headers, cookies = joined(headers, cookies)
   local signer = signer_of(self, passed)
   if signer then
     local whole_url = whole(self, full)
@@ -954,6 +1049,10 @@ return function(options)
   if redirects ~= nil and type(redirects) ~= "boolean" and (type(redirects) ~= "number" or redirects < 0) then
     wrong("brunt.http: redirects must be how many are followed, or false for none")
   end
+  local cookies = options.cookies
+  if cookies ~= nil and type(cookies) ~= "boolean" and cookies ~= "iteration" then
+    wrong("brunt.http: cookies must be false for none, or \"iteration\" for those that are forgotten after each iteration")
+  end
   local client = core.client("http", passed)
   local base = core.base(client)
   return setmetatable({
@@ -961,7 +1060,7 @@ return function(options)
     base = base,
     origin = base,
     redirects = redirects == nil and MOST_REDIRECTS or redirects,
-    cookies = options.cookies ~= false,
+    cookies = cookies == nil or cookies,
     known = {},
     signer = signer,
     headers = signer and passed.headers or empty,

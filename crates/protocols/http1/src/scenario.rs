@@ -10,9 +10,9 @@ use super::options::Version;
 use super::request::is_idempotent;
 use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
-use brunt_protocol::messages::{Framing, Messages};
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
-use brunt_protocol::{Client, OptionsError, Parts};
+use brunt_protocol::messages::{Framing, MessageOptions};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::{AnswerParts, Client, OptionsError};
 
 /// The flag of an answer that sets cookies.
 const SETS_COOKIES: u32 = 1;
@@ -40,7 +40,7 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What else `brunt.http` takes is the library's own.
-        let fields = Fields::of("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
+        let fields = Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
         let version = match fields.text("http")? {
             None => Version::default(),
             Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
@@ -59,7 +59,7 @@ impl Dialect for HttpDialect {
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
         // Each call says in which framing its answer comes, if any.
-        let streaming = Streaming::hinted(&Messages {
+        let streaming = Streaming::hinted(&MessageOptions {
             framing: Framing::Sse,
             last: fields.text("last_message")?.map(str::to_owned),
             stall_ns: fields.duration_ns("stall_timeout")?,
@@ -121,7 +121,7 @@ struct Call<'v> {
 }
 
 impl<'v> Call<'v> {
-    fn of(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
+    fn from_values(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
         let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
         let text = |at: usize, what: &str| {
             let text = value(at).as_str();
@@ -163,7 +163,7 @@ impl Caller for HttpCaller {
     }
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
-        let call = Call::of(values)?;
+        let call = Call::from_values(values)?;
         check_token("the method", call.method)?;
         let other;
         let path = if call.url.starts_with('/') {
@@ -237,12 +237,12 @@ impl Caller for HttpCaller {
         Ok(())
     }
 
-    fn flags(&self, answer: &Answered<'_>) -> u32 {
+    fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {
         let sets = fields_of(answer.parts.head).any(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
         if sets { SETS_COOKIES } else { 0 }
     }
 
-    fn leads_on(&self, call: &Encoded, answer: &Answered<'_>) -> Option<&'static str> {
+    fn leads_on(&self, call: &Encoded, answer: &CompleteAnswer<'_>) -> Option<&'static str> {
         let redirects = call.follows && matches!(answer.status, 301 | 302 | 303 | 307 | 308);
         if !redirects {
             return None;
@@ -252,11 +252,11 @@ impl Caller for HttpCaller {
         is_followed(location).then_some("redirect")
     }
 
-    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         body_of(&answer.parts).unwrap_or(Cow::Borrowed(answer.parts.body))
     }
 
-    fn shown_message<'a>(&self, _call: &Encoded, message: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_message<'a>(&self, _call: &Encoded, message: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         let [event, id, data] = message_of(&message.parts);
         let named = |name: &str, value: &[u8]| {
             if value.is_empty() { Vec::new() } else { [name.as_bytes(), value, b": "].concat() }
@@ -264,7 +264,7 @@ impl Caller for HttpCaller {
         Cow::Owned([named("event ", event).as_slice(), &named("id ", id), data].concat())
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         let parts = answer.parts;
         match what {
             "body" => Ok(Value::Text(body_of(&parts)?)),
@@ -290,14 +290,14 @@ impl Caller for HttpCaller {
 }
 
 /// The event, the id and the data of a message, as the parser keeps it.
-fn message_of<'a>(parts: &Parts<'a>) -> [&'a [u8]; 3] {
+fn message_of<'a>(parts: &AnswerParts<'a>) -> [&'a [u8]; 3] {
     let mut lines = parts.body.splitn(3, |byte| *byte == b'\n');
     let mut next = || lines.next().unwrap_or(&[]);
     [next(), next(), next()]
 }
 
 /// The body, decompressed if it came compressed.
-fn body_of<'a>(parts: &Parts<'a>) -> Result<Cow<'a, [u8]>, OptionsError> {
+fn body_of<'a>(parts: &AnswerParts<'a>) -> Result<Cow<'a, [u8]>, OptionsError> {
     let codings = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"));
     content_coding::decoded(parts.body, codings.map(|(_, value)| value))
 }
@@ -355,7 +355,9 @@ mod tests {
             values.push(Value::Boolean(follows));
             let (_, call) = encoded(&*caller, &values).unwrap();
             let head = format!("HTTP/1.1 {status} Any\r\n{head}\r\n");
-            caller.leads_on(&call, &Answered { status, parts: Parts { head: head.as_bytes(), body: &[] } }).is_some()
+            caller
+                .leads_on(&call, &CompleteAnswer { status, parts: AnswerParts { head: head.as_bytes(), body: &[] } })
+                .is_some()
         };
         for location in ["/a", "a?b=http://c", "?x", "//host/", "http://a/", "HTTPS://a/?ftp://b", "/to/ftp://a"] {
             let head = format!("X: 1\r\nlocation: {location}\r\n");
@@ -411,7 +413,7 @@ mod tests {
     fn answers_are_read_in_parts() {
         let caller = caller(&[]);
         let head = b"HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nSet-Cookie: x=1\r\nSET-COOKIE: y=2; Path=/\r\n\r\n";
-        let answer = Answered { status: 200, parts: Parts { head, body: b"hi" } };
+        let answer = CompleteAnswer { status: 200, parts: AnswerParts { head, body: b"hi" } };
         assert_eq!(caller.flags(&answer), SETS_COOKIES);
         let headers = caller.read("headers", &answer).unwrap();
         assert_eq!(headers.get("a").as_str(), Some("1, 2"));
@@ -423,12 +425,12 @@ mod tests {
         assert!(caller.read("trailers", &answer).is_err());
         let head = b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n";
         let hi = b"\xcb\xc8\x04\x00";
-        let answer = Answered { status: 200, parts: Parts { head, body: hi } };
+        let answer = CompleteAnswer { status: 200, parts: AnswerParts { head, body: hi } };
         assert_eq!(caller.read("body", &answer).unwrap().as_str(), Some("hi"));
         assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hi");
         let sizes = caller.read("sizes", &answer).unwrap();
         assert_eq!([sizes.get("received"), sizes.get("body")], [&Value::Number(4.0), &Value::Number(2.0)]);
-        let answer = Answered { status: 200, parts: Parts { head, body: b"hello" } };
+        let answer = CompleteAnswer { status: 200, parts: AnswerParts { head, body: b"hello" } };
         assert!(caller.read("body", &answer).unwrap_err().0.contains("encoded as deflate"));
         assert_eq!(&*caller.shown_answer(&Encoded::default(), &answer), b"hello");
     }

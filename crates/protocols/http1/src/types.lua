@@ -8,7 +8,7 @@
 ---@field http? "1.1"|"2"|"auto" The version of HTTP: "auto" takes what the TLS handshake chooses; "1.1" unless it says otherwise.
 ---@field pipeline? integer Calls in flight on one connection at once (default 1); with HTTP/2, each on a stream of its own.
 ---@field redirects? integer|false How many redirects are followed in a row, 10 unless it says otherwise; false or 0 for none.
----@field cookies? boolean Whether each user keeps cookies; true unless it says otherwise.
+---@field cookies? boolean|"iteration" Whether each user keeps cookies, or forgets them after each iteration; true unless it says otherwise.
 ---@field basic? { [1]: string, [2]: string } User and password, for every request.
 ---@field bearer? string A token, for every request.
 ---@field digest? { [1]: string, [2]: string } User and password by Digest, for every request.
@@ -22,13 +22,14 @@
 ---@class brunt.CallOptions
 ---@field name? string What it is counted as; else the method and the path without its query.
 ---@field tags? table<string, string> What else it is counted under, each as `key=value`.
+---@field ok? string|integer|integer[] The statuses that are a success for it, such as `{ 200, 404 }` or `"2xx,404"`.
 ---@field timeout? brunt.Duration How long it may take.
 ---@field headers? table<string, string>
 ---@field query? table<string, any> Added to the path; a list comes several times.
 ---@field body? string As it is.
 ---@field json? any As JSON.
 ---@field form? table<string, any> As a form.
----@field multipart? table<string, string|brunt.FilePart> As a form with files.
+---@field multipart? table<string, string|brunt.FilePart|(string|brunt.FilePart)[]> As a form with files; a list is several of one name.
 ---@field basic? { [1]: string, [2]: string } User and password.
 ---@field bearer? string A token.
 ---@field digest? { [1]: string, [2]: string } User and password by Digest (RFC 7616).
@@ -80,6 +81,22 @@
 -- HTTP for virtual users: each has its own cookies and connections.
 ---@class brunt.Http
 local Client = {}
+
+-- The value of the user's cookie that a request to this URL (or to the base) would carry; nil if there is none.
+---@param name string
+---@param url? string
+---@return string?
+function Client:cookie(name, url) end
+
+-- Gives the user a cookie, as if an answer had set it.
+---@param name string
+---@param value any
+---@param options? { url?: string, domain?: string, path?: string, secure?: boolean }
+function Client:set_cookie(name, value, options) end
+
+-- Forgets the user's cookies: those of this name, or all.
+---@param name? string
+function Client:clear_cookies(name) end
 
 ---@param path string A path, or a whole URL.
 ---@param options? brunt.CallOptions
@@ -150,7 +167,7 @@ function Client:page(path, options) end
 ---@field body? string As it is.
 ---@field json? any As JSON.
 ---@field form? table<string, any> As a form.
----@field multipart? table<string, string|brunt.FilePart> As a form with files.
+---@field multipart? table<string, string|brunt.FilePart|(string|brunt.FilePart)[]> As a form with files; a list is several of one name.
 ---@field basic? { [1]: string, [2]: string } User and password.
 ---@field bearer? string A token.
 ---@field aws? brunt.AwsCredentials Signs the request by Signature V4.

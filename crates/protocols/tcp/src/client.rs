@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 use brunt_record::outcome::Failure;
 
 use super::answer::Reader;
@@ -135,7 +135,7 @@ impl Client for TcpClient {
                 *in_flight -= 1;
                 match &options.expect {
                     // The answer may still come, and would be taken for that of the next call: the connection ends.
-                    Some(expected) if expected.0 != answer => Progress::Failed(Failed {
+                    Some(expected) if expected.0 != answer => Progress::Failed(FailedCall {
                         position: 0,
                         failure: Failure::Mismatch,
                         reason: Cow::Borrowed("another answer came than --expect says"),
@@ -162,10 +162,10 @@ impl Client for TcpClient {
         !conversation.has_sent
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         match &self.purpose {
-            Purpose::Flood { .. } => Parts::default(),
-            Purpose::Conversation(conversation) => Parts { head: &[], body: &conversation.last },
+            Purpose::Flood { .. } => AnswerParts::default(),
+            Purpose::Conversation(conversation) => AnswerParts { head: &[], body: &conversation.last },
         }
     }
 }

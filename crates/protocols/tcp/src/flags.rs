@@ -7,7 +7,7 @@ use super::answer::MOST_ANSWER_BYTES;
 use super::escapes::unescape;
 use super::options::{Framing, LengthPrefix, Options};
 use brunt_protocol::OptionsError;
-use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
 
 /// The flags of TCP.
 pub(super) const FLAGS: [Flag; 5] = [
@@ -40,7 +40,7 @@ fn is_escaped(text: &str) -> Result<(), String> {
 }
 
 /// The options that the flags ask for.
-pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     given.refuse_user("tcp")?;
     let Some(send) = bytes(given, "send")? else {
         return Err(OptionsError(
@@ -59,7 +59,7 @@ pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
     Ok(Options { send: Content(send), framing, expect: expect.map(Content) })
 }
 
-fn framing(given: &Given) -> Result<Framing, OptionsError> {
+fn framing(given: &FlagValues) -> Result<Framing, OptionsError> {
     if let Some(until) = bytes(given, "until")? {
         if until.is_empty() {
             return Err(OptionsError("--until: expected the bytes that end an answer, got none".to_owned()));
@@ -79,7 +79,7 @@ fn framing(given: &Given) -> Result<Framing, OptionsError> {
 }
 
 /// A text without its escapes, or a file as it is.
-fn bytes(given: &Given, name: &str) -> Result<Option<Vec<u8>>, OptionsError> {
+fn bytes(given: &FlagValues, name: &str) -> Result<Option<Vec<u8>>, OptionsError> {
     match given.last(name) {
         Some(FlagValue::Text(text)) => {
             unescape(text).map(Some).map_err(|problem| OptionsError(format!("--{name}: {problem}")))

@@ -14,9 +14,9 @@ use brunt_plan::plan::{Plan, ProtocolOptions};
 
 use self::client::TcpClient;
 use self::options::{Framing, Options};
-use brunt_protocol::flags::{Flag, Given};
+use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::{Repeated, User};
+use brunt_protocol::user::{RepeatingUser, User};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::answer::{MOST_ANSWER_BYTES, Reader};
@@ -37,7 +37,7 @@ impl Protocol for Tcp {
         &flags::FLAGS
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         Ok(flags::options(given)?.to_protocol())
     }
 
@@ -70,6 +70,6 @@ impl Prepared for PreparedTcp {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(Repeated::new(self.0.send.0.as_slice(), false))
+        Box::new(RepeatingUser::new(self.0.send.0.as_slice(), false))
     }
 }

@@ -8,7 +8,7 @@ use super::answer::MOST_ANSWER_BYTES;
 use super::client::TcpClient;
 use super::options::{Framing, LengthPrefix};
 use super::piece::Piece;
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 
 /// The longest text that ends a piece, in bytes.
@@ -32,7 +32,7 @@ impl Dialect for TcpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // What `brunt.tcp` takes is the engine's.
-        Fields::of("brunt.tcp", options, &[])?;
+        Fields::parse("brunt.tcp", options, &[])?;
         match setting.base {
             None => {
                 Err(OptionsError("brunt.tcp needs an address: brunt.tcp{ address = \"127.0.0.1:6379\" }".to_owned()))
@@ -99,7 +99,7 @@ impl Caller for TcpCaller {
         Ok(())
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         match what {
             "body" => Ok(Value::Text(Cow::Borrowed(answer.parts.body))),
             _ => Err(OptionsError(format!("an answer over TCP has no '{what}'"))),

@@ -13,7 +13,7 @@ use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
 use super::wire::{MessageKind, Wire, read_value, write_value};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Malformed, Parts, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 
 /// The longest result that is remembered, in bytes.
 const MOST_REMEMBERED_BYTES: usize = 4 * 1024;
@@ -112,14 +112,14 @@ impl<W: Wire> ThriftClient<W> {
         }
         if reply.kind == MessageKind::Exception {
             let reason = application_exception::<W>(self.reader.kept().1);
-            return Ok(Progress::Failed(Failed { position, failure: Failure::Exception, reason, reusable: true }));
+            return Ok(Progress::Failed(FailedCall { position, failure: Failure::Exception, reason, reusable: true }));
         }
         let judged = method.judge(reply);
         if judged.is_ok()
             && let Some(reason) = self.fault(place)
         {
             let reason = Cow::Owned(reason);
-            return Ok(Progress::Failed(Failed { position, failure: Failure::Protocol, reason, reusable: true }));
+            return Ok(Progress::Failed(FailedCall { position, failure: Failure::Protocol, reason, reusable: true }));
         }
         Ok(match judged {
             Ok(0) if !self.is_expected() => {
@@ -132,7 +132,7 @@ impl<W: Wire> ThriftClient<W> {
 }
 
 fn failed(position: usize, failure: Failure, reason: &'static str, reusable: bool) -> Progress {
-    Progress::Failed(Failed { position, failure, reason: Cow::Borrowed(reason), reusable })
+    Progress::Failed(FailedCall { position, failure, reason: Cow::Borrowed(reason), reusable })
 }
 
 impl<W: Wire> Client for ThriftClient<W> {
@@ -181,9 +181,9 @@ impl<W: Wire> Client for ThriftClient<W> {
         None
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         let (head, body) = self.reader.kept();
-        Parts { head, body }
+        AnswerParts { head, body }
     }
 }
 
@@ -311,7 +311,7 @@ mod tests {
         let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), false);
         start(&mut client, 0);
         match receive(&mut client, &answer::<Binary>(kind, name, sequence, fields)) {
-            Ok(Progress::Failed(Failed { position: 0, failure, reason, reusable })) => {
+            Ok(Progress::Failed(FailedCall { position: 0, failure, reason, reusable })) => {
                 (failure, reason.into_owned(), reusable)
             }
             other => panic!("{other:?}"),
@@ -347,7 +347,10 @@ mod tests {
             let mut client = ThriftClient::<Binary>::new(calls(framing), false);
             start(&mut client, 0);
             let progress = receive(&mut client, &bytes).unwrap();
-            assert!(matches!(progress, Progress::Failed(Failed { failure: Failure::Oversize, .. })), "{progress:?}");
+            assert!(
+                matches!(progress, Progress::Failed(FailedCall { failure: Failure::Oversize, .. })),
+                "{progress:?}"
+            );
         }
     }
 

@@ -95,7 +95,7 @@ mod tests {
           i32 count(),
         }";
 
-    fn of(function: &str, id: i16, value: WireValue) -> Option<String> {
+    fn fault_of_argument(function: &str, id: i16, value: WireValue) -> Option<String> {
         let schema = idl::load("a.thrift", &[], &mut |_| Ok(Some(IDL.as_bytes().to_vec()))).unwrap();
         let service = schema.service("Shop").unwrap();
         let function = service.functions.iter().find(|found| found.name == function).unwrap();
@@ -109,27 +109,34 @@ mod tests {
     #[test]
     fn what_the_idl_says_is_right() {
         let item = WireValue::Struct(vec![(1, text("a")), (2, WireValue::I32(1)), (9, WireValue::Bool(true))]);
-        assert_eq!(of("items", 0, WireValue::List(WireType::Struct, vec![item])), None);
-        assert_eq!(of("items", 0, WireValue::List(WireType::I8, Vec::new())), None, "what is empty may be of any type");
+        assert_eq!(fault_of_argument("items", 0, WireValue::List(WireType::Struct, vec![item])), None);
+        assert_eq!(
+            fault_of_argument("items", 0, WireValue::List(WireType::I8, Vec::new())),
+            None,
+            "what is empty may be of any type"
+        );
         let either = WireValue::Struct(vec![(2, text("b"))]);
-        assert_eq!(of("all", 0, WireValue::Map(WireType::Bytes, WireType::Struct, vec![(text("k"), either)])), None);
-        assert_eq!(of("all", 3, WireValue::Struct(vec![(1, WireValue::I64(1))])), None);
-        assert_eq!(of("count", 0, WireValue::I32(1)), None);
+        assert_eq!(
+            fault_of_argument("all", 0, WireValue::Map(WireType::Bytes, WireType::Struct, vec![(text("k"), either)])),
+            None
+        );
+        assert_eq!(fault_of_argument("all", 3, WireValue::Struct(vec![(1, WireValue::I64(1))])), None);
+        assert_eq!(fault_of_argument("count", 0, WireValue::I32(1)), None);
     }
 
     #[test]
     fn what_is_not_is_named() {
         let items = |item: Vec<(i16, WireValue)>| {
-            of("items", 0, WireValue::List(WireType::Struct, vec![WireValue::Struct(item)]))
+            fault_of_argument("items", 0, WireValue::List(WireType::Struct, vec![WireValue::Struct(item)]))
         };
         assert_eq!(items(vec![(2, WireValue::I32(1))]).unwrap(), "items[]: Item has no 'sku', which is required");
         let count = vec![(1, text("a")), (2, WireValue::I64(1))];
         assert_eq!(items(count).unwrap(), "items[].count: expected i32, got i64");
-        let wrong = of("items", 0, WireValue::List(WireType::I32, vec![WireValue::I32(1)]));
+        let wrong = fault_of_argument("items", 0, WireValue::List(WireType::I32, vec![WireValue::I32(1)]));
         assert_eq!(wrong.unwrap(), "items: expected list<Item>, got elements that are i32");
         let empty = WireValue::Map(WireType::Bytes, WireType::Struct, vec![(text("k"), WireValue::Struct(Vec::new()))]);
-        assert_eq!(of("all", 0, empty).unwrap(), "all[]: the union Either has 0 fields, not one");
+        assert_eq!(fault_of_argument("all", 0, empty).unwrap(), "all[]: the union Either has 0 fields, not one");
         let busy = WireValue::Struct(vec![(1, text("soon"))]);
-        assert_eq!(of("all", 3, busy).unwrap(), "busy.seconds: expected i64, got string or binary");
+        assert_eq!(fault_of_argument("all", 3, busy).unwrap(), "busy.seconds: expected i64, got string or binary");
     }
 }

@@ -38,7 +38,7 @@ use self::untyped::Untyped;
 use self::value::WireValue;
 use self::wire::{Binary, Compact};
 use brunt_protocol::Direction;
-use brunt_protocol::flags::{Flag, Given};
+use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::{Message, Refusal, User};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme};
@@ -65,7 +65,7 @@ impl Protocol for Thrift {
         &options::FLAGS
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         given.refuse_user("thrift")?;
         Ok(options::options(given)?.to_protocol())
     }

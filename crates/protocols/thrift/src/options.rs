@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::idl;
 use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, json, most_answer_bytes};
-use brunt_protocol::flags::{Flag, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, Takes};
 
 /// How the calls of a flood over Thrift are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub(super) const FLAGS: [Flag; 10] = [
 ];
 
 /// The options that the flags ask for.
-pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let Some(main) = given.text("idl") else {
         let problem = "thrift:// needs the IDL that defines the service: give --idl FILE.thrift";
         return Err(OptionsError(problem.to_owned()));

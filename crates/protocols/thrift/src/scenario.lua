@@ -6,7 +6,7 @@ local check_options, wrong = core.check_options, core.wrong
 
 local Answer = core.answer_type()
 
-local call_options = { name = true, tags = true, timeout = true }
+local call_options = { name = true, tags = true, ok = true, timeout = true }
 local engine_options = { address = true, timeout = true, connections = true, pool = true, pipeline = true }
 local own_options = {
   idl = true, idl_path = true, service = true, protocol = true, transport = true, multiplexed = true, max_answer = true,

@@ -12,7 +12,7 @@ use super::untyped::Untyped;
 use super::wire::{Binary, Compact};
 use super::{idl, meaning, method_of, named_service};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value as LuaValue};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
 
 /// Whole numbers are exact in a number of Lua as far as this.
@@ -36,7 +36,7 @@ impl Dialect for ThriftDialect {
 
     fn client(&self, options: &LuaValue<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let known = ["idl", "idl_path", "service", "protocol", "transport", "multiplexed", "max_answer"];
-        let fields = Fields::of("brunt.thrift", options, &known)?;
+        let fields = Fields::parse("brunt.thrift", options, &known)?;
         match setting.base {
             None => {
                 let problem = "brunt.thrift needs an address: brunt.thrift{ address = \"127.0.0.1:9090\", … }";
@@ -151,14 +151,14 @@ impl ThriftCaller {
     }
 
     /// What a call returned, or the exception that it threw: its name and what it holds.
-    fn outcome(&self, answer: &Answered<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
+    fn outcome(&self, answer: &CompleteAnswer<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
         match self.function_of(answer) {
             Some(function) => meaning::outcome(&self.schema, function, answer.parts.body, self.wire),
             None => Ok((None, Untyped::Null)),
         }
     }
 
-    fn function_of(&self, answer: &Answered<'_>) -> Option<&Function> {
+    fn function_of(&self, answer: &CompleteAnswer<'_>) -> Option<&Function> {
         let (head, _) = meaning::head(answer.parts.head, self.wire)?;
         meaning::function(&self.service.functions, &head)
     }
@@ -200,7 +200,7 @@ impl Caller for ThriftCaller {
         self.encode(values, &mut Encoded::default()).map(|()| 0)
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<LuaValue<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<LuaValue<'a>, OptionsError> {
         let (exception, value) = self.outcome(answer)?;
         match (what, exception) {
             ("value", None) => Ok(in_lua(value)),
@@ -230,7 +230,7 @@ impl Caller for ThriftCaller {
         Cow::Owned([format!("{said}\r\n\r\n").as_bytes(), &call.bytes].concat())
     }
 
-    fn shown_head<'a>(&self, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_head<'a>(&self, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         let said = self.function_of(answer).map_or_else(
             || "returned null".to_owned(),
             |function| meaning::of_answer(&self.schema, function, answer.parts.body, self.wire),
@@ -238,7 +238,7 @@ impl Caller for ThriftCaller {
         Cow::Owned(said.into_bytes())
     }
 
-    fn shown_answer<'a>(&self, _call: &Encoded, answer: &Answered<'a>) -> Cow<'a, [u8]> {
+    fn shown_answer<'a>(&self, _call: &Encoded, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         Cow::Owned([answer.parts.head, answer.parts.body].concat())
     }
 }

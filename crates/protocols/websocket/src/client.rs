@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brunt_plan::random::Random;
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Failed, Malformed, Opening, Parts, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Opening, Progress, Started};
 use brunt_record::outcome::Failure;
 
 use super::deflate;
@@ -127,17 +127,17 @@ impl WebSocketClient {
     }
 
     /// What a message means for the connection and its calls.
-    fn messaged(&mut self, received: Received, out: &mut Vec<u8>) -> Progress {
+    fn messaged(&mut self, received: MessageRole, out: &mut Vec<u8>) -> Progress {
         match received {
-            Received::Taken | Received::Echo { closes: false } => answered(NO_STATUS, true),
-            Received::Unasked => Progress::Unasked,
+            MessageRole::Taken | MessageRole::Echo { closes: false } => answered(NO_STATUS, true),
+            MessageRole::Unasked => Progress::Unasked,
             // With a connection for each call, the call ends with the connection.
-            Received::Echo { closes: true } => {
+            MessageRole::Echo { closes: true } => {
                 self.say_goodbye(&frame::NORMAL, out);
                 Progress::More
             }
             // The echo may still come, and would be taken for that of the next call: the connection ends.
-            Received::Other(difference) => failed(Failure::Mismatch, difference),
+            MessageRole::Other(difference) => failed(Failure::Mismatch, difference),
         }
     }
 
@@ -199,7 +199,7 @@ impl WebSocketClient {
 
 /// What a message is to the calls in flight.
 #[derive(Debug, Clone, Copy)]
-enum Received {
+enum MessageRole {
     /// What the user's call waits for.
     Taken,
     /// No call waits for one.
@@ -220,21 +220,21 @@ impl Purpose {
     }
 
     #[inline]
-    fn receive(&mut self, text: bool, body: &[u8]) -> Received {
+    fn receive(&mut self, text: bool, body: &[u8]) -> MessageRole {
         match self {
-            Self::Flood { in_flight: 0, .. } => Received::Unasked,
+            Self::Flood { in_flight: 0, .. } => MessageRole::Unasked,
             Self::Flood { echo, closes, in_flight } => match echo.difference(text, body) {
                 None => {
                     *in_flight -= 1;
-                    Received::Echo { closes: *closes }
+                    MessageRole::Echo { closes: *closes }
                 }
-                Some(difference) => Received::Other(difference),
+                Some(difference) => MessageRole::Other(difference),
             },
             Self::Conversation(mailbox) => {
                 if mailbox.receive(text, body) {
-                    Received::Taken
+                    MessageRole::Taken
                 } else {
-                    Received::Unasked
+                    MessageRole::Unasked
                 }
             }
         }
@@ -247,7 +247,7 @@ fn answered(status: u16, reusable: bool) -> Progress {
 
 /// The oldest call ends with a failure, and the connection with it.
 fn failed(failure: Failure, reason: &'static str) -> Progress {
-    Progress::Failed(Failed { position: 0, failure, reason: Cow::Borrowed(reason), reusable: false })
+    Progress::Failed(FailedCall { position: 0, failure, reason: Cow::Borrowed(reason), reusable: false })
 }
 
 impl Client for WebSocketClient {
@@ -337,9 +337,9 @@ impl Client for WebSocketClient {
         self.say_goodbye(&frame::NORMAL, out);
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         match &self.purpose {
-            Purpose::Flood { .. } => Parts::default(),
+            Purpose::Flood { .. } => AnswerParts::default(),
             Purpose::Conversation(mailbox) => mailbox.parts(),
         }
     }

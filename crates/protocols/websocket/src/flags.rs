@@ -6,7 +6,7 @@ use brunt_plan::units;
 use super::message::MOST_MESSAGE_BYTES;
 use super::options::Options;
 use brunt_protocol::OptionsError;
-use brunt_protocol::flags::{Flag, Given, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, basic, headers};
 
 /// The flags of WebSocket.
@@ -25,7 +25,7 @@ pub(super) const FLAGS: [Flag; 6] = [
 ];
 
 /// The options that the flags ask for.
-pub(super) fn options(given: &Given) -> Result<Options, OptionsError> {
+pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let binary = given.has("binary");
     let message = match given.text("message").and_then(size) {
         Some(bytes) if bytes > MOST_MESSAGE_BYTES as u64 => {
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_message_is_a_text_a_file_or_a_size() {
         let message = |value: FlagValue| {
-            let mut given = Given::default();
+            let mut given = FlagValues::default();
             given.push("message", value);
             options(&given).map(|options| options.message.0).map_err(|error| error.0)
         };
@@ -79,6 +79,6 @@ mod tests {
         assert!(text("17MB").unwrap_err().contains("at most 16 MB"));
         let file = FlagValue::File { name: "m".to_owned(), content: Content(vec![0, 255]) };
         assert_eq!(message(file), Ok(vec![0, 255]));
-        assert_eq!(options(&Given::default()).unwrap(), Options::default());
+        assert_eq!(options(&FlagValues::default()).unwrap(), Options::default());
     }
 }

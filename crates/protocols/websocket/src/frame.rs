@@ -28,7 +28,7 @@ pub(super) enum Opcode {
 }
 
 impl Opcode {
-    fn of(bits: u8) -> Result<Self, Malformed> {
+    fn from_bits(bits: u8) -> Result<Self, Malformed> {
         Ok(match bits {
             0x0 => Self::Continuation,
             0x1 => Self::Text,
@@ -80,7 +80,7 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed
     if first & 0x30 != 0 {
         return Err(Malformed::because("a frame with RSV2 or RSV3, which mean nothing here (RFC 6455, section 5.2)"));
     }
-    let opcode = Opcode::of(first & 0x0F)?;
+    let opcode = Opcode::from_bits(first & 0x0F)?;
     let (is_final, is_compressed) = (first & 0x80 != 0, first & 0x40 != 0);
     if second & 0x80 != 0 {
         return Err(Malformed::because("a masked frame from a server (RFC 6455, section 5.1)"));

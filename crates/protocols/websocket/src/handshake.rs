@@ -39,7 +39,7 @@ pub(super) struct Request {
 
 /// What was agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Agreed {
+pub(super) struct Agreement {
     /// permessage-deflate, and whether the server keeps its context from message to message.
     pub(super) deflate: Option<bool>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Agreed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The connection speaks WebSocket from here on.
-    Agreed(Agreed),
+    Agreed(Agreement),
     /// The server said no, by this status of HTTP.
     Denied(u16),
     /// It said something that cannot be taken for a yes.
@@ -159,7 +159,7 @@ impl Request {
         }
         let extensions: Vec<_> = values("sec-websocket-extensions").collect();
         match self.extension(&extensions.join(", ")) {
-            Ok(deflate) => Answer::Agreed(Agreed { deflate }),
+            Ok(deflate) => Answer::Agreed(Agreement { deflate }),
             Err(reason) => refused(reason),
         }
     }

@@ -23,9 +23,9 @@ use self::client::WebSocketClient;
 use self::flood::Echo;
 use self::options::Options;
 use brunt_protocol::Direction;
-use brunt_protocol::flags::{Flag, Given, shown_options};
+use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::{Repeated, User};
+use brunt_protocol::user::{RepeatingUser, User};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::handshake::accept;
@@ -47,7 +47,7 @@ impl Protocol for WebSocket {
         &flags::FLAGS
     }
 
-    fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+    fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
         Ok(flags::options(given)?.to_protocol())
     }
 
@@ -100,7 +100,7 @@ impl Prepared for PreparedWebSocket {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(Repeated::new([], false))
+        Box::new(RepeatingUser::new([], false))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use brunt_protocol::Parts;
+use brunt_protocol::AnswerParts;
 
 /// The most messages that wait for somebody to receive them; the oldest is forgotten for one more.
 const MOST_WAITING: usize = 1000;
@@ -34,7 +34,7 @@ pub(super) mod hint {
 
 /// A message that came.
 #[derive(Debug, Default)]
-struct Received {
+struct ReceivedMessage {
     text: bool,
     body: Vec<u8>,
 }
@@ -47,11 +47,11 @@ pub(super) struct Mailbox {
     /// The call in flight has sent something: what comes for it after its timeout would be taken for the next one's.
     has_sent: bool,
     /// Messages that nobody has received, oldest first.
-    inbox: VecDeque<Received>,
+    inbox: VecDeque<ReceivedMessage>,
     inbox_bytes: usize,
     /// What the last call was answered with.
     head: Cow<'static, [u8]>,
-    last: Received,
+    last: ReceivedMessage,
 }
 
 impl Mailbox {
@@ -88,7 +88,7 @@ impl Mailbox {
 
     /// A message came: true if it answers the call in flight; otherwise it is kept.
     pub(super) fn receive(&mut self, text: bool, body: &[u8]) -> bool {
-        let message = Received { text, body: body.to_vec() };
+        let message = ReceivedMessage { text, body: body.to_vec() };
         if std::mem::take(&mut self.waits) {
             self.give(message);
             return true;
@@ -100,7 +100,7 @@ impl Mailbox {
     /// The handshake was answered with this head.
     pub(super) fn shake_hands(&mut self, head: &[u8]) {
         self.head = Cow::Owned(head.to_vec());
-        self.last = Received::default();
+        self.last = ReceivedMessage::default();
     }
 
     /// Nobody waits any more. True if nothing can come that belongs to the call that did.
@@ -109,11 +109,11 @@ impl Mailbox {
     }
 
     /// The last answer.
-    pub(super) fn parts(&self) -> Parts<'_> {
-        Parts { head: &self.head, body: &self.last.body }
+    pub(super) fn parts(&self) -> AnswerParts<'_> {
+        AnswerParts { head: &self.head, body: &self.last.body }
     }
 
-    fn put(&mut self, message: Received) {
+    fn put(&mut self, message: ReceivedMessage) {
         self.inbox_bytes += message.body.len();
         self.inbox.push_back(message);
         while self.inbox.len() > MOST_WAITING || self.inbox.len() > 1 && self.inbox_bytes > MOST_WAITING_BYTES {
@@ -121,13 +121,13 @@ impl Mailbox {
         }
     }
 
-    fn pop(&mut self) -> Option<Received> {
+    fn pop(&mut self) -> Option<ReceivedMessage> {
         let message = self.inbox.pop_front()?;
         self.inbox_bytes -= message.body.len();
         Some(message)
     }
 
-    fn give(&mut self, message: Received) {
+    fn give(&mut self, message: ReceivedMessage) {
         self.head = Cow::Borrowed(if message.text { TEXT_HEAD } else { BINARY_HEAD });
         self.last = message;
     }

@@ -15,7 +15,7 @@ local Socket, Client = {}, {}
 Client.__index = Client
 
 local call_options = { name = true, tags = true, timeout = true }
-local connect_options = { name = true, tags = true, timeout = true, headers = true }
+local connect_options = { name = true, tags = true, ok = true, timeout = true, headers = true }
 local send_options = { name = true, tags = true, timeout = true, binary = true }
 local receive_options = { name = true, tags = true, timeout = true, match = true, optional = true }
 local request_options = { name = true, tags = true, timeout = true, binary = true, match = true }

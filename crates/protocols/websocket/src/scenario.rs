@@ -14,7 +14,7 @@ use super::handshake;
 use super::mailbox::{TEXT_HEAD, hint};
 use super::message::{MOST_MESSAGE_BYTES, close_name};
 use brunt_protocol::headers::header_fields;
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError};
 
 /// The flag of a message that is text.
@@ -37,7 +37,7 @@ impl Dialect for WebSocketDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        let fields = Fields::of("brunt.ws", options, &["headers", "subprotocols", "deflate"])?;
+        let fields = Fields::parse("brunt.ws", options, &["headers", "subprotocols", "deflate"])?;
         let mut subprotocols = Vec::new();
         for (_, name) in fields.value("subprotocols").entries() {
             let name = name.as_str().ok_or_else(|| fields.wrong("subprotocols", "a list of strings"))?;
@@ -203,11 +203,11 @@ impl Caller for WebSocketCaller {
         Ok(())
     }
 
-    fn flags(&self, answer: &Answered<'_>) -> u32 {
+    fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {
         if answer.parts.head == TEXT_HEAD { IS_TEXT } else { 0 }
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         match what {
             "body" => Ok(Value::Text(Cow::Borrowed(answer.parts.body))),
             "head" => Ok(Value::Text(Cow::Borrowed(answer.parts.head))),

@@ -8,7 +8,7 @@ use super::Figure;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
-use crate::messages::{self, Came, Messages};
+use crate::messages::{self, MessageArrival, Messages};
 use crate::outcome::{Failure, OkStatus};
 use crate::redaction::Secrets;
 use crate::version_1;
@@ -26,6 +26,9 @@ pub struct CallFigures {
     pub statuses: Statuses,
     /// Those among them that failed a check, by status.
     pub failed_check: Statuses,
+    /// Those among them that count as ok against their status, by status.
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub excused: Statuses,
     /// Failures by name, without reasons: these are kept once, over all calls.
     pub failures: Failures,
     /// What statuses are called, where their protocol has names for them.
@@ -36,18 +39,13 @@ pub struct CallFigures {
 impl CallFigures {
     /// Their messages, where their answers come as streams of them.
     pub const fn messages(&self) -> Messages<'_> {
-        Messages::of(&self.numbers, &self.times)
+        Messages::new(&self.numbers, &self.times)
     }
 
     /// A call was due.
     #[inline]
     pub fn due(&mut self) {
         self.numbers.add(Counter::Due, 1);
-    }
-
-    /// No call came of it.
-    pub fn withdrawn(&mut self) {
-        self.numbers.set(Counter::Due, self.numbers.get(Counter::Due).saturating_sub(1));
     }
 
     /// It was answered.
@@ -66,6 +64,11 @@ impl CallFigures {
     /// It was answered, and its answer failed a check; told once a call, after [`CallFigures::answered`].
     pub fn failed_check(&mut self, status: u16) {
         self.failed_check.record(status);
+    }
+
+    /// It was answered, and counts as ok whatever its status; told once a call, after [`CallFigures::answered`].
+    pub fn excused(&mut self, status: u16) {
+        self.excused.record(status);
     }
 
     /// It failed; `service_ns` if it was sent at all.
@@ -93,12 +96,12 @@ impl CallFigures {
 
     /// A message of it has come.
     #[inline]
-    pub fn message(&mut self, came: &Came) {
+    pub fn message(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
     /// It has ended, and its answer came as messages, or was to.
-    pub fn stream_ended(&mut self, ended: &messages::Ended) {
+    pub fn stream_ended(&mut self, ended: &messages::StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
@@ -142,15 +145,15 @@ impl CallFigures {
         self.statuses.total() + self.failures.total() + without_end
     }
 
-    /// Answers that are a success: their status is ok, and they failed no check.
+    /// Answers that are a success: their status is ok or excused, and they failed no check.
     pub fn ok(&self, ok: &OkStatus) -> u64 {
-        self.statuses.ok(ok).saturating_sub(self.failed_check.ok(ok))
+        self.statuses.amended_ok(ok, &self.failed_check, &self.excused)
     }
 
     /// Calls that are not a success: failures, unfinished and unsent ones, and answers whose status is not ok or that
     /// failed a check.
     pub fn not_ok(&self, ok: &OkStatus) -> u64 {
-        self.ended() - self.statuses.ok(ok) + self.failed_check.ok(ok)
+        self.ended().saturating_sub(self.ok(ok))
     }
 }
 
@@ -174,13 +177,14 @@ impl Figure for CallFigures {
     fn is_empty(&self) -> bool {
         // A check can come in an interval after its answer's.
         self.numbers == Numbers::default()
-            && self.statuses.total() + self.failures.total() + self.failed_check.total() == 0
+            && self.statuses.total() + self.failures.total() + self.failed_check.total() + self.excused.total() == 0
             && self.messages().is_empty()
     }
 
     fn merge(&mut self, other: &Self) {
         self.statuses.merge(&other.statuses);
         self.failed_check.merge(&other.failed_check);
+        self.excused.merge(&other.excused);
         self.failures.merge(&other.failures);
         self.numbers.merge(&other.numbers);
         self.times.merge(&other.times);
@@ -202,6 +206,7 @@ struct EitherCalls {
     times: Timings,
     statuses: Statuses,
     failed_check: Statuses,
+    excused: Statuses,
     failures: Failures,
     status_names: BTreeMap<u16, String>,
     // Version 1 from here on.
@@ -221,7 +226,7 @@ impl From<EitherCalls> for CallFigures {
     fn from(read: EitherCalls) -> Self {
         let (mut numbers, mut times) = (read.numbers, read.times);
         if let Some(due) = read.due {
-            numbers = Numbers::of([
+            numbers = Numbers::from_values([
                 (Counter::Due, due),
                 (Counter::Unfinished, read.unfinished),
                 (Counter::Unsent, read.unsent),
@@ -234,8 +239,8 @@ impl From<EitherCalls> for CallFigures {
             times.set_known(Timing::Failed, read.failed);
             times.set_known(Timing::Refused, read.refused);
         }
-        let EitherCalls { statuses, failed_check, failures, status_names, .. } = read;
-        Self { numbers, times, statuses, failed_check, failures, status_names }
+        let EitherCalls { statuses, failed_check, excused, failures, status_names, .. } = read;
+        Self { numbers, times, statuses, failed_check, excused, failures, status_names }
     }
 }
 
@@ -267,5 +272,24 @@ mod tests {
         calls.failed_check(500);
         assert_eq!((calls.ended(), calls.not_ok(&OkStatus::default())), (3, 2));
         assert_eq!(calls.times.get(Timing::Response).count(), 3, "its latency is kept");
+    }
+
+    #[test]
+    fn what_is_excused_is_ok_until_a_check_fails_it() {
+        let mut calls = CallFigures::default();
+        let not_ok = |calls: &CallFigures| (calls.ok(&OkStatus::default()), calls.not_ok(&OkStatus::default()));
+        for status in [200, 404, 404, 500] {
+            calls.answered(status, 10, 10);
+        }
+        calls.excused(404);
+        assert_eq!(not_ok(&calls), (2, 2));
+        calls.excused(404);
+        calls.failed_check(404);
+        assert_eq!(not_ok(&calls), (2, 2));
+        // A status that is ok in general and was not for its call, which the script passes.
+        calls.failed_check(200);
+        assert_eq!(not_ok(&calls), (1, 3));
+        calls.excused(200);
+        assert_eq!(not_ok(&calls), (2, 2));
     }
 }

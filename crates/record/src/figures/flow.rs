@@ -72,7 +72,7 @@ pub struct Example {
 
 impl Example {
     /// An answer with this status whose body begins so; whether it goes on. At most [`LONGEST_EXAMPLE`] bytes are kept.
-    pub fn of(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
+    pub fn new(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
         let start = beginning.get(..LONGEST_EXAMPLE).unwrap_or(beginning);
         let mut text = String::from_utf8_lossy(start).into_owned();
         // A character that the cut went through is no sign of a broken body.
@@ -99,6 +99,15 @@ pub struct CheckFigures {
     pub fails: u64,
     /// One of the answers for which it did not.
     pub example: Option<Example>,
+    /// How many of those were no check: the script failed calls for this reason.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasons: u64,
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl CheckFigures {
@@ -114,6 +123,18 @@ impl CheckFigures {
         self.name(call, check);
         self.fails += 1;
         self.example.get_or_insert_with(example);
+    }
+
+    /// The script failed a call for this reason.
+    pub fn gave_reason(&mut self, call: Option<&str>, reason: &str, example: impl FnOnce() -> Example) {
+        self.failed(call, reason, example);
+        self.reasons += 1;
+    }
+
+    /// How often it was checked and did not hold: without what the script said of calls by itself, which says nothing of how many might have failed
+    /// so and counts in the error rate alone.
+    pub fn failed_checks(&self) -> u64 {
+        self.fails.saturating_sub(self.reasons)
     }
 
     fn name(&mut self, call: Option<&str>, check: &str) {
@@ -136,6 +157,7 @@ impl Figure for CheckFigures {
         }
         self.passes += other.passes;
         self.fails += other.fails;
+        self.reasons += other.reasons;
         if self.example.is_none() {
             self.example.clone_from(&other.example);
         }
@@ -167,6 +189,9 @@ pub struct ScenarioFigures {
     /// Iterations that came to their end, and how long they took, in nanoseconds; bounds for those that the run's end
     /// cut short.
     pub iterations: Censored,
+    /// Those among them in which a call was not ok.
+    #[serde(default)]
+    pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// What these errors said, with their tracebacks, and how often; of very many only some are kept.
@@ -214,11 +239,6 @@ impl ScenarioFigures {
     pub fn users_gained(&self) -> i64 {
         self.users_started as i64 - self.users_ended as i64
     }
-
-    /// Users alive at the end.
-    pub fn users_alive(&self) -> u64 {
-        (self.users_before + self.users_gained()).max(0) as u64
-    }
 }
 
 impl Figure for ScenarioFigures {
@@ -235,6 +255,7 @@ impl Figure for ScenarioFigures {
         self.not_admitted += other.not_admitted;
         self.out_of_rows += other.out_of_rows;
         self.iterations.merge(&other.iterations);
+        self.not_ok += other.not_ok;
         self.errors += other.errors;
         for (traceback, n) in &other.tracebacks {
             self.add_traceback(traceback, *n);
@@ -254,18 +275,18 @@ mod tests {
 
     #[test]
     fn an_example_is_short_and_whole() {
-        let example = Example::of(Some(500), "ü".repeat(300).as_bytes(), false);
+        let example = Example::new(Some(500), "ü".repeat(300).as_bytes(), false);
         assert!(example.body.len() <= LONGEST_EXAMPLE + '…'.len_utf8());
         assert!(example.body.ends_with("ü…"), "{}", example.body);
-        assert_eq!(Example::of(None, b"\xff", false).body, "\u{fffd}");
-        assert_eq!(Example::of(None, b"a", true).body, "a…");
+        assert_eq!(Example::new(None, b"\xff", false).body, "\u{fffd}");
+        assert_eq!(Example::new(None, b"a", true).body, "a…");
     }
 
     #[test]
     fn the_first_example_is_kept() {
         let mut check = CheckFigures::default();
         check.passed(Some("home"), "200");
-        check.failed(Some("home"), "200", || Example::of(Some(500), b"first", false));
+        check.failed(Some("home"), "200", || Example::new(Some(500), b"first", false));
         check.failed(Some("home"), "200", || unreachable!("there is one already"));
         let mut merged = CheckFigures::default();
         merged.merge(&check);

@@ -1,6 +1,6 @@
 //! What scenarios are counted by: request names and tags, groups, checks, scenarios and their users.
 //!
-//! A worker asks for a name's number once ([`Named::id`]) and records by it ([`Named::at`]); what it recorded is handed
+//! A worker asks for a name's number once ([`NamedFigures::id`]) and records by it ([`NamedFigures::at`]); what it recorded is handed
 //! over each interval ([`Figures::take`]) and merged by name. A run without scenarios records nothing here.
 
 mod calls;
@@ -16,7 +16,7 @@ use crate::redaction::Secrets;
 
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
-pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, Named, OTHERS};
+pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
 
 /// Everything that is counted by name, over some time: of one worker's interval, or merged over workers, intervals and
@@ -24,18 +24,21 @@ pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Calls by the name that they were given.
-    pub requests: Named<CallFigures>,
+    pub requests: NamedFigures<CallFigures>,
     /// Calls by tag, named `key=value`. A call with several tags counts under each.
-    pub tags: Named<CallFigures>,
+    pub tags: NamedFigures<CallFigures>,
+    /// Calls that meet conditions which thresholds ask for, by those, such as `{group=cart,status=5xx}`.
+    #[serde(default)]
+    pub selected: NamedFigures<CallFigures>,
     /// Groups by name; one within another is named `outer/inner`.
-    pub groups: Named<GroupFigures>,
+    pub groups: NamedFigures<GroupFigures>,
     /// Checks by [`Figures::check_name`].
-    pub checks: Named<CheckFigures>,
+    pub checks: NamedFigures<CheckFigures>,
     /// Scenarios by name.
-    pub scenarios: Named<ScenarioFigures>,
+    pub scenarios: NamedFigures<ScenarioFigures>,
     /// Figures that the script has declared for itself, by name.
     #[serde(default)]
-    pub own: Named<OwnFigures>,
+    pub own: NamedFigures<OwnFigures>,
     /// The most users alive at once, seen whenever one came; 0 where none did.
     #[serde(default)]
     pub most_users: u64,
@@ -88,6 +91,7 @@ impl Figures {
         Self {
             requests: self.requests.take(),
             tags: self.tags.take(),
+            selected: self.selected.take(),
             groups: self.groups.take(),
             checks: self.checks.take(),
             scenarios: self.scenarios.take(),
@@ -100,6 +104,7 @@ impl Figures {
     pub fn merge(&mut self, other: &Self) {
         self.requests.merge(&other.requests);
         self.tags.merge(&other.tags);
+        self.selected.merge(&other.selected);
         self.groups.merge(&other.groups);
         self.checks.merge(&other.checks);
         self.scenarios.merge(&other.scenarios);
@@ -111,6 +116,7 @@ impl Figures {
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
         self.requests.hide(secrets);
         self.tags.hide(secrets);
+        self.selected.hide(secrets);
         self.groups.hide(secrets);
         self.checks.hide(secrets);
         self.scenarios.hide(secrets);
@@ -155,7 +161,7 @@ mod tests {
         measured.carry_over(&warmup.take());
         measured.scenarios.named("checkout").users_ended += 3;
         let scenario = measured.scenarios.get("checkout").unwrap();
-        assert_eq!((scenario.users_before, scenario.users_alive()), (3, 0));
+        assert_eq!((scenario.users_before, scenario.users_gained()), (3, -3));
     }
 
     #[test]

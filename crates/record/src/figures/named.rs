@@ -30,7 +30,7 @@ pub trait Figure: Default {
     fn hide(&mut self, _secrets: &Secrets) {}
 }
 
-/// A name's number within one [`Named`] and those that [`Named::take`] leaves behind. It means nothing elsewhere.
+/// A name's number within one [`NamedFigures`] and those that [`NamedFigures::take`] leaves behind. It means nothing elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NameId(u32);
 
@@ -48,14 +48,14 @@ impl NameId {
 
 /// Figures by name, in the order in which the names came.
 #[derive(Clone, Default)]
-pub struct Named<T> {
+pub struct NamedFigures<T> {
     entries: Vec<(Arc<str>, T)>,
     numbers: BTreeMap<Arc<str>, u32>,
     /// What has no name of its own any more.
     others: T,
 }
 
-impl<T: Figure> Named<T> {
+impl<T: Figure> NamedFigures<T> {
     /// The number to record under for `name`; the same for the same name, and that of [`OTHERS`] for what comes after
     /// [`MOST_NAMES`].
     pub fn id(&mut self, name: &str) -> NameId {
@@ -160,7 +160,7 @@ fn shortened(name: &str) -> Cow<'_, str> {
     format!("{}…", name.get(..end).unwrap_or("")).into()
 }
 
-impl<T: Figure + PartialEq> PartialEq for Named<T> {
+impl<T: Figure + PartialEq> PartialEq for NamedFigures<T> {
     /// The same figures under the same names, in whatever order.
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.iter().all(|(name, figure)| b.get(name) == Some(figure));
@@ -168,13 +168,13 @@ impl<T: Figure + PartialEq> PartialEq for Named<T> {
     }
 }
 
-impl<T: Figure + fmt::Debug> fmt::Debug for Named<T> {
+impl<T: Figure + fmt::Debug> fmt::Debug for NamedFigures<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<T: Figure + Serialize> Serialize for Named<T> {
+impl<T: Figure + Serialize> Serialize for NamedFigures<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, figure) in self.iter() {
@@ -184,17 +184,17 @@ impl<T: Figure + Serialize> Serialize for Named<T> {
     }
 }
 
-impl<'de, T: Figure + Deserialize<'de>> Deserialize<'de> for Named<T> {
+impl<'de, T: Figure + Deserialize<'de>> Deserialize<'de> for NamedFigures<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<T>(Named<T>);
+        struct Entries<T>(NamedFigures<T>);
         impl<'de, T: Figure + Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Named<T>;
+            type Value = NamedFigures<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("figures by name")
             }
 
-            fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Named<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<NamedFigures<T>, A::Error> {
                 while let Some((name, figure)) = map.next_entry::<String, T>()? {
                     self.0.named(&name).merge(&figure);
                 }
@@ -223,13 +223,13 @@ mod tests {
 
     #[test]
     fn names_are_capped_and_nothing_is_lost() {
-        let mut named = Named::<u64>::default();
+        let mut named = NamedFigures::<u64>::default();
         for i in 0..2 * MOST_NAMES {
             *named.named(&format!("name {i}")) += 1;
         }
         assert_eq!(named.iter().count(), MOST_NAMES + 1);
         assert_eq!(named.others(), Some(&(MOST_NAMES as u64)));
-        let mut merged = Named::<u64>::default();
+        let mut merged = NamedFigures::<u64>::default();
         *merged.named("another") += 1;
         merged.merge(&named);
         assert_eq!(merged.iter().map(|(_, n)| n).sum::<u64>(), 2 * MOST_NAMES as u64 + 1);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_number_when_its_figures_are_taken() {
-        let mut named = Named::<u64>::default();
+        let mut named = NamedFigures::<u64>::default();
         let (idle, busy) = (named.id("idle"), named.id("busy"));
         *named.at(busy) += 2;
         let taken = named.take();
@@ -251,14 +251,14 @@ mod tests {
 
     #[test]
     fn a_number_that_nobody_gave_out_counts_among_others() {
-        let mut named = Named::<u64>::default();
+        let mut named = NamedFigures::<u64>::default();
         *named.at(NameId::from_number(7)) += 1;
         assert_eq!(named.get(OTHERS), Some(&1));
     }
 
     #[test]
     fn a_long_name_is_cut_between_characters() {
-        let mut named = Named::<u64>::default();
+        let mut named = NamedFigures::<u64>::default();
         *named.named(&"ä".repeat(LONGEST_NAME)) += 1;
         let (name, _) = named.iter().next().unwrap();
         assert!(name.len() <= LONGEST_NAME && name.ends_with("ä…"), "{name}");
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn names_that_are_the_same_without_secrets_count_together() {
-        let mut named = Named::<u64>::default();
+        let mut named = NamedFigures::<u64>::default();
         *named.named("GET /t0p1/a") += 1;
         *named.named("GET /") += 2;
         *named.named("GET /t0p2/a") += 4;
@@ -282,7 +282,7 @@ mod tests {
             b in prop::collection::vec((0_u8..20, 1_u64..9), 0..50),
         ) {
             let of = |records: &[(u8, u64)]| {
-                let mut named = Named::<u64>::default();
+                let mut named = NamedFigures::<u64>::default();
                 for (name, n) in records {
                     *named.named(&name.to_string()) += n;
                 }
@@ -293,7 +293,7 @@ mod tests {
             let whole = of(&[a, b].concat());
             prop_assert_eq!(&merged, &whole);
             let json = serde_json::to_string(&merged).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Named<u64>>(&json).unwrap(), whole);
+            prop_assert_eq!(serde_json::from_str::<NamedFigures<u64>>(&json).unwrap(), whole);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The list of runs: filters, a row for each with its course and outcome, and two to choose.
 
-use brunt_decide::kept::{Entry, Filter, Listed, Page, RUN};
+use brunt_decide::kept::{Entry, Filter, ListedRun, Page, RUN};
 use brunt_plan::units::{Duration, Number};
 
 use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page, svg};
@@ -74,7 +74,7 @@ fn filters(body: &mut Html, list: &List<'_>) {
     body.text(&filter_query(list.filter, &[("figure", "p99")])).raw("\">Trend of these runs</a></form>");
 }
 
-fn rows(body: &mut Html, runs: &[Listed]) {
+fn rows(body: &mut Html, runs: &[ListedRun]) {
     body.raw(
         "<table role=\"table\"><caption class=\"hidden\">Runs, the newest first</caption><thead role=\"rowgroup\">",
     )
@@ -94,7 +94,7 @@ fn cell(body: &mut Html, name: &'static str) {
     body.raw("<td role=\"cell\" data-label=\"").raw(name).raw("\">");
 }
 
-fn row(body: &mut Html, run: &Listed) {
+fn row(body: &mut Html, run: &ListedRun) {
     let entry = &run.entry;
     let is_run = entry.kind == RUN;
     body.raw("<tr role=\"row\">");

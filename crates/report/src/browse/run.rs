@@ -1,6 +1,6 @@
 //! One run: what it was, its figures, its report as text, and what can be done with it.
 
-use brunt_decide::kept::{Figure, Limit, Listed, RUN};
+use brunt_decide::kept::{Figure, Limit, ListedRun, RUN};
 use brunt_plan::threshold::shown;
 use brunt_plan::units::{Duration, Number};
 
@@ -11,7 +11,7 @@ use crate::numbers::{brief, count};
 #[derive(Debug, Clone, Copy)]
 pub struct Details<'a> {
     /// The run.
-    pub run: &'a Listed,
+    pub run: &'a ListedRun,
     /// Its figures.
     pub figures: &'a [Figure],
     /// Its thresholds.
@@ -94,7 +94,7 @@ fn pair(body: &mut Html, name: &'static str, class: &'static str, value: &str) {
     body.raw("<div><dt>").raw(name).raw("</dt><dd class=\"").raw(class).raw("\">").text(value).raw("</dd></div>");
 }
 
-fn course(body: &mut Html, run: &Listed) {
+fn course(body: &mut Html, run: &ListedRun) {
     let Some(line) = &run.sparkline else { return };
     let rates: Vec<_> = line.answered_per_s.iter().copied().map(Some).collect();
     // A decision has none of its own.

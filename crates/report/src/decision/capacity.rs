@@ -134,10 +134,15 @@ pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
             capacity.trials.last().map(|trial| trial.why.clone()).into_iter().collect(),
         ),
         Answer::Generator { met_per_s, at_per_s, verdict } => (
-            format!("no answer: brunt, not the target, gave out at {}/s", rate(*at_per_s)),
+            match met_per_s {
+                Some(met) => format!("the capacity is at least {} calls/s: brunt is the limit", rate(*met)),
+                None => format!("no answer: brunt, not the target, gave out at {}/s", rate(*at_per_s)),
+            },
             vec![
-                beyond(met_per_s),
-                format!("the verdict there: {verdict}"),
+                match met_per_s {
+                    Some(_) => format!("the verdict at {}/s: {verdict}", rate(*at_per_s)),
+                    None => format!("no rate was met; the verdict: {verdict}"),
+                },
                 "give brunt more cores (-t), keep other work off them, or let it run on a machine of its own"
                     .to_owned(),
             ],
@@ -212,7 +217,7 @@ fn doubtful(capacity: &Capacity, low: f64, high: f64) -> Option<String> {
 
 fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
     let values = capacity.trials.iter().flat_map(|trial| [trial.evidence.p50_ns, trial.evidence.p99_ns]);
-    let scale = Logarithmic::of(values.flatten().map(|ns| ns.value as f64), PLOT);
+    let scale = Logarithmic::fit(values.flatten().map(|ns| ns.value as f64), PLOT);
     let count = counted(capacity.trials.len() as u64, "trial");
     let mut lines = vec![format!("{}  {count}; of several at one rate, the typical one", paint.strong("Rates"))];
     let mut table = Table::new(["rate/s", "short", "full", "p50", "p99", "failed", "o p50 ── p99 ●"]);

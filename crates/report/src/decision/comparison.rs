@@ -235,7 +235,7 @@ fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
     let ends = comparison.differences.iter().flat_map(|d| [d.low_ratio, d.high_ratio]);
     // Names of messages' figures take some of its room.
     let has_messages = comparison.differences.iter().any(|difference| difference.metric.is_of_messages());
-    let scale = Around::of(ends, if has_messages { PLOT_BESIDE_LONG_NAMES } else { PLOT });
+    let scale = Around::fit(ends, if has_messages { PLOT_BESIDE_LONG_NAMES } else { PLOT });
     let what = match comparison.design {
         Design::Rounds { rounds } => format!("{rounds} rounds"),
         Design::Runs { a, b } => format!("{a} runs of A, {b} of B"),

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::format::FormatError;
 use crate::numbers::clean;
-use crate::style::{Paint, Style};
+use crate::style::{Detail, Paint, Style};
 use crate::text::{self, origin_lines};
 
 mod capacity;
@@ -92,10 +92,10 @@ impl FromStr for Format {
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.dated, paint);
+    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.detail >= Detail::Dated, paint);
     let label = [origin, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
-        (_, Format::Json) => return json(out, &Document::of(decision)),
+        (_, Format::Json) => return json(out, &Document::from_decision(decision)),
         (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
         (Decision::Capacity(plan, capacity), Format::Markdown) => {
             capacity::markdown(plan, capacity) + &markdown_label(decision)
@@ -213,7 +213,7 @@ pub(crate) struct WithPlan<'a, T> {
 }
 
 impl<'a> Document<'a> {
-    fn of(decision: Decision<'a>) -> Self {
+    fn from_decision(decision: Decision<'a>) -> Self {
         fn envelope<T>(content: T) -> Envelope<T> {
             Envelope { version: VERSION, brunt_version: env!("CARGO_PKG_VERSION"), content }
         }

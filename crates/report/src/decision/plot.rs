@@ -13,7 +13,7 @@ pub(super) struct Logarithmic {
 
 impl Logarithmic {
     /// A scale `width` columns wide that holds all of `values`; none if there is no value above 0.
-    pub fn of(values: impl IntoIterator<Item = f64>, width: usize) -> Option<Self> {
+    pub fn fit(values: impl IntoIterator<Item = f64>, width: usize) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         for value in values.into_iter().filter(|value| *value > 0.0 && value.is_finite()) {
             low = low.min(value);
@@ -66,7 +66,7 @@ impl Around {
     const LEAST: f64 = 1.01;
 
     /// A scale `width` columns wide, which should be odd, that holds all of `ratios`.
-    pub fn of(ratios: impl IntoIterator<Item = f64>, width: usize) -> Self {
+    pub fn fit(ratios: impl IntoIterator<Item = f64>, width: usize) -> Self {
         let away = |ratio: f64| if ratio < 1.0 { 1.0 / ratio } else { ratio };
         let ratios = ratios.into_iter().filter(|ratio| *ratio > 0.0 && ratio.is_finite());
         Self { most: ratios.map(away).fold(Self::LEAST, f64::max).min(1e6), width: width.max(3) }
@@ -108,21 +108,21 @@ mod tests {
 
     #[test]
     fn a_ratio_and_its_inverse_are_equally_far_from_one() {
-        let scale = Around::of([0.5, 1.1], 11);
+        let scale = Around::fit([0.5, 1.1], 11);
         assert_eq!(scale.line(0.5, 1.0, 2.0), "─────●─────");
         assert_eq!(scale.line(1.2, 1.3, 1.5), "     │─●─");
         assert_eq!(scale.line(1.0, 1.0, 1.0), "     ●");
         assert_eq!(scale.legend(), "0.50 1 2.00");
-        assert_eq!(Around::of([f64::INFINITY, f64::NAN, 0.0], 11).legend(), "0.99 1 1.01");
+        assert_eq!(Around::fit([f64::INFINITY, f64::NAN, 0.0], 11).legend(), "0.99 1 1.01");
     }
 
     #[test]
     fn equal_ratios_are_equally_far_apart() {
-        let scale = Logarithmic::of([1e6, 1e8], 11).unwrap();
+        let scale = Logarithmic::fit([1e6, 1e8], 11).unwrap();
         assert_eq!(scale.line(&[(1e6, 'o'), (1e7, '•'), (1e8, '●')]), "o────•────●");
         assert_eq!(scale.line(&[(1e7, 'o')]), "     o");
         assert_eq!(scale.legend(), "1.00ms100.0ms");
-        assert!(Logarithmic::of([0.0], 10).is_none());
-        assert_eq!(Logarithmic::of([5.0], 3).unwrap().line(&[(5.0, 'o')]), "o");
+        assert!(Logarithmic::fit([0.0], 10).is_none());
+        assert_eq!(Logarithmic::fit([5.0], 3).unwrap().line(&[(5.0, 'o')]), "o");
     }
 }

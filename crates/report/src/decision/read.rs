@@ -1,6 +1,6 @@
 //! Reading what was decided back from its JSON document.
 
-use brunt_decide::decision::Decided;
+use brunt_decide::decision::KeptDecision;
 use brunt_plan::plan::Plan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ struct Planned {
 ///
 /// # Errors
 /// When it is not JSON, of another version, or broken.
-pub fn read(bytes: &[u8]) -> Result<Option<Decided>, ReadError> {
+pub fn read(bytes: &[u8]) -> Result<Option<KeptDecision>, ReadError> {
     /// What says whether the rest can be read.
     #[derive(Deserialize)]
     struct Head {
@@ -44,9 +44,9 @@ pub fn read(bytes: &[u8]) -> Result<Option<Decided>, ReadError> {
         None => return Ok(None),
     }
     Ok(Some(match format {
-        SWEEP => Decided::Sweep(planned(bytes)?, content(bytes)?),
-        CAPACITY => Decided::Capacity(planned(bytes)?, content(bytes)?),
-        _ => Decided::Comparison(content(bytes)?),
+        SWEEP => KeptDecision::Sweep(planned(bytes)?, content(bytes)?),
+        CAPACITY => KeptDecision::Capacity(planned(bytes)?, content(bytes)?),
+        _ => KeptDecision::Comparison(content(bytes)?),
     }))
 }
 

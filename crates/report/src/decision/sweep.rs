@@ -262,7 +262,7 @@ fn problems(sweep: &Sweep, paint: Paint) -> Vec<String> {
 fn latency(sweep: &Sweep, paint: Paint) -> Vec<String> {
     let runs = || sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?)));
     let times = runs().flat_map(|(_, run)| [run.p50_ns, run.p99_ns]).flatten().map(|ns| ns.value as f64);
-    let Some(scale) = Logarithmic::of(times, LATENCY) else { return Vec::new() };
+    let Some(scale) = Logarithmic::fit(times, LATENCY) else { return Vec::new() };
     let mut table = Table::new([" ", " "]);
     for (value, run) in runs() {
         let marks = [(run.p50_ns, 'o'), (run.p99_ns, '●')];

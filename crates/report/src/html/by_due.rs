@@ -29,7 +29,7 @@ pub(super) struct ByDue {
 
 impl ByDue {
     /// Those of a timeline, beside the run's series; none of a run that has no timeline.
-    pub(super) fn of(timeline: &Timeline, series: &[SeriesPoint]) -> Option<Self> {
+    pub(super) fn from_timeline(timeline: &Timeline, series: &[SeriesPoint]) -> Option<Self> {
         let end = series.last().map(|point| point.start_ns + point.length_ns)?;
         let calls: u64 = timeline.points().map(|(_, point)| point.due()).sum();
         if calls == 0 || end == 0 {

@@ -85,7 +85,7 @@ struct Agent<'a> {
 }
 
 impl<'a> Agents<'a> {
-    fn of(agents: &'a json::Agents) -> Self {
+    fn from_json(agents: &'a json::Agents) -> Self {
         let list = agents.list.iter().map(|agent| Agent {
             name: &agent.name,
             cores: agent.cores,
@@ -126,7 +126,7 @@ struct Status<'a> {
 }
 
 impl<'a> Data<'a> {
-    pub(super) fn of(document: &'a Document) -> Self {
+    pub(super) fn from_document(document: &'a Document) -> Self {
         Self {
             kind: "run",
             live: None,
@@ -143,7 +143,7 @@ impl<'a> Data<'a> {
             },
             verdict: &document.verdict,
             rates: document.rates,
-            outcomes: Outcomes::of(document),
+            outcomes: Outcomes::from_document(document),
             measured_ns: document.measured.length_ns,
             measured_bytes: document.measured.bytes,
             connections: &document.connections,
@@ -151,14 +151,14 @@ impl<'a> Data<'a> {
             thresholds: &document.thresholds,
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
-            series: Series::of(&document.series),
-            by_due: ByDue::of(&document.by_due, &document.series),
-            drilldown: Drilldown::of(document),
-            heat_map: HeatMap::of(&document.by_due, &document.series),
-            bars: Bars::of(&document.histograms),
+            series: Series::from_points(&document.series),
+            by_due: ByDue::from_timeline(&document.by_due, &document.series),
+            drilldown: Drilldown::from_document(document),
+            heat_map: HeatMap::from_timeline(&document.by_due, &document.series),
+            bars: Bars::from_histograms(&document.histograms),
             spectra: spectra(document),
-            names: document.names.as_ref().map(Names::of),
-            agents: document.agents.as_ref().map(Agents::of),
+            names: document.names.as_ref().map(Names::from_json),
+            agents: document.agents.as_ref().map(Agents::from_json),
         }
     }
 }
@@ -171,7 +171,7 @@ impl Data<'_> {
 }
 
 impl<'a> Outcomes<'a> {
-    fn of(document: &'a Document) -> Self {
+    fn from_document(document: &'a Document) -> Self {
         let ok = &document.plan.ok_status;
         let outcomes = &document.outcomes;
         let named = NamedStatus::all(&outcomes.statuses, &outcomes.status_names).into_iter();
@@ -206,7 +206,7 @@ fn times(times: &Times) -> Vec<(&'static str, Distribution)> {
         ("ok", &times.ok),
         ("not ok", &times.not_ok),
     ];
-    all.into_iter().filter_map(|(name, times)| Some((name, Distribution::of(times.as_ref()?)))).collect()
+    all.into_iter().filter_map(|(name, times)| Some((name, Distribution::from_distribution(times.as_ref()?)))).collect()
 }
 
 fn spectra(result: &Document) -> Vec<Spectrum> {
@@ -217,6 +217,6 @@ fn spectra(result: &Document) -> Vec<Spectrum> {
         ("message gap", Timing::MessageGap),
         ("lag", Timing::Lag),
     ];
-    let recorded = all.iter().map(|(name, timing)| Spectrum::of(name, result.histograms.times.get(*timing)));
-    std::iter::once(Spectrum::of("response", &result.response_times())).chain(recorded).flatten().collect()
+    let recorded = all.iter().map(|(name, timing)| Spectrum::new(name, result.histograms.times.get(*timing)));
+    std::iter::once(Spectrum::new("response", &result.response_times())).chain(recorded).flatten().collect()
 }

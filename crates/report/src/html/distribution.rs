@@ -65,7 +65,7 @@ pub(super) struct Distribution {
 }
 
 impl Distribution {
-    pub(super) fn of(times: &distribution::Distribution) -> Self {
+    pub(super) fn from_distribution(times: &distribution::Distribution) -> Self {
         let bound = |quantile: &Quantile| Bound(quantile.value());
         Self {
             count: times.count,
@@ -99,7 +99,7 @@ pub(super) struct Spectrum {
 
 impl Spectrum {
     /// The spectrum of `times`; none if it is empty.
-    pub(super) fn of(name: &'static str, times: &Censored) -> Option<Self> {
+    pub(super) fn new(name: &'static str, times: &Censored) -> Option<Self> {
         const MOST: usize = (POINTS_A_DECADE * DECADES) as usize;
         let tails: [f64; MOST] = std::array::from_fn(|i| 10_f64.powf(-(i as f64) / f64::from(POINTS_A_DECADE)));
         let largest = Bound(AtLeast { value: times.lower().max()?, at_least: !times.bounds.is_empty() });
@@ -138,7 +138,7 @@ pub(super) struct HeatMap {
 
 impl HeatMap {
     /// The heat map of response times by when calls were due, or ended where that was not recorded; none where nothing ended.
-    pub(super) fn of(by_due: &Timeline, series: &[json::SeriesPoint]) -> Option<Self> {
+    pub(super) fn from_timeline(by_due: &Timeline, series: &[json::SeriesPoint]) -> Option<Self> {
         let end = series.last().map(|point| (point.start_ns + point.length_ns) / 1_000_000)?;
         let due = by_due.points().map(|(start, point)| (start, vec![&point.response, &point.failing, &point.bounds]));
         let ended = series.iter().map(|point| (point.start_ns, vec![&point.response, &point.response_bounds]));
@@ -178,7 +178,7 @@ pub(super) struct Bars {
 
 impl Bars {
     /// The histogram of response times; none where nothing ended.
-    pub(super) fn of(histograms: &json::Histograms) -> Option<Self> {
+    pub(super) fn from_histograms(histograms: &json::Histograms) -> Option<Self> {
         let mut bars = BTreeMap::<u64, (u64, u64)>::new();
         let bar_of = |ns: u64| ((ns.max(1) as f64).log2() * BARS_AN_OCTAVE).floor() as u64;
         let times = &histograms.times;

@@ -52,7 +52,7 @@ struct Counted {
 }
 
 impl<'a> Drilldown<'a> {
-    pub(super) fn of(document: &'a Document) -> Option<Self> {
+    pub(super) fn from_document(document: &'a Document) -> Option<Self> {
         let json::Drilldown { requests, tags, statuses, failures } = document.drilldown.as_ref()?;
         let names = &document.outcomes.status_names;
         let status = |track: &json::StatusTrack| {
@@ -76,8 +76,8 @@ impl<'a> Drilldown<'a> {
         Some(Self {
             requests: OverTime::of_calls(requests),
             tags: OverTime::of_calls(tags),
-            statuses: OverTime::of(statuses, status),
-            failures: OverTime::of(failures, failure),
+            statuses: OverTime::from_kind(statuses, status),
+            failures: OverTime::from_kind(failures, failure),
             whole_failures: OverTime::of_whole(failures),
         })
     }
@@ -85,7 +85,7 @@ impl<'a> Drilldown<'a> {
 
 impl<'a> OverTime<Request<'a>> {
     fn of_calls(kind: &'a Kind<json::RequestTrack>) -> Self {
-        Self::of(kind, |track| Request {
+        Self::from_kind(kind, |track| Request {
             name: &track.name,
             ended_per_s: per_s(&track.ended, kind),
             not_ok_per_s: per_s(&track.not_ok, kind),
@@ -111,13 +111,13 @@ impl OverTime<Counted> {
             count: calls.iter().sum(),
             per_s: per_s(&calls, kind),
         };
-        let OverTime { start_ms, length_ms, .. } = OverTime::of(kind, |_| ());
+        let OverTime { start_ms, length_ms, .. } = OverTime::from_kind(kind, |_| ());
         Self { start_ms, length_ms, tracks: sums.into_iter().map(counted).collect() }
     }
 }
 
 impl<T> OverTime<T> {
-    fn of<'a, S>(kind: &'a Kind<S>, track: impl Fn(&'a S) -> T) -> Self {
+    fn from_kind<'a, S>(kind: &'a Kind<S>, track: impl Fn(&'a S) -> T) -> Self {
         let ms = |all: &[u64]| all.iter().map(|ns| ns / 1_000_000).collect();
         Self {
             start_ms: ms(&kind.start_ns),

@@ -67,7 +67,7 @@ impl Running {
             }
             Phase::Drain => run.drained.merge(&live.snapshot),
         }
-        let second = Second::of(live, ok);
+        let second = Second::from_live(live, ok);
         // What was missed of the warm-up is in no figure anyway.
         let is_new = self.phase.replace(live.phase).is_some_and(|last| !counts_on(last, live.phase));
         self.state = LastSecond {
@@ -99,7 +99,7 @@ impl Running {
     /// # Errors
     /// None: writing JSON is fallible in type.
     pub fn data(&self) -> io::Result<String> {
-        let document = Document::of(&Summary::of(self.plan.clone(), self.run.clone()));
-        embedded(&Data::of(&document).during(self.state.clone()))
+        let document = Document::from_summary(&Summary::of(self.plan.clone(), self.run.clone()));
+        embedded(&Data::from_document(&document).during(self.state.clone()))
     }
 }

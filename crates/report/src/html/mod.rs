@@ -60,7 +60,7 @@ fn parts() -> Result<(&'static str, &'static str), NoPage> {
 /// # Errors
 /// When there is no page ([`NoPage`]), or `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    write_document(out, &Document::of(summary))
+    write_document(out, &Document::from_summary(summary))
 }
 
 /// Writes the page of a result that was kept.
@@ -68,7 +68,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 /// # Errors
 /// When there is no page ([`NoPage`]), or `out` cannot be written to.
 pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
-    write_data(out, &embedded(&Data::of(document))?)
+    write_data(out, &embedded(&Data::from_document(document))?)
 }
 
 /// Writes the page that shows `data`.
@@ -98,7 +98,7 @@ pub fn following() -> Result<String, NoPage> {
 /// # Errors
 /// None: writing JSON is fallible in type.
 pub fn data(summary: &Summary) -> io::Result<String> {
-    embedded(&Data::of(&Document::of(summary)))
+    embedded(&Data::from_document(&Document::from_summary(summary)))
 }
 
 /// `data` as JSON without `<`: nothing in it can end the element that it stands in, or begin

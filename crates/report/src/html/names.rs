@@ -18,7 +18,7 @@ pub(super) struct Names<'a> {
     groups: Vec<Group<'a>>,
     checks: &'a [CheckBreakdown],
     scenarios: Vec<Scenario<'a>>,
-    own: Vec<Own<'a>>,
+    own: Vec<OwnFigure<'a>>,
     crowded: &'a [String],
 }
 
@@ -92,7 +92,8 @@ struct Scenario<'a> {
 
 /// A figure of the script's own.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Own<'a> {
+#[schemars(rename = "Own")]
+struct OwnFigure<'a> {
     name: &'a str,
     kind: &'a str,
     unit: &'a str,
@@ -107,8 +108,8 @@ struct Own<'a> {
     quantiles: &'a [json::OwnQuantile],
 }
 
-impl<'a> Own<'a> {
-    fn of(own: &'a json::Own) -> Self {
+impl<'a> OwnFigure<'a> {
+    fn from_json(own: &'a json::OwnFigure) -> Self {
         Self {
             name: &own.name,
             kind: &own.kind,
@@ -127,22 +128,22 @@ impl<'a> Own<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(names: &'a json::Names) -> Self {
+    pub(super) fn from_json(names: &'a json::Names) -> Self {
         Self {
             most_users: names.most_users,
-            requests: names.requests.iter().map(Calls::of).collect(),
-            tags: names.tags.iter().map(Calls::of).collect(),
-            groups: names.groups.iter().map(|group| Group::of(&group.derived)).collect(),
+            requests: names.requests.iter().map(Calls::from_json).collect(),
+            tags: names.tags.iter().map(Calls::from_json).collect(),
+            groups: names.groups.iter().map(|group| Group::from_breakdown(&group.derived)).collect(),
             checks: &names.checks,
-            scenarios: names.scenarios.iter().map(Scenario::of).collect(),
-            own: names.own.iter().map(Own::of).collect(),
+            scenarios: names.scenarios.iter().map(Scenario::from_json).collect(),
+            own: names.own.iter().map(OwnFigure::from_json).collect(),
             crowded: &names.crowded,
         }
     }
 }
 
 impl<'a> Calls<'a> {
-    fn of(calls: &'a json::Calls) -> Self {
+    fn from_json(calls: &'a json::Calls) -> Self {
         Self {
             name: &calls.name,
             due: calls.due,
@@ -157,28 +158,28 @@ impl<'a> Calls<'a> {
             clear_out_bytes: calls.clear_out_bytes,
             statuses: NamedStatus::all(&calls.statuses, &calls.status_names),
             failures: &calls.failures,
-            response: calls.response.as_ref().map(Distribution::of),
-            response_ok: calls.response_ok.as_ref().map(Distribution::of),
-            response_not_ok: calls.response_not_ok.as_ref().map(Distribution::of),
+            response: calls.response.as_ref().map(Distribution::from_distribution),
+            response_ok: calls.response_ok.as_ref().map(Distribution::from_distribution),
+            response_not_ok: calls.response_not_ok.as_ref().map(Distribution::from_distribution),
         }
     }
 }
 
 impl<'a> Group<'a> {
-    fn of(group: &'a GroupBreakdown) -> Self {
+    fn from_breakdown(group: &'a GroupBreakdown) -> Self {
         Self {
             name: &group.name,
             count: group.count,
             failed: group.failed,
             unfinished: group.unfinished,
-            with_pauses: group.with_pauses.as_ref().map(Distribution::of),
-            without_pauses: group.without_pauses.as_ref().map(Distribution::of),
+            with_pauses: group.with_pauses.as_ref().map(Distribution::from_distribution),
+            without_pauses: group.without_pauses.as_ref().map(Distribution::from_distribution),
         }
     }
 }
 
 impl<'a> Scenario<'a> {
-    fn of(scenario: &'a json::Scenario) -> Self {
+    fn from_json(scenario: &'a json::Scenario) -> Self {
         Self {
             name: &scenario.name,
             users_before: scenario.users_before,
@@ -189,7 +190,7 @@ impl<'a> Scenario<'a> {
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
             errors: scenario.errors,
-            iteration: scenario.iteration.as_ref().map(Distribution::of),
+            iteration: scenario.iteration.as_ref().map(Distribution::from_distribution),
             tracebacks: &scenario.tracebacks,
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub(super) fn of(points: &[SeriesPoint]) -> Self {
+    pub(super) fn from_points(points: &[SeriesPoint]) -> Self {
         let mut series = Self::default();
         for point in points {
             series.push(point);

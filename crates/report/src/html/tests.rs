@@ -12,7 +12,7 @@ fn shop() -> Document {
 }
 
 fn data(document: &Document) -> Value {
-    serde_json::from_str(&embedded(&Data::of(document)).unwrap()).unwrap()
+    serde_json::from_str(&embedded(&Data::from_document(document)).unwrap()).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn nothing_in_the_data_can_end_its_element() {
     let hostile = "</script><script>alert(1)</script><!--<script>";
     document.plan.target.path = hostile.into();
     document.thresholds[0].threshold = hostile.into();
-    let text = embedded(&Data::of(&document)).unwrap();
+    let text = embedded(&Data::from_document(&document)).unwrap();
     assert!(!text.contains('<'));
     let data: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(data["thresholds"][0]["threshold"], hostile);
@@ -78,7 +78,7 @@ fn every_call_is_in_the_heat_map() {
 fn a_spectrum_goes_from_the_smallest_to_the_largest() {
     let mut known = Histogram::new();
     (1..=1000).for_each(|ms| known.record(ms * 1_000_000));
-    let spectrum = distribution::Spectrum::of("x", &Censored { known, ..Censored::default() }).unwrap();
+    let spectrum = distribution::Spectrum::new("x", &Censored { known, ..Censored::default() }).unwrap();
     let spectrum = serde_json::to_value(spectrum).unwrap();
     let points = spectrum["points"].as_array().unwrap();
     assert_eq!(points.len(), 49);
@@ -90,7 +90,7 @@ fn a_spectrum_goes_from_the_smallest_to_the_largest() {
     assert_eq!(points[48], json!([0.001, 1_000_000_000_u64]));
     // One in ten took longer than 900 ms.
     assert!((points[16][1].as_f64().unwrap() / 900e6 - 1.0).abs() < 0.001, "{}", points[16]);
-    assert!(distribution::Spectrum::of("x", &Censored::default()).is_none());
+    assert!(distribution::Spectrum::new("x", &Censored::default()).is_none());
 }
 
 /// Whether this build has the page or not, what it says of itself is true.

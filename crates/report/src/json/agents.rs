@@ -105,7 +105,7 @@ const fn allowed() -> bool {
 
 impl Agents {
     /// Those of a run, with all their figures or without; none if this machine carried it out.
-    pub fn of(summary: &Summary, with_parts: bool) -> Option<Self> {
+    pub fn from_summary(summary: &Summary, with_parts: bool) -> Option<Self> {
         let run = &summary.run;
         if run.agents.is_empty() {
             return None;
@@ -116,7 +116,7 @@ impl Agents {
             start_skew_ns: skew.map(|skew: Skew| skew.ns),
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
             unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
-            list: all.map(|(part, figures)| Agent::of(part, figures, with_parts)).collect(),
+            list: all.map(|(part, figures)| Agent::from_part(part, figures, with_parts)).collect(),
         })
     }
 
@@ -127,7 +127,7 @@ impl Agents {
 }
 
 impl Agent {
-    fn of(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
+    fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
             AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, is_allowed } => Some(Lost {

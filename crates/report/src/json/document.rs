@@ -1,29 +1,23 @@
 //! The document's parts, and how they come from a summary.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Summary, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{self, Verdict};
 use brunt_plan::plan::Plan;
-use brunt_record::catalogue::{Counter, Numbers, Placed, Timing, Timings, places};
+use brunt_record::catalogue::{Counter, Numbers, Placed, places};
 use brunt_record::counts;
-use brunt_record::histogram::{Censored, Histogram};
-use brunt_record::instrument::Parts;
 use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Agents, Drilldown, FORMAT, Names, Status, VERSION};
+use super::{Agents, Drilldown, FORMAT, Histograms, Names, Status, VERSION};
 use crate::headline::{Statement, statements};
 
 /// A run and all its figures.
@@ -151,9 +145,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    fn of(summary: &Summary) -> Option<Self> {
+    fn from_summary(summary: &Summary) -> Option<Self> {
         (!summary.total.messages().is_empty()).then(|| Self {
-            numbers: Placed::of(&summary.total.numbers),
+            numbers: Placed::from_numbers(&summary.total.numbers),
             measured: summary.run.measured.messages().count(),
         })
     }
@@ -273,104 +267,10 @@ pub struct SeriesPoint {
     pub lag: Packed,
 }
 
-/// Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; empty ones are left
-/// out. Lower bounds are a distribution of their own, whose key ends in `_bounds`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Histograms {
-    /// Those that are shown.
-    pub times: Timings,
-    /// The times before own delays were taken off, and their bounds; missing where nothing was taken off.
-    pub instrument: Option<Bounds>,
-}
-
-/// The entry of [`Histograms::instrument`].
-const INSTRUMENT: &str = "instrument";
-
-impl Serialize for Histograms {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        self.times.write_entries(&mut map)?;
-        if let Some(bounds) = &self.instrument {
-            map.serialize_entry(INSTRUMENT, bounds)?;
-        }
-        map.end()
-    }
-}
-
-impl JsonSchema for Histograms {
-    fn schema_name() -> Cow<'static, str> {
-        "Histograms".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut properties = serde_json::Map::new();
-        let mut declare = |key: String, sentence: &str, mut schema: Schema| {
-            schema.insert("description".to_owned(), sentence.into());
-            properties.insert(key, schema.into());
-        };
-        for timing in Timing::ALL.into_iter().filter(|timing| !OWN_DELAYS.contains(timing)) {
-            declare(timing.key().to_owned(), timing.sentence(), generator.subschema_for::<Histogram>());
-            if timing.has_bounds() {
-                declare(timing.bounds_key(), "Lower bounds of it.", generator.subschema_for::<Histogram>());
-            }
-        }
-        let instrument =
-            "The times before own delays were taken off, and their bounds; missing where nothing was taken off.";
-        declare(INSTRUMENT.to_owned(), instrument, generator.subschema_for::<Bounds>());
-        let about = "Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; \
-                     empty ones are left out.";
-        json_schema!({ "type": "object", "description": about, "properties": properties })
-    }
-}
-
-impl<'de> Deserialize<'de> for Histograms {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ByKey;
-        impl<'de> Visitor<'de> for ByKey {
-            type Value = Histograms;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("histograms by key")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Histograms, A::Error> {
-                let mut histograms = Histograms::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == INSTRUMENT {
-                        histograms.instrument = map.next_value()?;
-                    } else {
-                        histograms.times.read_entry(&key, &mut map)?;
-                    }
-                }
-                Ok(histograms)
-            }
-        }
-        deserializer.deserialize_map(ByKey)
-    }
-}
-
-/// Distributions that bound those shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bounds {
-    /// From due to when the answer was read.
-    pub response_as_read: Histogram,
-    /// The least that response times can be.
-    pub response_low: Histogram,
-    /// The most that response times can be.
-    pub response_high: Histogram,
-    /// From sent to when the answer was read.
-    pub service_as_read: Histogram,
-    /// The least that service times can be.
-    pub service_low: Histogram,
-    /// The most that they can be, where that is not the same as shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service_high: Option<Histogram>,
-}
-
 impl Document {
     /// The document of a summary.
-    pub fn of(summary: &Summary) -> Self {
-        Self { agents: Agents::of(summary, true), ..Self::but_for_agents(summary) }
+    pub fn from_summary(summary: &Summary) -> Self {
+        Self { agents: Agents::from_summary(summary, true), ..Self::but_for_agents(summary) }
     }
 
     fn but_for_agents(summary: &Summary) -> Self {
@@ -387,25 +287,25 @@ impl Document {
             remarks: summary.remarks.clone(),
             rates: summary.rates,
             times: summary.times.clone(),
-            outcomes: Outcomes::of(summary),
+            outcomes: Outcomes::from_summary(summary),
             measured: Measured {
                 length_ns: run.measured_ns,
                 due: run.measured.due(),
                 answered: run.measured.statuses.total(),
-                bytes: Placed::of(&run.measured.numbers),
+                bytes: Placed::from_numbers(&run.measured.numbers),
             },
-            bytes: Placed::of(&total.numbers),
-            connections: Connections::of(total),
-            health: Placed::of(&total.numbers),
-            arrivals: Placed::of(&total.numbers),
+            bytes: Placed::from_numbers(&total.numbers),
+            connections: Connections::from_snapshot(total),
+            health: Placed::from_numbers(&total.numbers),
+            arrivals: Placed::from_numbers(&total.numbers),
             thresholds: summary.thresholds.clone(),
             plan: summary.plan.clone(),
-            series: run.series.points().iter().map(|point| SeriesPoint::of(point, has_users)).collect(),
+            series: run.series.points().iter().map(|point| SeriesPoint::from_point(point, has_users)).collect(),
             by_due: total.timeline.clone(),
             histograms_left_out: false,
-            drilldown: Drilldown::of(run.series.drilldown()),
-            histograms: Histograms::of(total),
-            names: Names::of(summary),
+            drilldown: Drilldown::from_recorded(run.series.drilldown()),
+            histograms: Histograms::from_snapshot(total),
+            names: Names::from_summary(summary),
             agents: None,
         }
     }
@@ -415,7 +315,7 @@ impl Document {
         let mut document = Self {
             histograms_left_out: true,
             histograms: Histograms::default(),
-            agents: Agents::of(summary, false),
+            agents: Agents::from_summary(summary, false),
             ..Self::but_for_agents(summary)
         };
         document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
@@ -426,17 +326,17 @@ impl Document {
 }
 
 impl Outcomes {
-    fn of(summary: &Summary) -> Self {
+    fn from_summary(summary: &Summary) -> Self {
         let total = &summary.total;
         Self {
-            numbers: Placed::of(&total.numbers),
+            numbers: Placed::from_numbers(&total.numbers),
             answered: total.statuses.total(),
             failed: total.failures.total(),
             not_ok: summary.not_ok,
             error_ratio: summary.error_rate,
-            messages: Messages::of(summary),
+            messages: Messages::from_summary(summary),
             events: total.events.clone(),
-            held_back: Placed::of(&total.numbers),
+            held_back: Placed::from_numbers(&total.numbers),
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
@@ -458,8 +358,8 @@ impl FailureCount {
 }
 
 impl Connections {
-    fn of(total: &Snapshot) -> Self {
-        Self { numbers: Placed::of(&total.numbers), troubles: FailureCount::all(&total.troubles) }
+    fn from_snapshot(total: &Snapshot) -> Self {
+        Self { numbers: Placed::from_numbers(&total.numbers), troubles: FailureCount::all(&total.troubles) }
     }
 }
 
@@ -484,7 +384,7 @@ impl SeriesPoint {
         (self.response_low, self.response_high) = (None, None);
     }
 
-    fn of(point: &Point, has_users: bool) -> Self {
+    fn from_point(point: &Point, has_users: bool) -> Self {
         Self {
             start_ns: point.start_ns,
             length_ns: point.length_ns,
@@ -495,9 +395,9 @@ impl SeriesPoint {
             messages: Some(point.numbers.get(Counter::Messages)).filter(|count| *count > 0),
             waited_for_connection: point.numbers.get(Counter::WaitedForConnection),
             answered_per_s: point.rate(),
-            bytes: Placed::of(&point.numbers),
-            health: Placed::of(&point.numbers),
-            numbers: Numbers::of(further_columns().map(|counter| (counter, point.numbers.get(counter)))),
+            bytes: Placed::from_numbers(&point.numbers),
+            health: Placed::from_numbers(&point.numbers),
+            numbers: Numbers::from_values(further_columns().map(|counter| (counter, point.numbers.get(counter)))),
             users: has_users.then_some(point.users),
             open_connections: point.open_connections,
             ended: point.ended,
@@ -510,43 +410,5 @@ impl SeriesPoint {
             service: point.service.clone(),
             lag: point.lag.clone(),
         }
-    }
-}
-
-/// Distributions without own delays, which a result shows in place of those as read.
-const OWN_DELAYS: [Timing; 7] = [
-    Timing::ResponseLow,
-    Timing::ResponseValue,
-    Timing::ResponseHigh,
-    Timing::ServiceLow,
-    Timing::ServiceValue,
-    Timing::ServiceHigh,
-    Timing::FirstByteValue,
-];
-
-impl Histograms {
-    fn of(total: &Snapshot) -> Self {
-        let mut times = total.times.clone();
-        for timing in OWN_DELAYS {
-            times.set(timing, Censored::default());
-        }
-        times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
-        times.set(Timing::Service, total.service_times().into_owned());
-        times.set_known(Timing::FirstByte, total.first_byte_times().clone());
-        Self { times, instrument: Bounds::of(total) }
-    }
-}
-
-impl Bounds {
-    fn of(total: &Snapshot) -> Option<Self> {
-        let (response, service) = (Parts::of_response(&total.times), Parts::of_service(&total.times));
-        response.cover().then(|| Self {
-            response_as_read: total.times.known(Timing::Response).clone(),
-            response_low: response.low.clone(),
-            response_high: response.high.clone(),
-            service_as_read: total.times.known(Timing::Service).clone(),
-            service_low: service.low.clone(),
-            service_high: (service.high != service.value).then(|| service.high.clone()),
-        })
     }
 }

@@ -77,7 +77,7 @@ pub struct FailureTrack {
 }
 
 impl<T> Kind<T> {
-    fn of<K, C>(all: &Tracks<K, C>, track: impl Fn(&drilldown::Track<K, C>) -> T) -> Self
+    fn from_tracks<K, C>(all: &Tracks<K, C>, track: impl Fn(&drilldown::Track<K, C>) -> T) -> Self
     where
         K: PartialEq,
         C: drilldown::Cell,
@@ -98,13 +98,14 @@ impl<T> Kind<T> {
 
 impl Drilldown {
     /// That of a series, if it tells more than the series does.
-    pub(super) fn of(all: &drilldown::Drilldown) -> Option<Self> {
-        let statuses = Kind::of(&all.statuses, |track| StatusTrack { status: track.key, answers: track.cells.clone() });
+    pub(super) fn from_recorded(all: &drilldown::Drilldown) -> Option<Self> {
+        let statuses =
+            Kind::from_tracks(&all.statuses, |track| StatusTrack { status: track.key, answers: track.cells.clone() });
         let drilldown = Self {
-            requests: Kind::of(&all.requests, RequestTrack::of),
-            tags: Kind::of(&all.tags, RequestTrack::of),
+            requests: Kind::from_tracks(&all.requests, RequestTrack::from_track),
+            tags: Kind::from_tracks(&all.tags, RequestTrack::from_track),
             statuses: if statuses.tracks.len() > 1 { statuses } else { Kind::default() },
-            failures: Kind::of(&all.failures, |track| FailureTrack {
+            failures: Kind::from_tracks(&all.failures, |track| FailureTrack {
                 failure: track.key.failure.name().to_owned(),
                 reason: track.key.reason.clone(),
                 calls: track.cells.clone(),
@@ -117,7 +118,7 @@ impl Drilldown {
 }
 
 impl RequestTrack {
-    fn of(track: &drilldown::Track<String, drilldown::Calls>) -> Self {
+    fn from_track(track: &drilldown::Track<String, drilldown::Calls>) -> Self {
         let quantile = |q: f64| track.cells.iter().map(move |calls| Packed::quantile(&calls.response, q)).collect();
         Self {
             name: track.key.clone(),
@@ -152,7 +153,7 @@ impl Drilldown {
                 .restored(|track| Some(drilldown::Track { key: track.status, cells: track.answers.clone() })),
             failures: self.failures.restored(|track| {
                 let failure = Failure::from_name(&track.failure)?;
-                let key = drilldown::Why { failure, reason: track.reason.clone() };
+                let key = drilldown::FailureCause { failure, reason: track.reason.clone() };
                 Some(drilldown::Track { key, cells: track.calls.clone() })
             }),
         }

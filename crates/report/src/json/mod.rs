@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod agents;
 mod document;
 mod drilldown;
+mod histograms;
 mod layout;
 mod names;
 mod restored;
@@ -21,6 +22,7 @@ mod status;
 pub use agents::*;
 pub use document::*;
 pub use drilldown::*;
+pub use histograms::*;
 pub(crate) use layout::Layout;
 pub use names::*;
 pub use status::Status;
@@ -104,7 +106,7 @@ fn listed(numbers: &[i64]) -> String {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    write_document(out, &Document::of(summary))
+    write_document(out, &Document::from_summary(summary))
 }
 
 /// Writes the document of `summary` without its histograms, which are most of it.

@@ -6,7 +6,7 @@ use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
-use brunt_record::figures::{CallFigures, Named};
+use brunt_record::figures::{CallFigures, NamedFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ pub struct Names {
     pub most_users: u64,
     /// Calls that were answered and failed a check, by status; with a status that is ok, they are in `not_ok` for it.
     pub failed_check: Vec<Status>,
+    /// Calls that count as ok against their status, as their call (`ok =`) or the script (`answer:pass`) said, by status; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excused: Vec<Status>,
     /// Calls by name.
     pub requests: Vec<Calls>,
     /// Calls by tag, `key=value`.
@@ -32,7 +35,7 @@ pub struct Names {
     pub scenarios: Vec<Scenario>,
     /// Figures of the script's own.
     #[serde(default)]
-    pub own: Vec<Own>,
+    pub own: Vec<OwnFigure>,
     /// Of what there were more distinct names than are told apart; the rest count as `(others)`.
     pub crowded: Vec<String>,
 }
@@ -47,7 +50,7 @@ pub struct Full {
 }
 
 impl Full {
-    fn of(times: &Censored) -> Self {
+    fn from_censored(times: &Censored) -> Self {
         Self { times: times.known.clone(), bounds: times.bounds.clone() }
     }
 
@@ -144,17 +147,17 @@ pub struct Streams {
 }
 
 impl Streams {
-    fn of(derived: &breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
+    fn new(derived: &breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
         let messages = recorded.messages();
         Self {
-            numbers: Placed::of(&recorded.numbers),
+            numbers: Placed::from_numbers(&recorded.numbers),
             messages_per_s: derived.per_s,
             first_message: derived.first.clone(),
             message_gap: derived.gap.clone(),
             last_message: derived.last.clone(),
             each_message: derived.each.clone(),
-            first_message_histogram: Full::of(messages.first()),
-            message_gap_histogram: Full::of(messages.gap()),
+            first_message_histogram: Full::from_censored(messages.first()),
+            message_gap_histogram: Full::from_censored(messages.gap()),
             last_message_histogram: messages.last().clone(),
             each_message_histogram: messages.each().clone(),
         }
@@ -164,7 +167,7 @@ impl Streams {
     pub(super) fn times(&self) -> Timings {
         let censored =
             |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone(), ..Censored::default() };
-        let mut times = Timings::of([
+        let mut times = Timings::from_values([
             (Timing::FirstMessage, censored(&self.first_message_histogram)),
             (Timing::MessageGap, censored(&self.message_gap_histogram)),
         ]);
@@ -227,6 +230,9 @@ pub struct Scenario {
     pub iterations: u64,
     /// Iterations that were cut short.
     pub unfinished: u64,
+    /// Iterations among those that came to their end in which a call was not ok; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
@@ -240,7 +246,8 @@ pub struct Scenario {
 
 /// A figure of the script's own, in its unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Own {
+#[schemars(rename = "Own")]
+pub struct OwnFigure {
     /// Its name.
     pub name: String,
     /// `counter`, `rate`, `trend` or `gauge`.
@@ -279,8 +286,8 @@ pub struct OwnQuantile {
     pub value: f64,
 }
 
-impl Own {
-    fn of(own: &breakdown::OwnBreakdown) -> Self {
+impl OwnFigure {
+    fn from_breakdown(own: &breakdown::OwnBreakdown) -> Self {
         let figures = &own.figures;
         let quantiles = figures.quantiles();
         Self {
@@ -315,7 +322,7 @@ pub struct Traceback {
 
 impl Names {
     /// Those of a summary, if it has any.
-    pub(super) fn of(summary: &Summary) -> Option<Self> {
+    pub(super) fn from_summary(summary: &Summary) -> Option<Self> {
         let (names, figures) = (&summary.breakdown, &summary.total.figures);
         if figures.is_empty() {
             return None;
@@ -323,12 +330,13 @@ impl Names {
         Some(Self {
             most_users: summary.run.series.most_users(),
             failed_check: Status::all(&summary.total.failed_check),
+            excused: Status::all(&summary.total.excused),
             requests: Calls::all(&names.requests, &figures.requests),
             tags: Calls::all(&names.tags, &figures.tags),
             groups: groups(summary),
             checks: names.checks.clone(),
             scenarios: scenarios(summary),
-            own: names.own.iter().map(Own::of).collect(),
+            own: names.own.iter().map(OwnFigure::from_breakdown).collect(),
             crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
         })
     }
@@ -351,7 +359,7 @@ impl Names {
 }
 
 impl Calls {
-    fn all(derived: &[breakdown::CallBreakdown], recorded: &Named<CallFigures>) -> Vec<Self> {
+    fn all(derived: &[breakdown::CallBreakdown], recorded: &NamedFigures<CallFigures>) -> Vec<Self> {
         let calls = derived.iter().filter_map(|calls| {
             let figures = recorded.get(&calls.name)?;
             let failures = figures.failures.counted();
@@ -374,10 +382,10 @@ impl Calls {
                 service: calls.service.clone(),
                 response_ok: calls.response_ok.clone(),
                 response_not_ok: calls.response_not_ok.clone(),
-                messages: calls.messages.as_ref().map(|derived| Streams::of(derived, figures)),
-                response_histogram: Full::of(figures.times.get(Timing::Response)),
+                messages: calls.messages.as_ref().map(|derived| Streams::new(derived, figures)),
+                response_histogram: Full::from_censored(figures.times.get(Timing::Response)),
                 not_ok_histogram: figures.response_not_ok().known,
-                service_histogram: Full::of(figures.times.get(Timing::Service)),
+                service_histogram: Full::from_censored(figures.times.get(Timing::Service)),
             })
         });
         calls.collect()
@@ -389,8 +397,8 @@ fn groups(summary: &Summary) -> Vec<Group> {
         let figures = summary.total.figures.groups.get(&group.name)?;
         Some(Group {
             derived: group.clone(),
-            with_pauses_histogram: Full::of(&figures.with_pauses),
-            without_pauses_histogram: Full::of(&figures.without_pauses),
+            with_pauses_histogram: Full::from_censored(&figures.with_pauses),
+            without_pauses_histogram: Full::from_censored(&figures.without_pauses),
         })
     });
     groups.collect()
@@ -409,9 +417,10 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             out_of_rows: scenario.out_of_rows,
             iterations: scenario.iterations,
             unfinished: scenario.unfinished,
+            not_ok: scenario.not_ok,
             errors: scenario.errors,
             iteration: scenario.iteration.clone(),
-            iteration_histogram: Full::of(&figures.iterations),
+            iteration_histogram: Full::from_censored(&figures.iterations),
             tracebacks: tracebacks.map(|(text, n)| Traceback { traceback: text.clone(), count: *n }).collect(),
         })
     });

@@ -50,7 +50,7 @@ impl Document {
         let due = self.measured.due.min(measured.due());
         let mut of_measured = *self.measured.bytes.numbers();
         of_measured.set(Counter::Due, due);
-        let both = Placed::<places::Bytes>::of(&measured.numbers);
+        let both = Placed::<places::Bytes>::from_numbers(&measured.numbers);
         let mut drained = both.numbers().without(&of_measured);
         drained.set(Counter::Due, measured.due() - due);
         measured.numbers = measured.numbers.without(&drained);
@@ -86,7 +86,7 @@ impl Document {
             self.arrivals.numbers(),
         ];
         let unsent_lost = self.agents.as_ref().map_or(0, |agents| agents.unsent_lost);
-        let mut numbers = Numbers::of([(Counter::UnsentLost, unsent_lost)]);
+        let mut numbers = Numbers::from_values([(Counter::UnsentLost, unsent_lost)]);
         for group in groups {
             numbers.merge(group);
         }
@@ -124,6 +124,7 @@ impl Document {
             times: self.times_as_read(),
             statuses: Status::restored(&outcomes.statuses),
             failed_check: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.failed_check)),
+            excused: self.names.as_ref().map_or_else(Statuses::default, |n| Status::restored(&n.excused)),
             failures: FailureCount::restored(&outcomes.failures),
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
@@ -135,7 +136,7 @@ impl Document {
 
 impl Status {
     fn restored(statuses: &[Self]) -> Statuses {
-        Statuses::of(statuses.iter().map(|status| (status.status, status.count)))
+        Statuses::from_counts(statuses.iter().map(|status| (status.status, status.count)))
     }
 }
 
@@ -168,14 +169,14 @@ impl Calls {
                 failures.count_many(failure, one.count);
             }
         }
-        let mut numbers = Numbers::of([
+        let mut numbers = Numbers::from_values([
             (Counter::Due, self.due),
             (Counter::Unfinished, self.unfinished),
             (Counter::Unsent, self.unsent),
             (Counter::ClearIn, self.clear_in_bytes),
             (Counter::ClearOut, self.clear_out_bytes),
         ]);
-        let mut times = Timings::of([
+        let mut times = Timings::from_values([
             (Timing::Response, self.response_histogram.restored()),
             (Timing::Service, self.service_histogram.restored()),
         ]);
@@ -189,6 +190,7 @@ impl Calls {
             times,
             statuses: Status::restored(&self.statuses),
             failed_check: Statuses::default(),
+            excused: Statuses::default(),
             failures,
             status_names: self.status_names.clone(),
         }
@@ -216,7 +218,7 @@ impl Names {
             let name = Figures::check_name(check.call.as_deref(), &check.check);
             let restored = figures.checks.named(&name);
             (restored.call, restored.check) = (check.call.clone(), check.check.clone());
-            (restored.passes, restored.fails) = (check.passes, check.fails);
+            (restored.passes, restored.fails, restored.reasons) = (check.passes, check.fails, check.reasons);
             restored.example.clone_from(&check.example);
         }
         for scenario in &self.scenarios {
@@ -226,6 +228,7 @@ impl Names {
                 users_ended: scenario.users_ended,
                 not_admitted: scenario.not_admitted,
                 iterations: scenario.iteration_histogram.restored(),
+                not_ok: scenario.not_ok,
                 errors: scenario.errors,
                 out_of_rows: scenario.out_of_rows,
                 tracebacks: scenario.tracebacks.iter().map(|said| (said.traceback.clone(), said.count)).collect(),

@@ -20,7 +20,7 @@ impl Document {
         let (answered, error_ratio) = (self.outcomes.answered, self.outcomes.error_ratio);
         let figures = Figures::new(rate, answered, error_ratio, &self.response_times());
         let numbers = self.numbers();
-        let messages = MessageFigures::new(Messages::of(&numbers, &self.histograms.times), self.rates.messages_per_s);
+        let messages = MessageFigures::new(Messages::new(&numbers, &self.histograms.times), self.rates.messages_per_s);
         Figures { messages, ..figures }.but_for(&self.evidence())
     }
 
@@ -69,7 +69,7 @@ impl Document {
             thresholds: self.thresholds.clone(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
-            outline: Outline::of(&self.response_times(), &self.points()),
+            outline: Outline::new(&self.response_times(), &self.points()),
         }
     }
 }
@@ -82,7 +82,7 @@ fn unreliable(times: &Distribution) -> Vec<String> {
 
 impl SeriesPoint {
     fn point(&self) -> Point {
-        let mut numbers = Numbers::of([
+        let mut numbers = Numbers::from_values([
             (Counter::Due, self.due),
             (Counter::Messages, self.messages.unwrap_or(0)),
             (Counter::WaitedForConnection, self.waited_for_connection),

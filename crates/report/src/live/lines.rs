@@ -41,7 +41,7 @@ impl Lines {
     /// are not a success, `users` how many virtual users are alive at its end, `msgs/s` how many messages came, where answers come as
     /// messages.
     pub fn push(&mut self, live: &Live) -> String {
-        let second = Second::of(live, &self.ok);
+        let second = Second::from_live(live, &self.ok);
         if !counts_on(self.phase, live.phase) {
             self.answered = 0;
         }

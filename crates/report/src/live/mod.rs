@@ -4,6 +4,7 @@
 //!
 //! What counts up "so far" begins again with the measured part, since nothing of the warm-up is in the result.
 
+mod line;
 mod lines;
 mod overall;
 mod screen;

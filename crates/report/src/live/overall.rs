@@ -29,7 +29,7 @@ pub fn overall(title: &str, past: Duration, left: Duration, width: usize) -> Str
 
 /// A run's last second, in a few words.
 pub fn brief(live: &Live) -> String {
-    let second = Second::of(live, &OkStatus::default());
+    let second = Second::from_live(live, &OkStatus::default());
     let p99 = second.p99.map_or(String::new(), |p99| format!(", p99 {}", numbers::duration(p99)));
     format!("{} {}/s{p99}", name(live.phase), Number(second.rate))
 }

@@ -14,6 +14,7 @@ use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
 
+use super::line::{GAP, Line, NAME};
 use super::second::{Second, counts_on, has_latency, name};
 use crate::chart;
 use crate::columns;
@@ -27,14 +28,10 @@ const SECONDS: usize = 60;
 const WIDE: (usize, usize) = (140, 24);
 /// The most that the left one takes: as much as a terminal of usual width.
 const WIDEST_LEFT: usize = 80;
-/// What stands between them.
-const GAP: usize = 4;
 /// The most lines of a chart that has room.
 const TALLEST: usize = 8;
 /// The widest progress bar.
 const WIDEST_BAR: usize = 40;
-/// The width of the names of lines.
-const NAME: usize = 9;
 /// The fewest bins that a histogram is shown with, and the most.
 const LEAST_BINS: usize = 4;
 const MOST_BINS: usize = 16;
@@ -50,6 +47,7 @@ pub struct Screen {
     thresholds: Vec<Threshold>,
     /// The figures that the script declares.
     own: Vec<DeclaredFigure>,
+    flood_connections: Option<u32>,
     last: Option<Last>,
     seconds: VecDeque<Second>,
     /// Every call so far, of the warm-up or of what follows it.
@@ -89,6 +87,7 @@ impl Screen {
             title,
             ok: plan.ok_status.clone(),
             thresholds: plan.thresholds.clone(),
+            flood_connections: Standing::flood_connections(plan),
             own: plan.scenarios.as_ref().map(|scenarios| scenarios.own.clone()).unwrap_or_default(),
             last: None,
             seconds: VecDeque::with_capacity(SECONDS),
@@ -101,7 +100,7 @@ impl Screen {
 
     /// Takes in the run's last second.
     pub fn push(&mut self, live: &Live) {
-        let second = Second::of(live, &self.ok);
+        let second = Second::from_live(live, &self.ok);
         if self.last.as_ref().is_some_and(|last| !counts_on(last.phase, live.phase)) {
             (self.total, self.measured_ns, self.most_users) = (Snapshot::default(), 0, 0);
         }
@@ -213,6 +212,7 @@ impl Screen {
             measured_ns: self.measured_ns,
             ok: &self.ok,
             most_users: self.most_users,
+            flood_connections: self.flood_connections,
             own: &self.own,
         };
         let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
@@ -469,49 +469,4 @@ fn shortened(lines: impl ExactSizeIterator<Item = Line>, most: usize, what: &str
 
 fn short(ns: AtLeast<u64>) -> String {
     format!("{}{}", bound(ns.at_least), Duration(ns.value))
-}
-
-/// A line of pieces, each with its colour, that can be cut to a width.
-#[derive(Debug, Default)]
-struct Line(Vec<(Role, String)>);
-
-impl Line {
-    fn named(name: &str) -> Self {
-        Self::default().add(Role::Faint, &format!("{name:<NAME$}  "))
-    }
-
-    fn add(mut self, role: Role, text: &str) -> Self {
-        self.0.push((role, text.to_owned()));
-        self
-    }
-
-    /// This line cut or filled up to `width` columns, and then `right`.
-    fn beside(self, width: usize, right: Self) -> Self {
-        let mut room = width;
-        let mut line = Self::default();
-        for (role, text) in self.0 {
-            let text = columns::cut(&text, room);
-            room -= columns::width(text);
-            line = line.add(role, text);
-        }
-        if right.0.iter().all(|(_, text)| text.trim().is_empty()) {
-            return line;
-        }
-        line = line.add(Role::Plain, &" ".repeat(room + GAP));
-        line.0.extend(right.0);
-        line
-    }
-
-    fn painted(self, width: usize, paint: Paint) -> String {
-        let mut room = width;
-        let mut line = String::new();
-        for (role, text) in self.0 {
-            let text = columns::cut(&text, room);
-            room -= columns::width(text);
-            if !text.is_empty() {
-                line.push_str(&paint.as_(role, text));
-            }
-        }
-        line
-    }
 }

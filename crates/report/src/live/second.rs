@@ -22,7 +22,7 @@ pub(crate) struct Second {
 }
 
 impl Second {
-    pub fn of(live: &Live, ok: &OkStatus) -> Self {
+    pub fn from_live(live: &Live, ok: &OkStatus) -> Self {
         let snapshot = &live.snapshot;
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
         let response = if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() };

@@ -9,7 +9,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::histogram::AtLeast;
 
 use super::{WIDTH, verdict, wrapped};
-use crate::numbers::{count, duration};
+use crate::numbers::{count, counted, duration};
 use crate::style::{Paint, Role};
 
 /// The width of a column of times.
@@ -191,6 +191,12 @@ fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
     let mut note = |text: &str| notes.extend(wrapped("  ", "  ", text, WIDTH));
     if summary.times.not_ok.is_some() && summary.times.ok.is_some() {
         note("response: a failed call counts as slower than its measured time");
+    }
+    let by_script = summary.total.failed_check.ok(summary.ok_status());
+    if by_script > 0 {
+        let row = if rows.iter().any(|row| row.name.trim() == "ok") { "ok" } else { "response" };
+        let calls = counted(by_script, "call");
+        note(&format!("{row}: {calls} failed by checks or the script count with their measured times"));
     }
     let (unfinished, unsent) = (numbers.get(Counter::Unfinished), numbers.get(Counter::Unsent));
     if unfinished + unsent > 0 {

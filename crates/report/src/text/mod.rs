@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 
-use crate::style::{Paint, Style};
+use crate::style::{Detail, Paint, Style};
 use crate::{columns, headline, numbers};
 
 mod agents;
@@ -26,14 +26,14 @@ pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_
 pub(crate) const WIDTH: usize = 79;
 
 /// Writes `summary` for people: in 25 lines where nothing is wrong with the run, and more where there are names; with
-/// `style.verbose` in some 40. A single call is its times and its outcome.
+/// [`Detail::Verbose`] in some 40. A single call is its times and its outcome.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
     let mut sections = Vec::new();
-    if single::is_single(summary) && summary.answered() && !style.verbose {
+    if single::is_single(summary) && summary.answered() && style.detail != Detail::Verbose {
         let mut remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
         // It is what such advice asks for.
         remarks.iter_mut().filter(|remark| remark.advice.contains("--once")).for_each(|remark| remark.advice.clear());
@@ -46,23 +46,23 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let mut first = verdict::statements(&statements, paint);
     first.extend(thresholds(summary, paint));
     sections.push(first);
-    sections.push(plan::section(summary, style.dated || style.verbose, paint));
+    sections.push(plan::section(summary, style.detail >= Detail::Dated, paint));
     if summary.answered() {
-        sections.push(throughput::section(summary, paint, style.verbose));
-        sections.push(latency::section(summary, paint, style.verbose));
+        sections.push(throughput::section(summary, paint, style.detail == Detail::Verbose));
+        sections.push(latency::section(summary, paint, style.detail == Detail::Verbose));
         sections.push(over_time::section(summary, &statements, paint));
-        sections.push(messages::section(summary, paint, style.verbose));
+        sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
     } else {
         sections.push(verdict::all_findings(summary, paint));
     }
-    let mut ends = outcomes::section(summary, paint, style.verbose);
-    if !style.verbose {
+    let mut ends = outcomes::section(summary, paint, style.detail == Detail::Verbose);
+    if style.detail != Detail::Verbose {
         ends.extend(verdict::measurement(summary, paint, false));
     }
     sections.push(ends);
-    sections.push(agents::section(summary, paint, style.verbose));
+    sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
     sections.extend(names::sections(summary, paint));
-    if style.verbose {
+    if style.detail == Detail::Verbose {
         sections.push(verdict::measurement(summary, paint, true));
     }
     write_sections(out, &sections)

@@ -133,6 +133,12 @@ fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
         if check.fails == 0 {
             return format!("  {} {name}  {}", paint.good("✓"), paint.faint(of));
         }
+        if check.is_reason() {
+            let text = format!("{name}: {} failed by the script", counted(check.fails, "call"));
+            let lines =
+                wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).chain(example(check));
+            return format!("  {} {}", paint.bad("✗"), lines.collect::<Vec<_>>().join("\n"));
+        }
         let share = percent(check.fails as f64 / (check.passes + check.fails) as f64);
         let text = format!("{name}  failed {} of {of} ({share})", count(check.fails));
         let mut lines: Vec<_> = wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).collect();
@@ -209,6 +215,7 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
         Some((count(scenario.iterations), Role::Plain)),
         p50.map(|p50| (format!("p50 {}", duration(p50)), Role::Plain)),
         some(scenario.unfinished, "cut short", Role::Plain),
+        some(scenario.not_ok, "with failed calls", Role::Bad),
         some(scenario.errors, "ended by an error", Role::Bad),
     ];
     let mut lines = vec![format!("  {}", brief(&scenario.name))];

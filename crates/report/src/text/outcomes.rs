@@ -126,5 +126,7 @@ fn connections(summary: &Summary) -> String {
             parts.push(format!("{} {what}", count(n)));
         }
     }
+    let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);
+    parts.extend(without.map(|share| format!("without a server for {} of the time", percent(share))));
     parts.join(", ")
 }

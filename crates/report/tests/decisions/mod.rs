@@ -12,7 +12,7 @@ use brunt_plan::plan::{Load, Origin, Plan};
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::histogram::{AtLeast, Censored, Histogram};
-use brunt_record::messages::Came;
+use brunt_record::messages::MessageArrival;
 use brunt_record::snapshot::Snapshot;
 
 use crate::fixtures;
@@ -102,7 +102,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
         (run.is_load_as_asked, run.is_rate_believed) = (false, false);
         run.verdict = "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)".into();
     }
-    Trial::of(settings, step, length, run)
+    Trial::new(settings, step, length, run)
 }
 
 fn search(settings: Settings, generator: f64) -> Capacity {
@@ -223,9 +223,10 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
     let streaming = |first_ms: u64, i: u64| {
         let mut messages = Snapshot::default();
         for call in 0..1000 {
-            let first = Came { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
+            let first =
+                MessageArrival { after_ns: first_ms * MS + call * 1000 + i * 300, is_first: true, is_together: false };
             messages.came(&first);
-            messages.came(&Came { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
+            messages.came(&MessageArrival { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
         }
         Figures { messages: MessageFigures::new(messages.messages(), 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
     };
@@ -259,7 +260,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let (got, held) =
             (brunt_plan::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
         run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true, implicit: false });
-        Step::of(value, run)
+        Step::new(value, run)
     };
     let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();
     let mut fallen: Vec<_> = values.iter().take(9).map(|value| step(*value, 0.0)).collect();
@@ -275,15 +276,15 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);
     dead.failure = "connect: connection refused".into();
-    fallen.push(Step::of(512, dead));
+    fallen.push(Step::new(512, dead));
     fallen.push(Step::impossible(1024, "1024 connections need 1096 file descriptors, and the limit is 1024".into()));
     let ended = "stopped at 1024, as told: the values above it were not tried".to_owned();
     let rates = Axis { name: "rate".into(), is_concurrency: false };
     let few: Vec<_> = [1000_u64, 2000].iter().map(|value| step(*value, 0.0)).collect();
     vec![
-        ("peak", closed.clone(), Sweep::of(connections(), values.clone(), peak, String::new())),
-        ("fallen", closed.clone(), Sweep::of(connections(), values, fallen, ended)),
-        ("few", closed, Sweep::of(connections(), vec![1000, 2000], few.clone(), String::new())),
-        ("rate", plan(), Sweep::of(rates, vec![1000, 2000], few, String::new())),
+        ("peak", closed.clone(), Sweep::new(connections(), values.clone(), peak, String::new())),
+        ("fallen", closed.clone(), Sweep::new(connections(), values, fallen, ended)),
+        ("few", closed, Sweep::new(connections(), vec![1000, 2000], few.clone(), String::new())),
+        ("rate", plan(), Sweep::new(rates, vec![1000, 2000], few, String::new())),
     ]
 }

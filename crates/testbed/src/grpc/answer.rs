@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use hyper::body::{Body, Frame, Incoming};
 use tokio::time::{Sleep, sleep};
 
-use super::log::Noted;
+use super::log::CallMessages;
 use super::methods::{Method, Status};
 
 /// The flag and the length before each message.
@@ -30,7 +30,7 @@ pub(super) struct Answer {
     /// How the call ends; none once that was said.
     status: Option<Status>,
     /// Where its messages are written down, if they are.
-    log: Option<Noted>,
+    log: Option<CallMessages>,
 }
 
 impl Answer {
@@ -40,7 +40,7 @@ impl Answer {
     }
 
     /// The same, whose messages are written down.
-    pub(super) fn noted(self, log: Option<Noted>) -> Self {
+    pub(super) fn noted(self, log: Option<CallMessages>) -> Self {
         Self { log, ..self }
     }
 

@@ -22,19 +22,19 @@ impl Log {
     }
 
     /// A call's part of it.
-    pub(super) fn begin(log: &Arc<Self>) -> Noted {
-        Noted { call: log.calls.fetch_add(1, Ordering::Relaxed), log: Arc::clone(log) }
+    pub(super) fn begin(log: &Arc<Self>) -> CallMessages {
+        CallMessages { call: log.calls.fetch_add(1, Ordering::Relaxed), log: Arc::clone(log) }
     }
 }
 
 /// The messages of one call.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct CallMessages {
     log: Arc<Log>,
     call: u64,
 }
 
-impl Noted {
+impl CallMessages {
     /// A message is sent now.
     pub(super) fn sent(&self) {
         let line = format!("{},{}\n", self.call, self.log.started.elapsed().as_nanos());

@@ -22,12 +22,12 @@ pub(super) const PATHS: [&str; 2] = [
 pub(super) struct Request {
     #[prost(string, tag = "1")]
     pub(super) host: String,
-    #[prost(oneof = "Asked", tags = "3, 4, 5, 6, 7")]
-    pub(super) asked: Option<Asked>,
+    #[prost(oneof = "MessageRequest", tags = "3, 4, 5, 6, 7")]
+    pub(super) asked: Option<MessageRequest>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum Asked {
+pub(super) enum MessageRequest {
     #[prost(string, tag = "3")]
     FileByFilename(String),
     #[prost(string, tag = "4")]
@@ -47,12 +47,12 @@ pub(super) struct Response {
     pub(super) valid_host: String,
     #[prost(message, optional, tag = "2")]
     pub(super) original_request: Option<Request>,
-    #[prost(oneof = "Told", tags = "4, 6, 7")]
-    pub(super) told: Option<Told>,
+    #[prost(oneof = "MessageResponse", tags = "4, 6, 7")]
+    pub(super) told: Option<MessageResponse>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum Told {
+pub(super) enum MessageResponse {
     #[prost(message, tag = "4")]
     Files(Files),
     #[prost(message, tag = "6")]
@@ -90,33 +90,33 @@ pub(super) struct Problem {
 /// What one request is answered with.
 pub(super) fn answer(request: Request) -> Response {
     let told = match &request.asked {
-        Some(Asked::ListServices(_)) => Told::Services(Services {
+        Some(MessageRequest::ListServices(_)) => MessageResponse::Services(Services {
             services: served()
                 .iter()
                 .flat_map(|file| &file.services)
                 .map(|name| Service { name: name.clone() })
                 .collect(),
         }),
-        Some(Asked::FileByFilename(name)) => found(served().iter().find(|file| file.name == *name), name),
-        Some(Asked::FileContainingSymbol(symbol)) => {
+        Some(MessageRequest::FileByFilename(name)) => found(served().iter().find(|file| file.name == *name), name),
+        Some(MessageRequest::FileContainingSymbol(symbol)) => {
             found(served().iter().find(|file| file.symbols.contains(symbol)), symbol)
         }
-        Some(Asked::FileContainingExtension(_) | Asked::AllExtensionNumbersOfType(_)) | None => {
-            Told::Error(Problem { code: UNIMPLEMENTED, message: "the echo has no extensions".to_owned() })
+        Some(MessageRequest::FileContainingExtension(_) | MessageRequest::AllExtensionNumbersOfType(_)) | None => {
+            MessageResponse::Error(Problem { code: UNIMPLEMENTED, message: "the echo has no extensions".to_owned() })
         }
     };
     Response { valid_host: request.host.clone(), original_request: Some(request), told: Some(told) }
 }
 
-fn found(file: Option<&Served>, what: &str) -> Told {
+fn found(file: Option<&ServedFile>, what: &str) -> MessageResponse {
     match file {
-        Some(file) => Told::Files(Files { files: vec![file.descriptor.clone()] }),
-        None => Told::Error(Problem { code: NOT_FOUND, message: format!("there is no '{what}'") }),
+        Some(file) => MessageResponse::Files(Files { files: vec![file.descriptor.clone()] }),
+        None => MessageResponse::Error(Problem { code: NOT_FOUND, message: format!("there is no '{what}'") }),
     }
 }
 
 /// A file that is served.
-struct Served {
+struct ServedFile {
     name: String,
     services: Vec<String>,
     /// The full names of its services, their methods, messages and enums.
@@ -125,11 +125,11 @@ struct Served {
 }
 
 /// The files of its own services, compiled when they are asked for first.
-fn served() -> &'static [Served] {
-    static SERVED: OnceLock<Vec<Served>> = OnceLock::new();
+fn served() -> &'static [ServedFile] {
+    static SERVED: OnceLock<Vec<ServedFile>> = OnceLock::new();
     SERVED.get_or_init(|| {
         let mut resolver = ChainFileResolver::new();
-        resolver.add(Own);
+        resolver.add(OwnFiles);
         resolver.add(GoogleFileResolver::new());
         let mut compiler = protox::Compiler::with_file_resolver(resolver);
         compiler.include_imports(true);
@@ -146,7 +146,7 @@ fn served() -> &'static [Served] {
             symbols.extend(messages.map(|message| message.full_name().to_owned()));
             let enums = pool.all_enums().filter(|known| mine(&known.parent_file()));
             symbols.extend(enums.map(|known| known.full_name().to_owned()));
-            Served { name: file.name().to_owned(), services, symbols, descriptor: file.encode_to_vec() }
+            ServedFile { name: file.name().to_owned(), services, symbols, descriptor: file.encode_to_vec() }
         };
         pool.files().map(file).collect()
     })
@@ -155,9 +155,9 @@ fn served() -> &'static [Served] {
 /// Its own files, by their names.
 const OWN: [(&str, &str); 2] = [("echo.proto", PROTO), ("grpc/health/v1/health.proto", HEALTH_PROTO)];
 
-struct Own;
+struct OwnFiles;
 
-impl FileResolver for Own {
+impl FileResolver for OwnFiles {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match OWN.iter().find(|(known, _)| *known == name) {
             Some((_, source)) => File::from_source(name, source),
@@ -170,32 +170,40 @@ impl FileResolver for Own {
 mod tests {
     use super::*;
 
-    fn told(asked: Asked) -> Told {
+    fn told(asked: MessageRequest) -> MessageResponse {
         answer(Request { host: String::new(), asked: Some(asked) }).told.unwrap()
     }
 
     #[test]
     fn its_services_are_told_with_their_files() {
-        let Told::Services(services) = told(Asked::ListServices("*".to_owned())) else { panic!("no services") };
+        let MessageResponse::Services(services) = told(MessageRequest::ListServices("*".to_owned())) else {
+            panic!("no services")
+        };
         let names: Vec<_> = services.services.iter().map(|service| service.name.as_str()).collect();
         assert_eq!(names, ["brunt.Echo", "grpc.health.v1.Health"]);
-        let Told::Files(by_name) = told(Asked::FileByFilename("echo.proto".to_owned())) else { panic!("no file") };
+        let MessageResponse::Files(by_name) = told(MessageRequest::FileByFilename("echo.proto".to_owned())) else {
+            panic!("no file")
+        };
         for symbol in ["brunt.Echo", "brunt.Echo.Say", "brunt.Text"] {
-            assert_eq!(told(Asked::FileContainingSymbol(symbol.to_owned())), Told::Files(by_name.clone()), "{symbol}");
+            assert_eq!(
+                told(MessageRequest::FileContainingSymbol(symbol.to_owned())),
+                MessageResponse::Files(by_name.clone()),
+                "{symbol}"
+            );
         }
         let status = "grpc.health.v1.HealthCheckResponse.ServingStatus";
-        assert!(matches!(told(Asked::FileContainingSymbol(status.to_owned())), Told::Files(_)));
+        assert!(matches!(told(MessageRequest::FileContainingSymbol(status.to_owned())), MessageResponse::Files(_)));
     }
 
     #[test]
     fn what_it_has_not_is_refused() {
         let refused = |asked| match told(asked) {
-            Told::Error(problem) => problem.code,
+            MessageResponse::Error(problem) => problem.code,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(Asked::FileContainingSymbol("brunt.Nothing".to_owned())), NOT_FOUND);
-        assert_eq!(refused(Asked::FileByFilename("nothing.proto".to_owned())), NOT_FOUND);
-        assert_eq!(refused(Asked::FileContainingExtension(Vec::new())), UNIMPLEMENTED);
-        assert!(matches!(answer(Request::default()).told, Some(Told::Error(_))));
+        assert_eq!(refused(MessageRequest::FileContainingSymbol("brunt.Nothing".to_owned())), NOT_FOUND);
+        assert_eq!(refused(MessageRequest::FileByFilename("nothing.proto".to_owned())), NOT_FOUND);
+        assert_eq!(refused(MessageRequest::FileContainingExtension(Vec::new())), UNIMPLEMENTED);
+        assert!(matches!(answer(Request::default()).told, Some(MessageResponse::Error(_))));
     }
 }

@@ -24,7 +24,7 @@ const WORDS: [&str; 16] = [
 
 /// What the events of an answer say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum EventContent {
     /// Their number.
     Numbers,
     /// A token each.
@@ -34,7 +34,7 @@ enum Says {
 /// An answer under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Events {
-    says: Says,
+    says: EventContent,
     /// How many there are, and how many were rendered.
     count: u64,
     done: u64,
@@ -54,14 +54,14 @@ impl Events {
         let is_last = self.done + 1 >= self.count;
         if self.done < self.count {
             let event = match self.says {
-                Says::Numbers => format!("id: {}\ndata: {{\"n\":{}}}\n\n", self.done, self.done),
-                Says::Tokens => format!("data: {}\n\n", token_event(self.done, is_last)),
+                EventContent::Numbers => format!("id: {}\ndata: {{\"n\":{}}}\n\n", self.done, self.done),
+                EventContent::Tokens => format!("data: {}\n\n", token_event(self.done, is_last)),
             };
             self.append(&event, out);
             self.done += 1;
         }
         if is_last {
-            if self.says == Says::Tokens {
+            if self.says == EventContent::Tokens {
                 self.append("data: [DONE]\n\n", out);
             }
             if self.chunked {
@@ -150,7 +150,7 @@ pub(super) fn answer(
         Request::Plain { count, first, gap } => {
             let gap = Delay::Fixed(gap);
             return Reply::Stream {
-                events: Events { says: Says::Numbers, count, done: 0, gap, chunked },
+                events: Events { says: EventContent::Numbers, count, done: 0, gap, chunked },
                 after: first,
             };
         }
@@ -174,7 +174,7 @@ pub(super) fn answer(
     let after = draw(tokens.first);
     if asked.get("stream") == Some(&Value::Bool(true)) {
         return Reply::Stream {
-            events: Events { says: Says::Tokens, count, done: 0, gap: tokens.gap, chunked },
+            events: Events { says: EventContent::Tokens, count, done: 0, gap: tokens.gap, chunked },
             after,
         };
     }

@@ -36,6 +36,7 @@ mod events;
 mod head;
 mod http2;
 mod request;
+mod request_body;
 mod response;
 mod routes;
 mod session;

@@ -87,7 +87,7 @@ pub(super) fn route(head: &Head<'_>) -> Option<Route> {
     if let Some(name) = path(head.target).strip_prefix(b"/_/") {
         return Some(special(name, head));
     }
-    shop::Request::of(head, from_path(head.target)).map(|request| Route::Shop(Box::new(request)))
+    shop::Request::parse(head, from_path(head.target)).map(|request| Route::Shop(Box::new(request)))
 }
 
 /// The route of a path below `/_/`.
@@ -151,7 +151,7 @@ mod tests {
     use super::super::request::{Parsed, parse};
     use super::*;
 
-    fn of(target: &str) -> Option<Route> {
+    fn route_to(target: &str) -> Option<Route> {
         let text = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
         match parse(text.as_bytes()) {
             Parsed::Complete(head, _) => route(&head),
@@ -162,27 +162,27 @@ mod tests {
     #[test]
     fn most_targets_get_the_default_answer() {
         for target in ["/", "/any/thing?x=/_/echo", "*", "http://a", "http://a/_", "x.y:443", "/_"] {
-            assert_eq!(of(target), None, "{target}");
+            assert_eq!(route_to(target), None, "{target}");
         }
     }
 
     #[test]
     fn each_special_path_has_its_route() {
-        assert_eq!(of("/_/echo?q"), Some(Route::Echo));
-        assert_eq!(of("http://host:80/_/echo"), Some(Route::Echo));
-        assert_eq!(of("/_/status/404"), Some(Route::Status(404)));
-        assert_eq!(of("/_/bytes/1073741824"), Some(Route::Bytes(1 << 30)));
-        assert_eq!(of("/_/chunked/0"), Some(Route::Chunked(0)));
-        assert_eq!(of("/_/close/9"), Some(Route::UntilClose(9)));
-        assert_eq!(of("/_/delay/15"), Some(Route::Delay(Duration::from_millis(15))));
-        assert_eq!(of("/_/count"), Some(Route::Count));
-        assert_eq!(of("/_/headers"), Some(Route::Headers(b"GET /_/headers HTTP/1.1\r\nHost: x\r\n".to_vec())));
+        assert_eq!(route_to("/_/echo?q"), Some(Route::Echo));
+        assert_eq!(route_to("http://host:80/_/echo"), Some(Route::Echo));
+        assert_eq!(route_to("/_/status/404"), Some(Route::Status(404)));
+        assert_eq!(route_to("/_/bytes/1073741824"), Some(Route::Bytes(1 << 30)));
+        assert_eq!(route_to("/_/chunked/0"), Some(Route::Chunked(0)));
+        assert_eq!(route_to("/_/close/9"), Some(Route::UntilClose(9)));
+        assert_eq!(route_to("/_/delay/15"), Some(Route::Delay(Duration::from_millis(15))));
+        assert_eq!(route_to("/_/count"), Some(Route::Count));
+        assert_eq!(route_to("/_/headers"), Some(Route::Headers(b"GET /_/headers HTTP/1.1\r\nHost: x\r\n".to_vec())));
     }
 
     #[test]
     fn parameters_that_cannot_be_are_told() {
         for target in ["/_/status/99", "/_/status/600", "/_/bytes/", "/_/bytes/-1", "/_/delay/3600001", "/_/x", "/_/"] {
-            assert!(matches!(of(target), Some(Route::Unknown(_))), "{target}");
+            assert!(matches!(route_to(target), Some(Route::Unknown(_))), "{target}");
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
     fn every_listed_path_is_routed() {
         for path in PATHS {
             let target = path.pattern.replace("NNN", "200").replace("MS", "1").replace('N', "1");
-            assert!(!matches!(of(&target), None | Some(Route::Unknown(_))), "{target}");
+            assert!(!matches!(route_to(&target), None | Some(Route::Unknown(_))), "{target}");
         }
     }
 }

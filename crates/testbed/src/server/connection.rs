@@ -9,7 +9,7 @@ use rustls::ServerConnection;
 use super::conversation::Conversation;
 use super::listen::Stream;
 use crate::http::Site;
-use crate::service::Speaks;
+use crate::service::ServedProtocol;
 use crate::service::{Closing, OUTPUT};
 
 /// Bytes read at a time.
@@ -86,7 +86,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, tls: Option<ServerConnection>, speaks: Speaks) -> Self {
+    pub(super) fn new(stream: Stream, tls: Option<ServerConnection>, speaks: ServedProtocol) -> Self {
         Self {
             stream,
             tls: tls.map(Box::new),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::http::{Http2, PREFACE, Session, Site};
-use crate::service::{Closing, Speaks};
+use crate::service::{Closing, ServedProtocol};
 use crate::{thrift, websocket};
 
 /// One connection's conversation.
@@ -31,11 +31,11 @@ macro_rules! each {
 }
 
 impl Conversation {
-    pub(super) fn new(speaks: Speaks) -> Self {
+    pub(super) fn new(speaks: ServedProtocol) -> Self {
         match speaks {
-            Speaks::Http => Self::Beginning(Vec::new()),
-            Speaks::WebSocket => Self::WebSocket(websocket::Echo::default()),
-            Speaks::Thrift => Self::Thrift(thrift::Echo::default()),
+            ServedProtocol::Http => Self::Beginning(Vec::new()),
+            ServedProtocol::WebSocket => Self::WebSocket(websocket::Echo::default()),
+            ServedProtocol::Thrift => Self::Thrift(thrift::Echo::default()),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Servers to aim load at: as fast as two system calls per request allow, or as slow and unreliable as they are told to
-//! be. What they say is [`http`](crate::http), or an echo of WebSocket or Thrift ([`Speaks`]).
+//! be. What they say is [`http`](crate::http), or an echo of WebSocket or Thrift ([`ServedProtocol`]).
 //!
 //! ```
 //! use brunt_testbed::server::{Config, Server};
@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub use crate::service::{Config, Delay, Listen, ListenError, Queue, Speaks, Stall, StartError, Tokens};
+pub use crate::service::{Config, Delay, Listen, ListenError, Queue, ServedProtocol, Stall, StartError, Tokens};
 pub use listen::listen_on_unix;
 
 pub(crate) use listen::{Listener, bind};
@@ -54,7 +54,7 @@ use worker::Worker;
 /// A running server. It ends with [`Server::stop`] or when dropped.
 pub struct Server {
     address: Listen,
-    speaks: Speaks,
+    speaks: ServedProtocol,
     started: Instant,
     certificate_pem: Option<String>,
     counters: Arc<[Counters]>,
@@ -82,7 +82,7 @@ impl Server {
         config.validate()?;
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = tls.unzip();
-        let tls = tls.map(|tls| if config.speaks == Speaks::Http { offering_http2(&tls) } else { tls });
+        let tls = tls.map(|tls| if config.speaks == ServedProtocol::Http { offering_http2(&tls) } else { tls });
         let (listeners, address) = bind(&config.address, config.workers)?;
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
@@ -132,12 +132,12 @@ impl Server {
     /// `http://` or `https://` (`ws://`, `wss://`) and the address; for a Unix socket `unix:` and the path.
     pub fn url(&self) -> String {
         let scheme = match (self.speaks, self.certificate_pem.is_some()) {
-            (Speaks::Http, false) => "http",
-            (Speaks::Http, true) => "https",
-            (Speaks::WebSocket, false) => "ws",
-            (Speaks::WebSocket, true) => "wss",
-            (Speaks::Thrift, false) => "thrift",
-            (Speaks::Thrift, true) => "thrifts",
+            (ServedProtocol::Http, false) => "http",
+            (ServedProtocol::Http, true) => "https",
+            (ServedProtocol::WebSocket, false) => "ws",
+            (ServedProtocol::WebSocket, true) => "wss",
+            (ServedProtocol::Thrift, false) => "thrift",
+            (ServedProtocol::Thrift, true) => "thrifts",
         };
         match &self.address {
             Listen::Unix(_) => self.address.to_string(),

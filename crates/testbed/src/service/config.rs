@@ -120,7 +120,7 @@ impl Stall {
 
 /// What a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Speaks {
+pub enum ServedProtocol {
     /// HTTP/1.1.
     #[default]
     Http,
@@ -142,7 +142,7 @@ pub struct Config {
     /// kernel spreads connections over them by a hash of their addresses, so unevenly when few.
     pub workers: usize,
     /// What it speaks.
-    pub speaks: Speaks,
+    pub speaks: ServedProtocol,
     /// With WebSocket: how often each client gets a message (`push`) that it did not ask for.
     pub push: Option<Duration>,
     /// With HTTP: what a language model's tokens are.
@@ -171,7 +171,7 @@ impl Default for Config {
         Self {
             address: Listen::Tcp((Ipv4Addr::LOCALHOST, 0).into()),
             workers: 1,
-            speaks: Speaks::Http,
+            speaks: ServedProtocol::Http,
             push: None,
             tokens: Tokens::default(),
             body_bytes: 13,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use config::{Config, Delay, Queue, Speaks, Stall, Tokens};
+pub use config::{Config, Delay, Queue, ServedProtocol, Stall, Tokens};
 pub use error::StartError;
 pub use listen::{Listen, ListenError};
 
@@ -54,7 +54,7 @@ pub(crate) struct Counters {
 /// When a worker answers, whether well, and how often it has.
 #[derive(Debug)]
 pub(crate) struct Service {
-    pub(crate) speaks: Speaks,
+    pub(crate) speaks: ServedProtocol,
     /// How often a WebSocket client gets a message that it did not ask for.
     pub(crate) push: Option<Duration>,
     pub(crate) stall: Option<Stall>,

@@ -9,9 +9,9 @@ mod scan;
 
 use std::time::Duration;
 
-use crate::echo::{Carry, Waiting};
+use crate::echo::{DelayedAnswers, PartialInput};
 use crate::service::{Closing, Kind, Service};
-use scan::{Call, Trouble, Written, call};
+use scan::{Call, MessageForm, Trouble, call};
 
 /// The longest message that is echoed, in bytes.
 const MAX_MESSAGE: usize = 16_384_000;
@@ -20,9 +20,9 @@ const MAX_MESSAGE: usize = 16_384_000;
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     /// What has come of a message that is not all there.
-    carry: Carry,
+    carry: PartialInput,
     /// What is not due yet.
-    waiting: Waiting,
+    waiting: DelayedAnswers,
     answered: u64,
     closing: Option<Closing>,
 }
@@ -138,13 +138,13 @@ fn write(call: &Call<'_>, is_framed: bool, is_wrong: bool, out: &mut Vec<u8>) {
     let fails = is_wrong || method == b"fail";
     let kind = if fails { EXCEPTION } else { REPLY };
     match call.written {
-        Written::Binary => {
+        MessageForm::Binary => {
             out.extend_from_slice(&[0x80, 0x01, 0, kind]);
             out.extend_from_slice(&(call.name.len() as u32).to_be_bytes());
             out.extend_from_slice(call.name);
             out.extend_from_slice(call.sequence);
         }
-        Written::Compact => {
+        MessageForm::Compact => {
             out.extend_from_slice(&[0x82, kind << 5 | 1]);
             out.extend_from_slice(call.sequence);
             write_varint(call.name.len(), out);
@@ -152,23 +152,23 @@ fn write(call: &Call<'_>, is_framed: bool, is_wrong: bool, out: &mut Vec<u8>) {
         }
     }
     match (call.written, call.argument) {
-        (Written::Binary, _) if fails => {
+        (MessageForm::Binary, _) if fails => {
             out.extend_from_slice(b"\x0b\0\x01\0\0\0\x0dasked to fail\x08\0\x02\0\0\0");
             out.push(INTERNAL_ERROR);
         }
-        (Written::Compact, _) if fails => {
+        (MessageForm::Compact, _) if fails => {
             out.extend_from_slice(b"\x18\x0dasked to fail\x15");
             out.push(INTERNAL_ERROR << 1);
         }
-        (Written::Binary, _) if method == b"refuse" => {
+        (MessageForm::Binary, _) if method == b"refuse" => {
             out.extend_from_slice(b"\x0c\0\x01\x0b\0\x01\0\0\0\x07refused\0");
         }
-        (Written::Compact, _) if method == b"refuse" => out.extend_from_slice(b"\x1c\x18\x07refused\0"),
-        (Written::Binary, Some((of, value))) => {
+        (MessageForm::Compact, _) if method == b"refuse" => out.extend_from_slice(b"\x1c\x18\x07refused\0"),
+        (MessageForm::Binary, Some((of, value))) => {
             out.extend_from_slice(&[of, 0, 0]);
             out.extend_from_slice(value);
         }
-        (Written::Compact, Some((of, value))) => {
+        (MessageForm::Compact, Some((of, value))) => {
             out.extend_from_slice(&[of, 0]);
             out.extend_from_slice(value);
         }

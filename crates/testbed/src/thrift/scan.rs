@@ -17,7 +17,7 @@ pub(super) enum Trouble {
 
 /// How a message is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum MessageForm {
     Binary,
     Compact,
 }
@@ -25,7 +25,7 @@ pub(super) enum Written {
 /// A call that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call<'a> {
-    pub(super) written: Written,
+    pub(super) written: MessageForm,
     pub(super) is_oneway: bool,
     pub(super) name: &'a [u8],
     /// The sequence id as it stands in the head.
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         loop {
             let field = self.byte()?;
             if field == 0 {
-                return Ok(Call { written: Written::Binary, is_oneway, name, sequence, argument });
+                return Ok(Call { written: MessageForm::Binary, is_oneway, name, sequence, argument });
             }
             let is_first = self.take(2)? == [0, 1];
             let from = self.at;
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
                 argument = self.bytes.get(from..self.at).map(|value| (of, value));
             }
         }
-        Ok(Call { written: Written::Compact, is_oneway, name, sequence, argument })
+        Ok(Call { written: MessageForm::Compact, is_oneway, name, sequence, argument })
     }
 
     /// The type of the next field, whose id is told by the one before it; none at the end.

@@ -12,7 +12,7 @@ pub(super) enum Opcode {
 }
 
 impl Opcode {
-    fn of(bits: u8) -> Option<Self> {
+    fn from_bits(bits: u8) -> Option<Self> {
         [Self::Continuation, Self::Text, Self::Binary, Self::Close, Self::Ping, Self::Pong]
             .into_iter()
             .find(|opcode| *opcode as u8 == bits)
@@ -46,7 +46,7 @@ pub(super) enum Read<'a> {
 #[inline]
 pub(super) fn read(bytes: &[u8], most: usize) -> Read<'_> {
     let [first, second, rest @ ..] = bytes else { return Read::Incomplete };
-    let Some(opcode) = Opcode::of(first & 0x0F) else { return Read::Broken };
+    let Some(opcode) = Opcode::from_bits(first & 0x0F) else { return Read::Broken };
     let (is_final, is_compressed) = (first & 0x80 != 0, first & 0x40 != 0);
     let is_control = opcode as u8 >= 8;
     let short = second & 0x7F;

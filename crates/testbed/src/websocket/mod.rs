@@ -9,7 +9,7 @@ mod handshake;
 
 use std::time::Duration;
 
-use crate::echo::{Carry, Waiting};
+use crate::echo::{DelayedAnswers, PartialInput};
 use crate::service::{Closing, Kind, Service};
 use frame::{Frame, Opcode, Read};
 use handshake::Answer;
@@ -38,10 +38,10 @@ struct Message {
 pub(crate) struct Echo {
     is_open: bool,
     /// What has come of a handshake or a frame that is not all there.
-    carry: Carry,
+    carry: PartialInput,
     message: Option<Message>,
     /// What is not due yet.
-    waiting: Waiting,
+    waiting: DelayedAnswers,
     echoed: u64,
     /// When to say something that nobody asked for.
     next_push: Option<Duration>,

@@ -38,7 +38,7 @@ fn tags_are_the_breakdown_of_a_figure() {
            basket:add(vu.id, { page = vu.id <= 3 and 'a' or 'b', shop = 1 })
            coins:add(1, { user = vu.id })
          end):inject { brunt.ramp(30, '10s') }
-         brunt.expect { ['basket{page=a,shop=1}:max'] = '== 3', ['basket{page=c,shop=1}:count'] = '== 0', ['basket:count'] = '== 30',
+         brunt.expect { ['basket{page=a,shop=1}:max'] = '== 3', ['basket:count'] = '== 30',
            ['coins{user=1}:sum'] = '== 1', ['coins{(others)}:sum'] = '== 10', ['coins:sum'] = '== 30' }",
         hello,
     );
@@ -46,6 +46,30 @@ fn tags_are_the_breakdown_of_a_figure() {
     let failed: Vec<_> = played.summary.thresholds.iter().filter(|threshold| !threshold.held).collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert_eq!(played.summary.total.figures.own.get("basket{page=b,shop=1}").unwrap().unit, "eur");
+}
+
+#[test]
+fn tags_that_no_value_has_are_red_where_others_have_tags() {
+    let played = play(
+        "local hits, misses = brunt.counter('hits'), brunt.counter('misses')
+         brunt.scenario('s', function(vu)
+           hits:add(1, { page = 'home' })
+         end):inject { brunt.iterations_each(1, 3) }
+         brunt.expect { ['hits{page=hoem}:sum'] = '< 10', ['hits{kind=early}:sum'] = '< 10', ['misses{page=home}:sum'] = '< 10' }",
+        hello,
+    );
+    let result =
+        |name: &str| played.summary.thresholds.iter().find(|result| result.threshold.starts_with(name)).unwrap();
+    let (misspelt, unknown) = (result("hits{page"), result("hits{kind"));
+    assert_eq!(
+        (unknown.got.as_str(), unknown.held),
+        ("nothing has the name 'hits{kind=early}'; values of 'hits' have {page=home}", false)
+    );
+    assert_eq!(
+        (misspelt.got.as_str(), misspelt.held),
+        ("nothing has the name 'hits{page=hoem}'; did you mean the figure 'hits{page=home}'?", false)
+    );
+    assert!(result("misses").held, "a figure without any value is 0, whatever its tags");
 }
 
 #[test]

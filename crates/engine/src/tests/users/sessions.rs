@@ -247,3 +247,83 @@ fn a_chain_that_breaks_off_counts_once() {
     assert_eq!(calls(&played), [("a", 1, 0, 1)]);
     assert_eq!(played.scenario("s").errors, 1);
 }
+
+#[test]
+fn cookies_are_read_set_and_cleared() {
+    let played = play_with(
+        &plan_of(
+            "local each = brunt.http { base = 'http://127.0.0.1', cookies = 'iteration' }
+             brunt.scenario('s', function(vu)
+               http:set_cookie('b', 1, { path = '/in' }) http:set_cookie('a', 'x y', { path = '/in' }) http:set_cookie('b', 2, { path = '/in' })
+               http:get('/in/side')
+               http:get('/in/side', { headers = { Cookie = 'mine=1' } })
+               http:batch { { 'GET', '/in/batch', { headers = { cookie = 'mine=2' } } } }
+               brunt.check(nil, { read = http:cookie('b', '/in/') == '2', none = http:cookie('b') == nil })
+               http:clear_cookies('a') http:get('/in/b')
+               http:clear_cookies() http:get('/in/none')
+               brunt.check(nil, { refused = not pcall(http.set_cookie, http, 'a', 1, { domain = 'else.where' }),
+                 bad = not pcall(http.set_cookie, http, 'a=b', 1) })
+               if vu.iteration == 1 then each:set_cookie('once', 1) end
+               each:get('/each')
+             end):inject { brunt.iterations_each(1, 2) }",
+            &[],
+        )
+        .unwrap(),
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    assert!(played.summary.total.figures.checks.iter().all(|(_, check)| check.fails == 0));
+    let cookies: Vec<Vec<&str>> = played
+        .requests
+        .iter()
+        .map(|(.., request)| {
+            let fields = request.lines().filter_map(|line| line.split_once(": "));
+            fields.filter(|(name, _)| name.eq_ignore_ascii_case("cookie")).map(|(_, value)| value).collect()
+        })
+        .collect();
+    let first = [vec!["b=2; a=x y"], vec!["mine=1; b=2; a=x y"], vec!["mine=2; b=2; a=x y"], vec!["b=2"], vec![]];
+    assert_eq!(cookies[..5], first);
+    assert_eq!((&cookies[5], &cookies[11]), (&vec!["once=1"], &vec![]), "{cookies:?}");
+}
+
+#[test]
+fn a_location_keeps_its_empty_parts() {
+    fn answer(request: &str) -> (u64, String) {
+        let path = request.split(' ').nth(1).unwrap_or("");
+        let to = match path {
+            "/1" => "/a//b/../c/.",
+            "/2" => "/../x/..",
+            "/a/3" => "d//e",
+            _ => return hello(request),
+        };
+        (MS, response("302 Found", &format!("Location: {to}\r\n"), ""))
+    }
+    let played = play(
+        "brunt.scenario('s', function() http:get('/1') http:get('/2') http:get('/a/3') end):inject { brunt.at_once(1) }",
+        answer,
+    );
+    let lines = played.lines();
+    assert_eq!(lines, ["GET /1", "GET /a//c/", "GET /2", "GET /", "GET /a/3", "GET /a/d//e"]);
+}
+
+#[test]
+fn several_files_of_one_name_and_the_bytes_of_a_file_are_sent() {
+    let script = "local picture = brunt.file('a.bin')
+        brunt.scenario('s', function()
+          http:post('/', { multipart = { pictures = { { filename = 'a', content = picture }, { filename = 'b', content = 'B' } },
+            tags = { 'x', 'y' }, one = { filename = 'c', content = 'C' } } })
+        end):inject { brunt.at_once(1) }";
+    let played = play_with(&plan_of(script, &[("a.bin", "\0\u{1}z")]).unwrap(), hello);
+    let body = &played.requests[0].2;
+    for expected in [
+        "name=\"pictures\"; filename=\"a\"\r\nContent-Type: application/octet-stream\r\n\r\n\0\u{1}z\r\n",
+        "name=\"pictures\"; filename=\"b\"\r\nContent-Type: application/octet-stream\r\n\r\nB\r\n",
+        "name=\"tags\"\r\n\r\nx\r\n",
+        "name=\"tags\"\r\n\r\ny\r\n",
+        "name=\"one\"; filename=\"c\"",
+    ] {
+        assert!(body.contains(expected), "{expected:?} in {body:?}");
+    }
+    let problem = plan_of("brunt.file('b.bin')", &[]).unwrap_err();
+    assert!(problem.contains("there is no file 'b.bin' beside the script"), "{problem}");
+}

@@ -164,7 +164,7 @@ fn users_go_on_with_a_renewed_lease() {
     /// Renews the lease after it has run out.
     struct Renewing(Gate);
     impl crate::Observer for Renewing {
-        fn second(&mut self, live: &Live, _so_far: &crate::SoFar<'_>) -> ControlFlow<String> {
+        fn second(&mut self, live: &Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
             if live.elapsed_ns == 3 * SECOND_NS {
                 self.0.renew(Instant::now() + Duration::from_secs(36_000));
             }

@@ -122,6 +122,26 @@ fn a_freeze_has_its_beginning_its_end_and_its_calls() {
 }
 
 #[test]
+fn dropped_connections_have_their_moment() {
+    for rate in [50, 5000] {
+        // Those that were under way at 4 s and at 7.5 s.
+        let cut = |due: u64| [4_000 * MS, 7_500 * MS].into_iter().find(|at| (at - 120 * MS..*at).contains(&due));
+        let end = |due: u64| cut(due).map_or(End::Ok(2 * MS), |at| End::Unreached(at - due));
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        assert_eq!(kinds(&found), [About::Drops, About::Drops], "{found:?}");
+        assert_eq!(found[0].calls, Some(rate * 12 / 100));
+        assert!(found[0].message.starts_with("the target dropped connections at 0:04: "), "{found:?}");
+    }
+    // Again and again, and all along.
+    let again = |due: u64| if due % SECOND_NS < 20 * MS { End::Unreached(MS) } else { End::Ok(2 * MS) };
+    let found = remarks(carried_out(10, evenly(500, 10), again));
+    assert_eq!(kinds(&found), [About::Drops]);
+    assert!(found[0].message.starts_with("the target dropped connections 10 times: 100 calls failed"), "{found:?}");
+    let along = |due: u64| if (due / MS).is_multiple_of(50) { End::Unreached(MS) } else { End::Ok(2 * MS) };
+    assert_eq!(kinds(&remarks(carried_out(10, evenly(500, 10), along))), []);
+}
+
+#[test]
 fn a_freeze_that_does_not_end_is_one_whatever_brunt_gives_up() {
     for rate in [50, 5000] {
         let end = |due: u64| if due >= 4 * SECOND_NS { End::TimedOut(SECOND_NS) } else { End::Ok(MS) };

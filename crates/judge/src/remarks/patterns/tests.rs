@@ -162,3 +162,24 @@ fn connections_that_the_target_closes_are_counted() {
     plan.reconnect = true;
     assert_eq!(remarks((plan, run)), [], "it was asked for");
 }
+
+#[test]
+fn an_address_that_takes_no_connection_is_named() {
+    let addresses = |reason: &str, n: u64, host: &str| {
+        let (mut plan, mut run) = carried_out(10, evenly(100, 10), |_| End::Ok(2 * MS));
+        plan.target.host = host.to_owned();
+        run.measured.numbers.set(Counter::ConnectionsMade, 64);
+        (0..n).for_each(|_| run.measured.troubles.record(Failure::Connect, reason));
+        remarks((plan, run))
+    };
+    let found = addresses("127.0.0.2:80: connection refused", 32, "shop.example");
+    let remark = only(&found);
+    assert_eq!(remark.about, About::Address);
+    assert_eq!(
+        remark.message,
+        "127.0.0.2:80 did not take 32 of 64 connections (connection refused): another address did"
+    );
+    assert_eq!(addresses("127.0.0.2:80: connection refused", 3, "shop.example"), [], "once in a while");
+    assert_eq!(addresses("[::1]:80: connection refused", 64, "localhost"), [], "which has two on most machines");
+    assert_eq!(addresses("connection refused", 32, "shop.example"), [], "the only one");
+}

@@ -12,8 +12,8 @@ use brunt_plan::secret::escaped;
 use brunt_plan::target::Target;
 
 use self::remembered::{Call, Calls};
-use brunt_protocol::flags::{Flag, FlagValue, Given, Takes};
-use brunt_protocol::scenario::{Answered, Caller, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
+use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Registry, Scheme};
 
 /// A protocol in scenarios, with the schemes that its URLs may have.
@@ -112,11 +112,11 @@ impl ClientOptions {
         let flags = self.protocol.flags();
         let names: Vec<_> = flags.iter().map(|flag| flag.name.replace('-', "_")).collect();
         let known: Vec<_> = names.iter().map(String::as_str).collect();
-        let mut given = Given::default();
+        let mut given = FlagValues::default();
         let shared = self.shared.iter().filter(|(name, _)| own.iter().all(|(own, _)| own != name));
         for (name, value) in shared.chain(own) {
             let table = Value::Table(vec![(Value::text(name), value.clone())]);
-            let fields = Fields::of(whose, &table, &known)?;
+            let fields = Fields::parse(whose, &table, &known)?;
             if let Some(flag) = flags.iter().find(|flag| flag.name.replace('-', "_") == *name) {
                 push(&mut given, flag, name, &fields)?;
             }
@@ -138,7 +138,7 @@ impl ClientOptions {
 }
 
 /// Adds what a table says to what is given by flags.
-fn push(given: &mut Given, flag: &Flag, name: &str, fields: &Fields<'_>) -> Result<(), OptionsError> {
+fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) -> Result<(), OptionsError> {
     let text = |value: &Value<'_>| -> Result<String, OptionsError> {
         let number = value.as_number().map(|number| number.to_string());
         let text = number.or_else(|| value.as_str().map(str::to_owned));
@@ -204,7 +204,7 @@ impl Caller for CallerByFlags {
         Ok(())
     }
 
-    fn read<'a>(&self, what: &str, answer: &Answered<'a>) -> Result<Value<'a>, OptionsError> {
+    fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         match what {
             "body" => Ok(Value::Text(Cow::Borrowed(answer.parts.body))),
             "head" => Ok(Value::Text(Cow::Borrowed(answer.parts.head))),
@@ -222,7 +222,7 @@ mod tests {
 
     use brunt_plan::plan::ProtocolOptions;
     use brunt_plan::target::Url;
-    use brunt_protocol::user::{Repeated, User};
+    use brunt_protocol::user::{RepeatingUser, User};
     use brunt_protocol::{Malformed, Progress, Started, write_options};
 
     use super::*;
@@ -250,7 +250,7 @@ mod tests {
             &FLAGS
         }
 
-        fn options(&self, given: &Given) -> Result<ProtocolOptions, OptionsError> {
+        fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
             self.asked.fetch_add(1, Ordering::Relaxed);
             let item = given.text("item").unwrap_or_default();
             if item == "slow"
@@ -264,11 +264,11 @@ mod tests {
 
         fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
             let item: String = brunt_protocol::read_options(plan, self.name())?;
-            Ok(Arc::new(Gets(Repeated::new(item.into_bytes(), true))))
+            Ok(Arc::new(Gets(RepeatingUser::new(item.into_bytes(), true))))
         }
     }
 
-    struct Gets(Repeated);
+    struct Gets(RepeatingUser);
 
     impl Prepared for Gets {
         fn client(&self, _keep: bool) -> Box<dyn Client> {

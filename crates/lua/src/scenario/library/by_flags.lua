@@ -11,7 +11,7 @@ local Answer = core.answer_type({
   end,
 })
 
-local call_options = { name = true, tags = true, timeout = true }
+local call_options = { name = true, tags = true, ok = true, timeout = true }
 
 local Client = {}
 Client.__index = Client

@@ -12,8 +12,28 @@ local PREPARE, CALL_PREPARED, CONTINUE = operations.PREPARE, operations.CALL_PRE
 local labels, labelled = {}, 0
 local MOST_LABELS = 2000
 
-local function new_label(key, name, ...)
-  local label = yield(LABEL, name, ...)
+-- Whether thresholds tell calls apart by the scenario and the group of their user.
+local by_place = host.by_place
+
+-- The scenario of the user that calls, and the group that it is in; a task is in its user's groups where it has none of its own.
+local function place_of_user()
+  local user = core.user("a call")
+  local home = user.home or user
+  return home.vu.scenario, user.group or home.group or ""
+end
+
+-- The label that was given out by `key`, or a new one; `...` are its tags.
+local function placed_label(key, name, ok, ...)
+  local scenario, group
+  if by_place then
+    scenario, group = place_of_user()
+    key = key .. "\1" .. scenario .. "\1" .. group
+  end
+  local label = labels[key]
+  if label then
+    return label
+  end
+  label = yield(LABEL, name, scenario, group, ok, ...)
   if labelled < MOST_LABELS then
     labelled = labelled + 1
     labels[key] = label
@@ -21,8 +41,29 @@ local function new_label(key, name, ...)
   return label
 end
 
-local function tagged_label(name, tags)
-  if type(tags) ~= "table" then
+-- The statuses that a call expects, as a text: those of { 200, 404 } are "200,404".
+local function expected(ok)
+  local text = ok
+  if type(ok) == "table" then
+    local all = {}
+    for place, one in ipairs(ok) do
+      all[place] = tostring(one)
+    end
+    text = table.concat(all, ",")
+  elseif type(ok) == "number" then
+    text = tostring(ok)
+  end
+  local problem = type(text) ~= "string" and "" or host.ok_status(text)
+  if problem then
+    wrong("ok takes the statuses that are a success, such as { 200, 404 } or \"2xx,404\", not " .. shown(ok), true)
+  end
+  return text
+end
+
+local function tagged_label(name, tags, ok)
+  if tags == nil then
+    tags = {}
+  elseif type(tags) ~= "table" then
     wrong("tags must be a table such as { plan = \"pro\" }, not " .. shown(tags))
   end
   local texts = {}
@@ -31,15 +72,19 @@ local function tagged_label(name, tags)
   end
   table.sort(texts)
   local key = name .. "\0" .. table.concat(texts, "\0")
-  return labels[key] or new_label(key, name, unpack(texts))
+  if ok ~= nil then
+    ok = expected(ok)
+    key = key .. "\2" .. ok
+  end
+  return not by_place and labels[key] or placed_label(key, name, ok, unpack(texts))
 end
 
--- The number of a name, with these tags if there are any.
-local function label_of(name, tags)
-  if tags then
-    return tagged_label(name, tags)
+-- The number of a name, with these tags if there are any, of calls that expect these statuses.
+local function label_of(name, tags, ok)
+  if tags or ok ~= nil then
+    return tagged_label(name, tags, ok)
   end
-  return labels[name] or new_label(name, name)
+  return not by_place and labels[name] or placed_label(name, name)
 end
 
 -- What the engine takes of any call's options: the label to count the call by, and its timeout, or nil.
@@ -47,7 +92,7 @@ local function counting(name, options)
   if not options then
     return label_of(name)
   end
-  return label_of(options.name or name, options.tags), options.timeout and seconds("timeout", options.timeout)
+  return label_of(options.name or name, options.tags, options.ok), options.timeout and seconds("timeout", options.timeout)
 end
 
 shared.counting = counting
@@ -61,6 +106,16 @@ function shared.count_not_ok()
   user.not_ok = (user.not_ok or 0) + 1
   if home then
     home.not_ok = (home.not_ok or 0) + 1
+  end
+end
+
+-- Counts a call that was not ok as ok after all.
+function shared.count_ok()
+  local user = core.user("a call")
+  local home = user.home
+  user.not_ok = (user.not_ok or 0) - 1
+  if home then
+    home.not_ok = (home.not_ok or 0) - 1
   end
 end
 
@@ -99,7 +154,7 @@ function core.call(client, name, options, ...)
       yield(CONTINUE, options.continues[1])
     end
   else
-    label = labels[name] or new_label(name, name)
+    label = label_of(name)
   end
   return answer_of(label, false, yield(CALL, client, label, timeout, ...))
 end
@@ -130,7 +185,7 @@ function core.call_prepared(number, name, options)
   if options then
     label, timeout = counting(name, options)
   else
-    label = labels[name] or new_label(name, name)
+    label = label_of(name)
   end
   return answer_of(label, false, yield(CALL_PREPARED, number, label, timeout))
 end

@@ -171,6 +171,16 @@ function brunt.data(rows)
   return setmetatable({ data = host.rows(#rows), rows = rows, name = "brunt.data" }, Data)
 end
 
+-- The content of a file beside the script, byte for byte: for bodies and uploads.
+function brunt.file(name)
+  at_the_top("brunt.file")
+  local content = type(name) == "string" and host.module(name)
+  if not content then
+    wrong("brunt.file: there is no file " .. shown(name) .. " beside the script", true)
+  end
+  return content
+end
+
 -- Modules beside the script.
 table.insert(package.loaders, 2, function(name)
   local file = name:gsub("%.", "/") .. ".lua"

@@ -48,7 +48,7 @@ local function end_groups(user, depth, ok)
     local group = groups[place]
     groups[place] = nil
     local took = user.now - group.began
-    local all_ok = ok and (user.not_ok or 0) == group.not_ok
+    local all_ok = ok and (user.not_ok or 0) <= group.not_ok
     yield(GROUP_ENDED, group.id, took, took - (user.paused - group.paused), all_ok)
   end
 end
@@ -100,15 +100,16 @@ local traced = false
 local MOST_CHECKS = 5000
 local known_checks = 0
 
-local function check_id(label, name)
-  local of_label = checks[label]
+local function check_id(label, name, of, is_reason)
+  of = of or checks
+  local of_label = of[label]
   if not of_label then
     of_label = {}
-    checks[label] = of_label
+    of[label] = of_label
   end
-  waiting("brunt.check")
+  waiting(is_reason and "answer:fail" or "brunt.check")
   shared.learn_caller()
-  local id = yield(CHECK, label, tostring(name))
+  local id = yield(CHECK, label, tostring(name), is_reason)
   if known_checks < MOST_CHECKS then
     known_checks = known_checks + 1
     of_label[name] = id
@@ -119,10 +120,14 @@ end
 -- Counts that a check of this number did not hold for `subject`; `reason` if it raised an error. The first that does not marks an answer as
 -- not ok.
 local function count_failed(id, subject, is_answer, label, reason)
-  local first = is_answer and not rawget(subject, "failed")
-  if first then
+  local first = false
+  if is_answer and not rawget(subject, "failed") then
     rawset(subject, "failed", true)
-    shared.count_not_ok()
+    -- What is not ok by its status is counted already.
+    first = rawget(subject, "ok")
+    if first then
+      shared.count_not_ok()
+    end
   end
   waiting("brunt.check")
   yield(CHECK_FAILED, id, is_answer and rawget(subject, 1) or 0, label, first, reason)
@@ -182,13 +187,31 @@ function brunt.check(subject, held_by_name)
   return all
 end
 
--- Counts an answer as not ok, as a check of its call by this reason that does not hold.
+-- Numbers of the reasons for which calls were failed, as of checks.
+local reasons = {}
+
+-- Counts an answer as not ok, for this reason.
 function shared.fail_answer(answer, reason)
   local label = rawget(answer, "label")
   if type(reason) ~= "string" or reason == "" then
     wrong("answer:fail takes the reason, not " .. shown(reason))
   end
-  count_failed(checks[label] and checks[label][reason] or check_id(label, reason), answer, true, label)
+  count_failed(reasons[label] and reasons[label][reason] or check_id(label, reason, reasons, true), answer, true, label)
+end
+
+-- Counts an answer as ok, whatever its status.
+function shared.pass_answer(answer)
+  if rawget(answer, "failed") then
+    raise("answer:pass comes too late: a check of this answer has failed, or answer:fail was called")
+  elseif rawget(answer, "error") then
+    raise("answer:pass: there is no answer, the call failed (" .. tostring(answer.error) .. ")")
+  elseif rawget(answer, "ok") or shared.is_rehearsing() then
+    return
+  end
+  waiting("answer:pass")
+  yield(operations.EXCUSE, rawget(answer, "label"), rawget(answer, "status"))
+  rawset(answer, "ok", true)
+  shared.count_ok()
 end
 
 -- Numbers of what is demanded of answers, by label and what it is: by what was asked, for the first that were.

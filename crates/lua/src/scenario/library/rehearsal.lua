@@ -123,6 +123,7 @@ local results = {
   [operations.LABEL] = one,
   [operations.CHECK] = one,
   [operations.CHECK_FAILED] = nothing,
+  [operations.EXCUSE] = nothing,
   [operations.CHECK_PASSED] = nothing,
   [operations.GROUP] = one,
   [operations.GROUP_ENDED] = nothing,

@@ -128,15 +128,17 @@ local function live(user)
   while true do
     local vu = user.vu
     vu.iteration = vu.iteration + 1
+    user.before = user.not_ok
     user.run(vu, user.given)
     if user.tasks then
       shared.end_tasks(user)
     end
-    if user.goes_on and not user.pacing then
+    local failed = (user.not_ok or 0) > (user.before or 0)
+    if user.goes_on and not user.pacing and not failed then
       -- Once, so that a function that never waits comes back all the same.
       user.goes_on, user.again = false, true
     else
-      user = yield(ITERATED, user.pacing) or user
+      user = yield(ITERATED, user.pacing, failed) or user
     end
   end
 end
@@ -167,7 +169,7 @@ local function ended(user, again, thrown)
   if problem then
     return FAILED + again, problem, false, user.pacing
   end
-  return ITERATED + again, user.pacing
+  return ITERATED + again, user.pacing, (user.not_ok or 0) > (user.before or 0)
 end
 
 -- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.

@@ -1,6 +1,6 @@
 use brunt_http2::frame::{Head, flag, kind};
 use brunt_http2::hpack::Encoder;
-use brunt_protocol::{Answer, Client, Failed, Opening, Progress};
+use brunt_protocol::{Answer, Client, FailedCall, Opening, Progress};
 use proptest::prelude::*;
 
 use super::*;
@@ -106,7 +106,7 @@ fn message(position: usize) -> Progress {
 
 fn reason(client: &mut GrpcClient, bytes: &[u8]) -> (Failure, String) {
     match ends(client, bytes).unwrap().as_slice() {
-        [Progress::Failed(Failed { failure, reason, reusable: true, .. })] => (*failure, reason.to_string()),
+        [Progress::Failed(FailedCall { failure, reason, reusable: true, .. })] => (*failure, reason.to_string()),
         other => panic!("{other:?}"),
     }
 }
@@ -199,7 +199,9 @@ fn a_stream_without_its_status_has_ended_early() {
         let mut server = Server::default();
         server.begin(1).message(1, b"a").frame(by, flag::END_STREAM | flag::END_HEADERS, 1, &[]);
         let all = ends(&mut client, &server.take()).unwrap();
-        let Some(Progress::Failed(Failed { position: 0, failure, reason, .. })) = all.get(1) else { panic!("{all:?}") };
+        let Some(Progress::Failed(FailedCall { position: 0, failure, reason, .. })) = all.get(1) else {
+            panic!("{all:?}")
+        };
         assert_eq!((*failure, reason.as_ref()), (Failure::EndedEarly, "the stream ended without its status"));
     }
 }

@@ -1,10 +1,12 @@
 //! Servers that tell their schema well, in parts, wrongly, or not at all.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use brunt_plan::plan::ProtocolOptions;
-use brunt_protocol::Kept;
+use brunt_protocol::KeptAnswer;
 use proptest::prelude::*;
+use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::*;
 use crate::schema::{Sources, compile, path_of};
@@ -25,10 +27,10 @@ fn files() -> BTreeMap<String, FileDescriptorProto> {
 }
 
 /// The answer to one request, as a server gives it.
-fn answered(files: &BTreeMap<String, FileDescriptorProto>, request: &serde_json::Value) -> Told {
+fn answered(files: &BTreeMap<String, FileDescriptorProto>, request: &serde_json::Value) -> MessageResponse {
     let told = |file: Option<&FileDescriptorProto>| match file {
-        Some(file) => Told::Files(Files { files: vec![file.encode_to_vec()] }),
-        None => Told::Error(Problem { code: 5, message: "not\u{7} here".to_owned() }),
+        Some(file) => MessageResponse::Files(Files { files: vec![file.encode_to_vec()] }),
+        None => MessageResponse::Error(Problem { code: 5, message: "not\u{7} here".to_owned() }),
     };
     if let Some(name) = request["file_by_filename"].as_str() {
         return told(files.get(name));
@@ -43,11 +45,11 @@ fn answered(files: &BTreeMap<String, FileDescriptorProto>, request: &serde_json:
         return told(files.values().find(has));
     }
     let services = ["shop.Till", "shop.Cart", "grpc.reflection.v1.ServerReflection"];
-    Told::Services(Services { services: services.map(|name| Service { name: name.to_owned() }).into() })
+    MessageResponse::Services(Services { services: services.map(|name| Service { name: name.to_owned() }).into() })
 }
 
-fn reply(told: Vec<Told>) -> Reply {
-    let mut kept = Kept::default();
+fn reply(told: Vec<MessageResponse>) -> Reply {
+    let mut kept = KeptAnswer::default();
     for told in told {
         framing::write_message(&Response { told: Some(told) }.encode_to_vec(), false, &mut kept.body);
     }
@@ -66,7 +68,7 @@ fn serving(files: BTreeMap<String, FileDescriptorProto>) -> impl Fn(&ProtocolOpt
     move |call| Ok(reply(asked(call).1.iter().map(|request| answered(&files, request)).collect()))
 }
 
-fn of_cart(ask: &Ask<'_>) -> Result<Schema, ReflectionError> {
+fn of_cart(ask: &Inquiry<'_>) -> Result<Schema, ReflectionError> {
     let set = Reflection::new(ask, &[]).descriptor_set(Some("Cart"))?;
     Schema::of_descriptor_set(&set).map_err(Into::into)
 }
@@ -102,7 +104,7 @@ fn files_may_leave_out_what_they_import() {
         let files = Files { files: all.iter().map(FileDescriptorProto::encode_to_vec).collect() };
         let told = |request: &serde_json::Value| match request.get("list_services") {
             Some(_) => answered(&BTreeMap::new(), request),
-            None => Told::Files(files.clone()),
+            None => MessageResponse::Files(files.clone()),
         };
         Ok(reply(asked(call).1.iter().map(told).collect()))
     };
@@ -171,7 +173,7 @@ fn hostile_servers_are_named() {
         dependency: imports.iter().map(|import| (*import).to_owned()).collect(),
         ..FileDescriptorProto::default()
     };
-    let error = |ask: &Ask<'_>| of_cart(ask).unwrap_err().to_string();
+    let error = |ask: &Inquiry<'_>| of_cart(ask).unwrap_err().to_string();
     let with = |changed: Vec<FileDescriptorProto>| {
         let mut files = files();
         files.extend(changed.into_iter().map(|file| (file.name().to_owned(), file)));
@@ -197,12 +199,13 @@ fn hostile_servers_are_named() {
     assert!(error(&with(vec![item])).starts_with("server reflection: the files do not make a schema: "));
     // No answers of reflection.
     let said = |told: Reply| move |_: &ProtocolOptions| Ok(told.clone());
-    let garbage = Reply { kept: Kept { head: Vec::new(), body: vec![0, 0, 0, 0, 2, 0xff, 0xff] }, ..Reply::default() };
+    let garbage =
+        Reply { kept: KeptAnswer { head: Vec::new(), body: vec![0, 0, 0, 0, 2, 0xff, 0xff] }, ..Reply::default() };
     assert!(error(&said(garbage)).contains("an answer that is no answer of reflection"));
     assert!(error(&said(Reply::default())).contains("1 requests, and 0 answers"));
-    let files_for_services = || Told::Files(Files { files: Vec::new() });
+    let files_for_services = || MessageResponse::Files(Files { files: Vec::new() });
     assert!(error(&said(reply(vec![files_for_services()]))).contains("files where services were asked for"));
-    let refused = Kept { head: b"grpc-status: 16\r\ngrpc-message: no%0Atoken\r\n".to_vec(), body: Vec::new() };
+    let refused = KeptAnswer { head: b"grpc-status: 16\r\ngrpc-message: no%0Atoken\r\n".to_vec(), body: Vec::new() };
     assert_eq!(
         error(&said(Reply { status: 16, kept: refused })),
         "server reflection ended with status 16 UNAUTHENTICATED: notoken"
@@ -217,7 +220,7 @@ fn hostile_servers_are_named() {
             let requests = asked(call).1;
             let told = |request: &serde_json::Value| match request.get("list_services") {
                 Some(_) => answered(&BTreeMap::new(), request),
-                None => Told::Files(Files { files: files.clone() }),
+                None => MessageResponse::Files(Files { files: files.clone() }),
             };
             Ok(reply(requests.iter().map(told).collect()))
         }
@@ -230,9 +233,11 @@ fn hostile_servers_are_named() {
     let endless = |call: &ProtocolOptions| {
         let requests = asked(call).1;
         let told = |request: &serde_json::Value| match request["file_by_filename"].as_str() {
-            Some(name) => Told::Files(Files { files: vec![file(name, &[&format!("{name}x")]).encode_to_vec()] }),
+            Some(name) => {
+                MessageResponse::Files(Files { files: vec![file(name, &[&format!("{name}x")]).encode_to_vec()] })
+            }
             None if request.get("list_services").is_some() => answered(&BTreeMap::new(), request),
-            None => Told::Files(Files { files: vec![file("x", &["xx"]).encode_to_vec()] }),
+            None => MessageResponse::Files(Files { files: vec![file("x", &["xx"]).encode_to_vec()] }),
         };
         Ok(reply(requests.iter().map(told).collect()))
     };
@@ -252,7 +257,7 @@ proptest! {
         bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..4),
         status in 0_u16..20,
     ) {
-        let mut kept = Kept::default();
+        let mut kept = KeptAnswer::default();
         for body in &bodies {
             framing::write_message(body, false, &mut kept.body);
         }

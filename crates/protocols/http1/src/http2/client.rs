@@ -6,7 +6,7 @@ use brunt_http2::{Connection, Counters, Violation};
 use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
 use brunt_protocol::messages::Reader;
 use brunt_protocol::user::Message;
-use brunt_protocol::{Kept, Malformed, Parts, Started};
+use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
 
 use super::request::Writer;
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     status: u16,
     keeps_body: bool,
     /// What of its answer is kept, if answers are.
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<KeptAnswer>>,
     /// What cuts its answer into messages, if the answer comes so.
     reader: Option<Box<Reader>>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Http2 {
     /// Where the first redirect led, if that is noted.
     redirect: Option<Arc<OnceLock<String>>>,
     /// The answer that was complete last, or the message that came last with its answer's head.
-    kept: Box<Kept>,
+    kept: Box<KeptAnswer>,
     /// What the heads of requests take in HTTP/1.1, in bytes, since that was last told.
     head_bytes: u64,
 }
@@ -70,7 +70,7 @@ impl Http2 {
     /// A reader of the messages that the answer to a request with this hint comes as, if it does.
     #[inline]
     fn reader(&mut self, hint: u32) -> Option<Box<Reader>> {
-        let messages = self.streaming.of(hint)?;
+        let messages = self.streaming.messages(hint)?;
         let framing = messages.framing;
         let spare = self.spare.iter().rposition(|reader| reader.framing() == framing);
         let spare = spare.map(|at| self.spare.swap_remove(at));
@@ -223,11 +223,11 @@ impl OverStreams for Http2 {
         }
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> AnswerParts<'_> {
         self.kept.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut Kept) {
+    fn hand_over(&mut self, kept: &mut KeptAnswer) {
         std::mem::swap(&mut *self.kept, kept);
     }
 }

@@ -4,8 +4,8 @@
 //! connection speaks need not be known before it is made, and everything that makes requests makes them for both.
 
 mod client;
+mod narration;
 mod request;
-mod told;
 
 pub(super) use self::client::{Http2, Http2Client};
-pub(super) use self::told::Frames;
+pub(super) use self::narration::Frames;

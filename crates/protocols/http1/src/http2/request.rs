@@ -58,7 +58,7 @@ impl Writer {
         let (block, name) = (&mut self.block, &mut self.name);
         block.clear();
         encoder.begin(block);
-        let mut request = Request::of(message);
+        let mut request = Request::parse(message);
         encoder.field(b":method", request.method, true, block);
         encoder.field(b":scheme", self.scheme.as_bytes(), true, block);
         encoder.field(b":path", request.path, again, block);
@@ -100,7 +100,7 @@ struct Request<'m> {
 }
 
 impl<'m> Request<'m> {
-    fn of(message: &'m [u8]) -> Self {
+    fn parse(message: &'m [u8]) -> Self {
         let end = message.windows(4).position(|four| four == b"\r\n\r\n");
         let body = end.map_or(message.len(), |end| end + 4);
         let head = message.get(..end.unwrap_or(message.len())).unwrap_or(message);

@@ -34,7 +34,7 @@ enum Class {
 }
 
 impl Class {
-    fn of(kind: &DefinitionKind) -> Self {
+    fn from_kind(kind: &DefinitionKind) -> Self {
         match kind {
             DefinitionKind::Constant { .. } => Self::Constant,
             DefinitionKind::Service { .. } => Self::Service,
@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
         for (place, definition) in self.definitions() {
             let (program, index) = place;
             let name = definition.name.text.as_str();
-            if let Some(earlier) = self.names.insert((program, Class::of(&definition.kind), name), index) {
+            if let Some(earlier) = self.names.insert((program, Class::from_kind(&definition.kind), name), index) {
                 let line = self.definition((program, earlier)).map_or(0, |earlier| earlier.name.at.line);
                 let problem = format!("'{name}' is defined in line {line} already");
                 return Err(self.error(program, definition.name.at, problem));
@@ -169,7 +169,7 @@ impl<'a> Resolver<'a> {
 
     fn types(&mut self) -> Result<(), IdlError> {
         for ((program, _), definition) in self.definitions() {
-            if Class::of(&definition.kind) == Class::Type {
+            if Class::from_kind(&definition.kind) == Class::Type {
                 let found = self.type_of(program, &TypeRef::Named(definition.name.clone()), 0)?;
                 let name = self.full_name(program, &definition.name.text);
                 self.schema.types.entry(name).or_insert(found);
@@ -320,7 +320,7 @@ impl<'a> Resolver<'a> {
 
     fn services(&mut self) -> Result<(), IdlError> {
         for ((program, _), definition) in self.definitions() {
-            if Class::of(&definition.kind) == Class::Service {
+            if Class::from_kind(&definition.kind) == Class::Service {
                 let functions = self.functions(program, definition, 0)?;
                 let name = self.full_name(program, &definition.name.text);
                 self.schema.services.push(Service { name, functions });

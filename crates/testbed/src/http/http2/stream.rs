@@ -76,15 +76,15 @@ impl Shared {
 }
 
 /// Streams that have come, each with whether its answer has no body.
-type Come = Vec<(Arc<Mutex<Shared>>, bool)>;
+type NewStreams = Vec<(Arc<Mutex<Shared>>, bool)>;
 
 /// Takes the requests of a connection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Requests(Arc<Mutex<Come>>);
+pub(super) struct Requests(Arc<Mutex<NewStreams>>);
 
 impl Requests {
     /// Those that have come since this was last asked.
-    pub(super) fn take(&self) -> Come {
+    pub(super) fn take(&self) -> NewStreams {
         std::mem::take(&mut *lock(&self.0))
     }
 }

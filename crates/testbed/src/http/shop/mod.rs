@@ -44,7 +44,7 @@ pub(in crate::http) struct Request {
 
 impl Request {
     /// The request with this head, if its target is in the shop.
-    pub(in crate::http) fn of(head: &Head<'_>, target: &[u8]) -> Option<Self> {
+    pub(in crate::http) fn parse(head: &Head<'_>, target: &[u8]) -> Option<Self> {
         let target = std::str::from_utf8(target).ok()?;
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let path = path.strip_prefix("/shop")?;
@@ -310,7 +310,7 @@ impl Cart {
         check(&format!("{}-{}-{}", self.item, self.count, self.user))
     }
 
-    fn of(id: &str) -> Option<Self> {
+    fn from_id(id: &str) -> Option<Self> {
         let plain = checked(id)?;
         let mut parts = plain.splitn(3, '-');
         let (item, count) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -347,7 +347,7 @@ fn add_to_cart(request: &Request, body: &[u8]) -> Reply {
 
 fn cart(request: &Request, method: &str, id: &str) -> Reply {
     let Some(user) = request.user() else { return not_logged_in() };
-    match Cart::of(id) {
+    match Cart::from_id(id) {
         None => Reply::error(404, "there is no such cart"),
         Some(cart) if cart.user != user => Reply::error(403, "this is another user's cart"),
         Some(_) if method == "DELETE" => Reply::new(204, "", ""),
@@ -361,7 +361,7 @@ fn checkout(request: &Request, body: &[u8]) -> Reply {
         Ok(form) => form,
         Err(error) => return error,
     };
-    match form.get("cart").and_then(Cart::of) {
+    match form.get("cart").and_then(Cart::from_id) {
         Some(cart) if cart.user == user => {
             let order = json!({ "order": check(&cart.id()), "total_cents": price_of(cart.item) * cart.count });
             Reply::json(200, &order).after(CHECKOUT)

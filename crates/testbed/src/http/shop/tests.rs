@@ -3,7 +3,7 @@ use super::*;
 
 fn request(text: &str) -> Request {
     match parse(text.as_bytes()) {
-        Parsed::Complete(head, _) => Request::of(&head, head.target).unwrap(),
+        Parsed::Complete(head, _) => Request::parse(&head, head.target).unwrap(),
         other => panic!("{text}: {other:?}"),
     }
 }

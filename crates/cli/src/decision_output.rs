@@ -1,0 +1,87 @@
+//! Where what was decided over several runs goes: standard output in one format, and files, each in that of its
+//! extension.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use brunt_report::decision::{Decision, Format, Runs, render, write_page};
+use brunt_report::{Detail, Style};
+
+use crate::args::words::Shown;
+use crate::results::all_of;
+use crate::{console, files};
+
+/// Where a decision goes.
+#[derive(Debug)]
+pub struct DecisionOutput {
+    stdout: Option<Format>,
+    files: Vec<(PathBuf, Format)>,
+    pages: Vec<PathBuf>,
+    style: Style,
+}
+
+impl DecisionOutput {
+    /// What the flags ask for.
+    ///
+    /// # Errors
+    /// A file that cannot be written, before there is anything to lose.
+    pub fn writable(shown: &Shown) -> Result<Self> {
+        let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)?;
+        let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
+        files.into_iter().try_for_each(|path| files::check_writable(path))?;
+        Ok(decided)
+    }
+
+    /// Where `outputs`, `html` and `format` say; files are not tried out.
+    ///
+    /// # Errors
+    /// A file without a format, or a page that this brunt has not got.
+    pub fn new(
+        outputs: &[PathBuf],
+        html: Option<&PathBuf>,
+        format: Option<Format>,
+        quiet: bool,
+        no_color: bool,
+    ) -> Result<Self> {
+        let is_page =
+            |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
+        let pages: Vec<_> = outputs.iter().filter(is_page).chain(html).cloned().collect();
+        if !pages.is_empty() {
+            brunt_report::html::check()?;
+        }
+        let mut all = Vec::new();
+        for path in outputs.iter().filter(|path| !is_page(path)) {
+            all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
+        }
+        let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
+        let style = Style { colour: console::stdout_colour(no_color), ..Style::default() };
+        Ok(Self { stdout, files: all, pages, style })
+    }
+
+    /// The same with when the first run began: it was before now.
+    #[must_use]
+    pub fn dated(self) -> Self {
+        Self { style: Style { detail: self.style.detail.max(Detail::Dated), ..self.style }, ..self }
+    }
+
+    /// Whether what is printed is for people.
+    pub fn is_for_people(&self) -> bool {
+        self.stdout == Some(Format::Text)
+    }
+
+    /// Writes the decision, whose runs are found where `runs` says, everywhere; where one place fails, into the others all the same.
+    ///
+    /// # Errors
+    /// The places that failed, each in a line.
+    pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
+        let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
+        let plain = Style { detail: Detail::Dated, ..Style::default() };
+        let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
+        let page = |path: &PathBuf| {
+            let mut page = Vec::new();
+            write_page(&mut page, decision, runs)?;
+            files::write(path, &page)
+        };
+        all_of(std::iter::once(printed).chain(written).chain(self.pages.iter().map(page)))
+    }
+}

@@ -1,0 +1,52 @@
+//! Targets that are slow for a while, and such that are not.
+
+use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
+
+use super::super::About;
+use super::super::episodes::tests::{End, MS, carried_out, evenly, kinds, remarks};
+
+#[test]
+fn a_slow_stretch_has_its_beginning_its_end_and_its_times() {
+    for (rate, slow_ms) in [(50, 100), (50, 300), (5000, 12), (5000, 300)] {
+        let end = |due: u64| End::Ok(if (2 * SECOND_NS..4 * SECOND_NS).contains(&due) { slow_ms * MS } else { 2 * MS });
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        assert_eq!(kinds(&found), [About::Slowness], "{rate}/s, {slow_ms} ms: {found:?}");
+        let (from, to) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
+        // A bin of 20 calls is 400 ms wide at 50/s.
+        assert!(from.abs_diff(2 * SECOND_NS) <= 400 * MS && to.abs_diff(4 * SECOND_NS) <= 400 * MS, "{found:?}");
+        assert!(found[0].message.contains("the others 2"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_target_that_stays_slow_is_slow_from_then_on() {
+    let end = |due: u64| End::Ok(if due >= 6 * SECOND_NS { 2_000 * MS } else { 5 * MS });
+    let found = remarks(carried_out(12, evenly(100, 12), end));
+    assert_eq!(kinds(&found), [About::Slowness], "{found:?}");
+    assert!(found[0].message.starts_with("the target was slow from 0:06 on: "), "{found:?}");
+}
+
+#[test]
+fn a_time_that_climbs_is_no_stretch() {
+    let end = |due: u64| End::Ok(5 * MS + due / 100);
+    let found = remarks(carried_out(20, evenly(500, 20), end));
+    assert_eq!(kinds(&found), [], "{found:?}");
+}
+
+#[test]
+fn a_target_that_is_slow_again_and_again_is_of_that_kind() {
+    let end = |due: u64| End::Ok(if due / (500 * MS) % 4 == 1 { 40 * MS } else { 5 * MS });
+    let found = remarks(carried_out(20, evenly(500, 20), end));
+    assert!(!kinds(&found).contains(&About::Slowness), "{found:?}");
+}
+
+#[test]
+fn chance_is_no_slowness() {
+    let mut random = Random::new(3, 9);
+    for mean in [5.0, 50.0] {
+        let end = |_| End::Ok((-mean * (1.0 - random.unit()).ln() * MS as f64) as u64);
+        let found = remarks(carried_out(60, evenly(300, 60), end));
+        assert_eq!(kinds(&found), []);
+    }
+}

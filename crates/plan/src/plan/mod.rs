@@ -1,0 +1,315 @@
+//! Everything a run needs, validated once. Below the command line nothing sees a flag.
+//!
+//! A plan is plain data: another machine can carry it out unchanged, and a file of it can be run again. Files travel
+//! by content. The protocol is its scheme plus options that the registered protocol reads and validates. Its `Serialize`
+//! is the shown form, without secrets; [`crate::wire`] is the whole one.
+//!
+//! On several machines every one is given the same plan, and a [`Share`](crate::share::Share) of the run. Connections,
+//! rates, numbers of requests, users and iterations, and the seed are those of the whole run, and each worker has its
+//! share; `workers` is each machine's, times and timeouts are everybody's.
+
+mod options;
+#[cfg(test)]
+pub(crate) mod tests;
+mod transport;
+mod validation;
+
+use std::collections::BTreeMap;
+
+use brunt_record::SECOND_NS;
+use brunt_record::outcome::OkStatus;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::arrivals::Spread;
+use crate::connections::Connections;
+use crate::content::Content;
+use crate::environment::Environment;
+use crate::profile::Profile;
+use crate::scenario::Scenarios;
+use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
+use crate::target::Target;
+use crate::threshold::Threshold;
+
+pub use options::ProtocolOptions;
+pub use transport::{ArrivalTimes, Family, Tls, Transport};
+pub use validation::{MOST_CONNECTIONS, MOST_PIPELINED, PlanError};
+
+/// The version of the plan's format that this brunt reads and writes.
+pub const PLAN_VERSION: u32 = 1;
+
+/// What to do in one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of the plan's format.
+    pub version: u32,
+    /// What is aimed at.
+    pub target: Target,
+    /// What the protocol of the target's scheme makes its calls from; that protocol reads and validates it.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub protocol: ProtocolOptions,
+    /// What asks for the calls, if not the protocol's options alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// Virtual users that ask for the calls, instead of connections that do; `load` and `stop` are then theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenarios: Option<Scenarios>,
+    /// Connections kept open, over all workers of all machines.
+    pub connections: Connections,
+    /// Worker threads of one machine; at least one, never more than connections.
+    pub workers: u32,
+    /// What decides when a call is due.
+    pub load: Load,
+    /// What ends the measured part.
+    pub stop: Stop,
+    /// How long calls are made before the measured part, in nanoseconds.
+    pub warmup_ns: u64,
+    /// How long a call may take from when it was sent, in nanoseconds.
+    pub timeout_ns: u64,
+    /// How long connecting, with any TLS handshake, may take, in nanoseconds.
+    pub connect_timeout_ns: u64,
+    /// How long calls in flight at the end may still take, in nanoseconds.
+    pub drain_ns: u64,
+    /// What every random choice starts from.
+    pub seed: u64,
+    /// A fresh connection for each call.
+    pub reconnect: bool,
+    /// Calls in flight on one connection.
+    pub pipeline: u32,
+    /// How connections are made.
+    pub transport: Transport,
+    /// Which statuses are a success.
+    pub ok_status: OkStatus,
+    /// What must hold at the end.
+    pub thresholds: Vec<Threshold>,
+    /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
+    /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
+    #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_error_ratio: f64,
+    /// How the plan came about.
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
+    pub origin: Origin,
+    /// What its scripts may do. Whoever carries the plan out decides; a file does not say it.
+    #[serde(skip)]
+    pub sandbox: Sandbox,
+    /// Values for its references to the environment, which travel in its wire form alone.
+    #[serde(skip)]
+    pub environment: Environment,
+}
+
+/// The largest share that may fail, 0 to 1, where nobody says otherwise: more is no load test but an outage.
+pub const MAX_ERROR_RATIO: f64 = 0.01;
+
+const fn max_error_ratio() -> f64 {
+    MAX_ERROR_RATIO
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let ratio = f64::deserialize(deserializer)?;
+    let expected = || serde::de::Error::custom(format!("expected a share from 0 to 1, got {ratio}"));
+    Some(ratio).filter(|ratio| (0.0..=1.0).contains(ratio)).ok_or_else(expected)
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_error_ratio(ratio: &f64) -> bool {
+    ratio.total_cmp(&MAX_ERROR_RATIO).is_eq()
+}
+
+/// How a plan came about. None of it changes what is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// What its user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Keys and values that its user gave it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// The command that repeats the run, without secrets; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+}
+
+impl Origin {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Its tags as `key=value`, with spaces between them; empty where there are none.
+    pub fn tags_in_a_line(&self) -> String {
+        self.tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A Lua script as wrk runs them. It travels whole; its text is shown as it is, its arguments are not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The file's name, for errors.
+    pub file: String,
+    /// What is in it.
+    pub content: Content,
+    /// What `init(args)` gets: the URL as it was given, which has no references, then what stood behind it.
+    ///
+    /// Shown are of the URL what [`shown_url`] leaves, and of the others what [`shown_argument`] does.
+    #[serde(serialize_with = "shown_arguments")]
+    #[schemars(with = "Vec<String>")]
+    pub args: Vec<Template>,
+}
+
+fn shown_arguments<S: Serializer>(args: &[Template], serializer: S) -> Result<S::Ok, S::Error> {
+    let url = args.first().map(|url| shown_url(url.as_written()));
+    serializer.collect_seq(url.into_iter().chain(args.iter().skip(1).map(shown_argument)))
+}
+
+impl Script {
+    /// What `init(args)` gets, whole.
+    ///
+    /// # Errors
+    /// When an argument names a variable that `env` does not have.
+    pub fn reveal_args(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, SecretError> {
+        let url = self.args.first().map(|url| Ok(url.as_written().to_owned()));
+        url.into_iter().chain(self.args.iter().skip(1).map(|argument| argument.reveal(&env))).collect()
+    }
+}
+
+/// What the scripts of a plan may do besides asking for calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    /// Nothing: no files but the plan's, no programs, no environment, no machine code.
+    #[default]
+    Closed,
+    /// The same, and load Lua files of the script's directory.
+    Directory,
+    /// Whatever the user may do who runs it.
+    Open,
+}
+
+/// What decides when a call is due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Load {
+    /// Each connection calls again as soon as it is answered.
+    Closed {},
+    /// Calls are due at times that do not depend on the answers.
+    Open {
+        /// Calls a second over time, over all workers of all machines.
+        profile: Profile,
+        /// How due times are spread.
+        arrivals: Spread,
+    },
+}
+
+/// What ends the measured part: whichever comes first. A profile with an end is an end as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// This long after it began, in nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// After this many calls, over all workers of all machines.
+    pub requests: Option<u64>,
+}
+
+impl Plan {
+    /// The name of the script's file, of wrk's kind or with scenarios, if there is one.
+    pub fn script_name(&self) -> Option<&str> {
+        let of_wrk = self.script.as_ref().map(|script| script.file.as_str());
+        of_wrk.or_else(|| self.scenarios.as_ref()?.files.first().map(|file| file.name.as_str()))
+    }
+
+    /// The variables that it refers to, with their values in this process's environment.
+    pub fn referenced_environment(&self) -> Environment {
+        Environment::here(self.references())
+    }
+
+    /// The names of the variables that it refers to.
+    fn references(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        names.extend(self.transport.tls.key_pem.iter().flat_map(Template::references));
+        names.extend(self.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).flat_map(Template::references));
+        names.extend(self.script.iter().flat_map(|script| &script.args).flat_map(Template::references));
+        collect_references(self.protocol.reveal(), &mut names);
+        names
+    }
+
+    /// The same for a check on a machine that has not all the values that it refers to: those that are not set here are made up, and a
+    /// private key among them is left out with its certificate.
+    #[must_use]
+    pub fn with_made_up_environment(&self) -> Self {
+        let names = self.references();
+        let mut plan = Self { environment: Environment::made_up(names), ..self.clone() };
+        let tls = &mut plan.transport.tls;
+        let is_here = |name: &String| std::env::var(name).is_ok();
+        if tls.key_pem.as_ref().is_some_and(|key| !key.references().iter().all(is_here)) {
+            (tls.certificate_pem, tls.key_pem) = (None, None);
+        }
+        plan
+    }
+
+    /// A plan of calls alone, for what is made from calls without any load.
+    pub fn of_calls(target: Target, protocol: ProtocolOptions) -> Self {
+        Self {
+            version: PLAN_VERSION,
+            target,
+            protocol,
+            script: None,
+            scenarios: None,
+            connections: Connections::Fixed(1),
+            workers: 1,
+            load: Load::Closed {},
+            stop: Stop::default(),
+            warmup_ns: 0,
+            timeout_ns: SECOND_NS,
+            connect_timeout_ns: SECOND_NS,
+            drain_ns: SECOND_NS,
+            seed: 0,
+            reconnect: false,
+            pipeline: 1,
+            transport: Transport::default(),
+            ok_status: OkStatus::default(),
+            thresholds: Vec::new(),
+            max_error_ratio: MAX_ERROR_RATIO,
+            origin: Origin::default(),
+            sandbox: Sandbox::default(),
+            environment: Environment::default(),
+        }
+    }
+
+    /// The workers that carry it out: as many as it asks for, and fewer where its scenarios have a limit below that.
+    pub fn workers_within_limits(&self) -> u32 {
+        let most = self.scenarios.as_ref().and_then(Scenarios::most_workers);
+        most.map_or(self.workers, |(most, _)| self.workers.min(most))
+    }
+
+    /// Whether so many of so many may fail where no threshold says how many may.
+    pub fn allows(&self, failed: u64, of: u64) -> bool {
+        failed as f64 <= self.max_error_ratio * of as f64
+    }
+
+    /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
+    pub fn duration_ns(&self) -> Option<u64> {
+        let profile = match &self.load {
+            Load::Open { profile, .. } => profile.duration_ns(),
+            Load::Closed {} => None,
+        };
+        match (self.stop.duration_ns, profile) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The references in any text of a protocol's options: which of them are templates is the protocol's to say.
+fn collect_references(options: &serde_json::Value, names: &mut Vec<String>) {
+    match options {
+        serde_json::Value::String(text) => names.extend(references(text)),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| collect_references(value, names)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|value| collect_references(value, names)),
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,169 @@
+//! Plans that cannot be carried out, and why.
+
+use super::{Load, PLAN_VERSION, Plan};
+use crate::scenario::InjectionError;
+use crate::secret::REDACTED;
+use crate::setting::Setting;
+use crate::target::{Url, UrlError};
+use crate::threshold::ThresholdError;
+use crate::units::{ExactDuration, LONGEST_NS};
+
+/// A plan that cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Written by another version.
+    #[error("the plan has format version {got}, this brunt reads version {PLAN_VERSION}")]
+    Version {
+        /// The version found.
+        got: u32,
+    },
+    /// A number is out of range.
+    #[error("{setting} must be {expected}, not {got}")]
+    Range {
+        /// Which number.
+        setting: Setting,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        got: String,
+    },
+    /// No URL could name this target.
+    #[error("the plan's target: {0}")]
+    Target(UrlError),
+    /// The plan was stored, and secrets are not stored.
+    #[error("the plan's URL: a secret was left out of it when the plan was written; put it back")]
+    Secrets,
+    /// The plan was stored, and secrets are not stored.
+    #[error(
+        "the plan's script.args[{place}]: it was left out when the plan was written; put it back, or edit it to @NAME and \
+         set NAME in the environment"
+    )]
+    Argument {
+        /// Which of them, from 0.
+        place: usize,
+    },
+    /// Two settings contradict each other.
+    #[error("{one} and {other} cannot go together: {why}")]
+    Conflict {
+        /// One setting.
+        one: Setting,
+        /// The other.
+        other: Setting,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The users of its scenarios cannot come as they should.
+    #[error(transparent)]
+    Injection(#[from] InjectionError),
+    /// A threshold is about a figure that its script does not declare.
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
+    /// Nothing would end the run.
+    #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
+    Endless,
+}
+
+/// The most connections a plan may ask for.
+pub const MOST_CONNECTIONS: u32 = 1_000_000;
+/// The most calls in flight on one connection.
+pub const MOST_PIPELINED: u32 = 1024;
+
+impl Plan {
+    /// Checks what can be checked without the protocol.
+    ///
+    /// # Errors
+    /// Says which setting is wrong and what it may be.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.version != PLAN_VERSION {
+            return Err(PlanError::Version { got: self.version });
+        }
+        range(Setting::Connections, 1, MOST_CONNECTIONS, self.connections.most())?;
+        range(Setting::Workers, 1, self.connections.most().min(1024), self.workers)?;
+        range(Setting::Pipeline, 1, MOST_PIPELINED, self.pipeline)?;
+        self.validate_target()?;
+        self.validate_times()?;
+        if self.stop.requests == Some(0) {
+            return Err(zero(Setting::Requests));
+        }
+        if self.connections.is_growing() && self.load == (Load::Closed {}) {
+            return Err(PlanError::Conflict {
+                one: Setting::Connections,
+                other: Setting::Load,
+                why: "connections grow with a rate; without one, give their number",
+            });
+        }
+        if self.reconnect && self.pipeline > 1 {
+            return Err(PlanError::Conflict {
+                one: Setting::Reconnect,
+                other: Setting::Pipeline,
+                why: "a connection that carries one call cannot have several in flight",
+            });
+        }
+        if self.transport.unix_socket.is_some() && !self.transport.source_ips.is_empty() {
+            return Err(PlanError::Conflict {
+                one: Setting::UnixSocket,
+                other: Setting::SourceAddresses,
+                why: "a Unix socket has no addresses",
+            });
+        }
+        let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
+        self.thresholds.iter().try_for_each(|threshold| threshold.check_own(own))?;
+        if let Some(scenarios) = &self.scenarios {
+            scenarios.validate()?;
+        } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
+            return Err(PlanError::Endless);
+        }
+        Ok(())
+    }
+
+    fn validate_times(&self) -> Result<(), PlanError> {
+        for (setting, ns, may_be_zero) in [
+            (Setting::Duration, self.stop.duration_ns, false),
+            (Setting::Warmup, Some(self.warmup_ns), true),
+            (Setting::Timeout, Some(self.timeout_ns), false),
+            (Setting::ConnectTimeout, Some(self.connect_timeout_ns), false),
+            (Setting::Drain, Some(self.drain_ns), true),
+            (Setting::Wait, Some(self.transport.wait_ns), true),
+        ] {
+            match ns {
+                Some(0) if !may_be_zero => return Err(zero(setting)),
+                Some(ns) if ns > LONGEST_NS => {
+                    let (expected, got) = ("at most 720h".into(), ExactDuration(ns).to_string());
+                    return Err(PlanError::Range { setting, expected, got });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever wrote the plan, its target reads like one from a URL.
+    fn validate_target(&self) -> Result<(), PlanError> {
+        let base_url = self.scenarios.as_ref().and_then(|scenarios| scenarios.base_url.as_deref());
+        if self.target.lacks_secrets() || base_url.is_some_and(|url| url.contains(REDACTED)) {
+            return Err(PlanError::Secrets);
+        }
+        let args = self.script.iter().flat_map(|script| &script.args);
+        if let Some(place) = args.into_iter().position(|argument| argument.as_written().contains(REDACTED)) {
+            return Err(PlanError::Argument { place });
+        }
+        let url = self.target.whole_url();
+        let read = Url::parse(&url).map_err(PlanError::Target)?.target;
+        if read == self.target {
+            return Ok(());
+        }
+        let problem = format!("expected it in the parts of '{}'", read.url());
+        Err(PlanError::Target(UrlError { url, column: 1, problem }))
+    }
+}
+
+fn range(setting: Setting, least: u32, most: u32, got: u32) -> Result<(), PlanError> {
+    if (least..=most).contains(&got) {
+        return Ok(());
+    }
+    Err(PlanError::Range { setting, expected: format!("between {least} and {most}"), got: got.to_string() })
+}
+
+fn zero(setting: Setting) -> PlanError {
+    PlanError::Range { setting, expected: "above 0".into(), got: "0".into() }
+}

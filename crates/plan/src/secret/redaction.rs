@@ -1,0 +1,117 @@
+//! What may be shown of headers, paths, URLs, JSON and arguments that hold secrets.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{REDACTED, Template};
+
+/// Whether a header, or a variable, of this name carries a secret.
+pub fn is_secret_header(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    matches!(lower.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie")
+        || is_secret_field(name)
+        || lower
+            .split(['-', '_', '.'])
+            .any(|word| matches!(word, "auth" | "jwt" | "pass" | "pwd" | "pw" | "pin" | "sid"))
+}
+
+/// Whether a field of a query (or a form) of this name carries a secret.
+pub fn is_secret_field(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    matches!(name.as_str(), "key" | "pwd" | "pw" | "pass" | "sig" | "auth" | "jwt" | "sid" | "pin")
+        || [
+            "token",
+            "secret",
+            "passw",
+            "passphrase",
+            "signature",
+            "apikey",
+            "accesskey",
+            "authkey",
+            "privatekey",
+            "credential",
+            "authoriz",
+            "session",
+        ]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// A path with its query as it may be shown: the values of fields that carry secrets are [`REDACTED`].
+pub fn shown_path(path: &str) -> Cow<'_, str> {
+    let Some((before, query)) = path.split_once('?') else { return Cow::Borrowed(path) };
+    let is_secret =
+        |field: &str| field.split_once('=').is_some_and(|(name, value)| is_secret_field(name) && !value.is_empty());
+    if !query.split(['&', ';']).any(is_secret) {
+        return Cow::Borrowed(path);
+    }
+    let mut shown = format!("{before}?");
+    for field in query.split_inclusive(['&', ';']) {
+        let (content, end) = match field.strip_suffix(['&', ';']) {
+            Some(content) => field.split_at(content.len()),
+            None => (field, ""),
+        };
+        match content.split_once('=') {
+            Some((name, _)) if is_secret(content) => shown.extend([name, "=", REDACTED, end]),
+            _ => shown.push_str(field),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A URL as it may be shown: its user and password, and the values of fields of its query that carry secrets, are
+/// [`REDACTED`]. What stands before it on its line stays.
+pub fn shown_url(url: &str) -> Cow<'_, str> {
+    let url = shown_path(url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    match authority.rfind('@').filter(|_| !scheme.contains(['/', '?'])) {
+        Some(at) => Cow::Owned(format!("{scheme}://{REDACTED}{}", rest.get(at..).unwrap_or_default())),
+        None => url,
+    }
+}
+
+/// Whether a field of a JSON document of this name carries a secret. A mere `key` does in a query, where services take theirs; in a
+/// document it is most often what something is called.
+pub(crate) fn is_secret_json_field(name: &str) -> bool {
+    name != "key" && is_secret_field(name)
+}
+
+/// The value of a JSON document in which the values of secret fields are [`REDACTED`]. `is_secret` says of a field whether
+/// it is one; where it does not know, the field's name decides.
+pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let hides = !value.is_null() && is_secret(name).unwrap_or_else(|| is_secret_json_field(name));
+                (name.clone(), if hides { hidden_json(value) } else { shown_json(value, is_secret) })
+            })
+            .collect(),
+        Value::Array(all) => all.iter().map(|one| shown_json(one, is_secret)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A value that is shown only where it is a reference.
+fn hidden_json(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.is_empty() => value.clone(),
+        Value::String(text) => Template::secret(text.as_str()).shown().into(),
+        Value::Bool(_) | Value::Null => value.clone(),
+        Value::Array(all) => all.iter().map(hidden_json).collect(),
+        Value::Object(_) | Value::Number(_) => REDACTED.into(),
+    }
+}
+
+/// The longest argument of a script that is taken for no secret, in characters.
+const SHORT_ARGUMENT: usize = 3;
+
+/// An argument of a script as it may be shown. Only the script knows what it means, so that only references, numbers and
+/// arguments of up to three characters are shown.
+pub fn shown_argument(argument: &Template) -> Cow<'_, str> {
+    let text = argument.as_written();
+    let is_number = text.len() < 10 && text.parse::<f64>().is_ok();
+    if is_number || text.chars().count() <= SHORT_ARGUMENT { Cow::Borrowed(text) } else { argument.shown() }
+}

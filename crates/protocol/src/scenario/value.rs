@@ -1,0 +1,234 @@
+//! Values of Lua, and the options in a table of them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use brunt_plan::units;
+use serde::{Deserialize, Serialize};
+
+use crate::OptionsError;
+
+/// A value of Lua. Written down and read back it is the same, so that one may travel to another machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Value<'a> {
+    /// `nil`.
+    Nil,
+    /// A boolean.
+    Boolean(bool),
+    /// A number.
+    Number(f64),
+    /// A string, which need not be UTF-8.
+    Text(Cow<'a, [u8]>),
+    /// A table, by its keys; the order of those that are not 1, 2, 3 … is by chance.
+    Table(Vec<(Value<'a>, Value<'a>)>),
+}
+
+impl<'a> Value<'a> {
+    /// A string.
+    pub fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text.as_bytes()))
+    }
+
+    /// A sequence: a table with the keys 1, 2, 3 …
+    pub fn list(values: impl IntoIterator<Item = Value<'a>>) -> Self {
+        Self::Table(values.into_iter().enumerate().map(|(at, value)| (Value::Number((at + 1) as f64), value)).collect())
+    }
+
+    /// What it is, in Lua's words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Boolean(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::Table(_) => "a table",
+        }
+    }
+
+    /// Its bytes, if it is a string.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Its text, if it is a string in UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// Its number, if it is one.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Its entries, if it is a table.
+    pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
+        match self {
+            Self::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// What stands under this name, if it is a table that has it; `Nil` otherwise.
+    pub fn get(&self, name: &str) -> &Value<'a> {
+        let entry = self.entries().iter().find(|(key, _)| key.as_str() == Some(name));
+        entry.map_or(&Value::Nil, |(_, value)| value)
+    }
+
+    /// Whether it is `nil`.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// The same, owning its strings.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Nil => Value::Nil,
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::Number(number) => Value::Number(number),
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Table(entries) => {
+                Value::Table(entries.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
+            }
+        }
+    }
+}
+
+/// Options of a table, each read by its name; what is wrong is said with what it may be.
+///
+/// ```
+/// use brunt_protocol::scenario::{Fields, Value};
+///
+/// let table = Value::Table(vec![(Value::text("until"), Value::text("\n"))]);
+/// let fields = Fields::parse("brunt.tcp", &table, &["until", "expect"])?;
+/// assert_eq!(fields.text("until")?, Some("\n"));
+/// assert_eq!(fields.text("expect")?, None);
+/// let typo = Value::Table(vec![(Value::text("untill"), Value::text("\n"))]);
+/// let error = Fields::parse("brunt.tcp", &typo, &["until", "expect"]).err().map(|e| e.to_string());
+/// assert_eq!(error.as_deref(), Some("brunt.tcp has no option 'untill'; did you mean 'until'?"));
+/// # Ok::<(), brunt_protocol::OptionsError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'v> {
+    whose: &'v str,
+    table: &'v Value<'v>,
+}
+
+impl<'v> Fields<'v> {
+    /// The options in `table` (`Nil` for none), which are `whose` and may be those `known`.
+    ///
+    /// # Errors
+    /// When it is no table, or has an option that is not known.
+    pub fn parse(whose: &'v str, table: &'v Value<'v>, known: &[&str]) -> Result<Self, OptionsError> {
+        if !matches!(table, Value::Nil | Value::Table(_)) {
+            return Err(OptionsError(format!("{whose} takes a table of options, not {}", table.kind())));
+        }
+        for (key, _) in table.entries() {
+            let Some(name) = key.as_str() else {
+                return Err(OptionsError(format!("{whose}: the name of an option is a string, not {}", key.kind())));
+            };
+            if !known.contains(&name) {
+                return Err(OptionsError(unknown(whose, name, known)));
+            }
+        }
+        Ok(Self { whose, table })
+    }
+
+    /// What stands under `name`.
+    pub fn value(&self, name: &str) -> &'v Value<'v> {
+        self.table.get(name)
+    }
+
+    /// The error that the option `name` is not what it may be.
+    pub fn wrong(&self, name: &str, expected: &str) -> OptionsError {
+        let value = self.value(name);
+        let got = match value {
+            Value::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
+            Value::Number(number) => number.to_string(),
+            other => other.kind().to_owned(),
+        };
+        OptionsError(format!("{}: {name} must be {expected}, not {got}", self.whose))
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn text(&self, name: &str) -> Result<Option<&'v str>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => value.as_str().map(Some).ok_or_else(|| self.wrong(name, "a string")),
+        }
+    }
+
+    /// A boolean.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            Value::Boolean(value) => Ok(Some(*value)),
+            _ => Err(self.wrong(name, "true or false")),
+        }
+    }
+
+    /// A whole number in this range.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn count(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => value
+                .as_number()
+                .filter(|number| number.fract() == 0.0)
+                .filter(|number| (f64::from(*range.start())..=f64::from(*range.end())).contains(number))
+                .map(|number| Some(number as u32))
+                .ok_or_else(|| self.wrong(name, &format!("a whole number from {} to {}", range.start(), range.end()))),
+        }
+    }
+
+    /// A duration above 0, in nanoseconds: seconds, or a text such as "500ms".
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn duration_ns(&self, name: &str) -> Result<Option<u64>, OptionsError> {
+        match self.value(name) {
+            Value::Nil => Ok(None),
+            value => duration_ns(value)
+                .filter(|ns| *ns > 0)
+                .map(Some)
+                .ok_or_else(|| self.wrong(name, "a duration above 0 such as 2 (seconds) or \"500ms\"")),
+        }
+    }
+}
+
+/// A duration in nanoseconds: a number of seconds, or a text with its unit. None if it is neither.
+pub fn duration_ns(value: &Value<'_>) -> Option<u64> {
+    match value {
+        Value::Number(seconds) => {
+            (0.0..=units::LONGEST_NS as f64 / 1e9).contains(seconds).then(|| (seconds * 1e9).round() as u64)
+        }
+        text => units::parse_duration(text.as_str()?).ok(),
+    }
+}
+
+/// That `whose` has nothing called `name`, with what may have been meant.
+pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
+    let mut text = format!("{whose} has no option '{name}'");
+    match known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min() {
+        Some((distance, near)) if distance <= 2 => {
+            let _ = write!(text, "; did you mean '{near}'?");
+        }
+        _ => {
+            let _ = write!(text, "; it has {}", known.join(", "));
+        }
+    }
+    text
+}

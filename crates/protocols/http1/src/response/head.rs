@@ -1,0 +1,178 @@
+//! The head of an answer: status line and header fields, and what they say of the body.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+
+use brunt_protocol::Malformed;
+
+/// The most bytes a status line with its header section may have.
+pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// A head of up to this size is parsed anew with each piece that arrives, and remembered once it is whole.
+pub(super) const SHORT_HEAD_BYTES: usize = 512;
+/// The most header fields an answer may have.
+pub const MOST_HEADERS: usize = 128;
+
+/// What a head says about what follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) bytes: usize,
+    pub(super) status: u16,
+    pub(super) reusable: bool,
+    pub(super) length: Option<u64>,
+    pub(super) coding: Coding,
+}
+
+/// The transfer coding of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    None,
+    /// Chunked is the last coding.
+    Chunked,
+    /// There is a coding, and its last is not chunked.
+    Other,
+}
+
+/// Whether `bytes` hold the empty line that ends a head.
+pub(super) fn has_head_end(bytes: &[u8]) -> bool {
+    bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|triple| triple == b"\n\r\n")
+}
+
+/// The short head read last on this thread.
+struct LastHead {
+    bytes: Vec<u8>,
+    head: Option<Head>,
+}
+
+thread_local! {
+    // Servers say the same head again and again: to parse each took 2 % of the flood's CPU.
+    static LAST_HEAD: RefCell<LastHead> = const { RefCell::new(LastHead { bytes: Vec::new(), head: None }) };
+}
+
+/// Reads a head, if it is complete. One that begins as the last one on this thread is not parsed again: what a complete
+/// head means depends on nothing that follows it.
+pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    LAST_HEAD.with_borrow_mut(|last| {
+        if let Some(head) = last.head
+            && bytes.starts_with(&last.bytes)
+        {
+            return Ok(Some(head));
+        }
+        let parsed = parse_head(bytes)?;
+        if let Some(head) = parsed
+            && head.bytes <= SHORT_HEAD_BYTES
+        {
+            last.bytes.clear();
+            last.bytes.extend_from_slice(bytes.get(..head.bytes).unwrap_or(&[]));
+            last.head = Some(head);
+        }
+        Ok(parsed)
+    })
+}
+
+/// Reads a head, if it is complete.
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed =
+        httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut headers);
+    let taken = match parsed {
+        Ok(httparse::Status::Complete(taken)) => taken,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => match other_protocol(bytes) {
+            OtherProtocol::MayBe => return Ok(None),
+            OtherProtocol::Is(way_out) => return Err(Malformed::because(way_out)),
+            OtherProtocol::Unknown => return Err(malformed_head(error)),
+        },
+    };
+    let (Some(status), Some(version)) = (response.code, response.version) else {
+        return Err(Malformed::because("bad status line"));
+    };
+    if !(100..=999).contains(&status) {
+        return Err(Malformed::because("a status code under 100"));
+    }
+    // HTTP/1.1 connections stay open unless told otherwise, HTTP/1.0 ones only when told (RFC 9112 §9.3).
+    let mut head = Head { bytes: taken, status, reusable: version == 1, length: None, coding: Coding::None };
+    for header in response.headers.iter() {
+        match header.name.len() {
+            10 if header.name.eq_ignore_ascii_case("connection") => connection(header.value, &mut head),
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                head.length = Some(content_length(header.value, head.length)?);
+            }
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                let last = header.value.rsplit(|&b| b == b',').next().unwrap_or(&[]).trim_ascii();
+                head.coding = if last.eq_ignore_ascii_case(b"chunked") { Coding::Chunked } else { Coding::Other };
+            }
+            _ => {}
+        }
+    }
+    Ok(Some(head))
+}
+
+fn malformed_head(error: httparse::Error) -> Malformed {
+    Malformed::because(match error {
+        httparse::Error::TooManyHeaders => "more than 128 header fields",
+        httparse::Error::HeaderName => "bad header name",
+        httparse::Error::HeaderValue => "bad header value",
+        httparse::Error::Version => "bad status line: not HTTP/1.x",
+        httparse::Error::Status => "bad status line: bad status code or reason",
+        httparse::Error::NewLine => "bad line end in the header section",
+        httparse::Error::Token => "bad status line",
+    })
+}
+
+/// First bytes of other protocols, a set for each byte (an empty one holds all), and what to say of them.
+const OTHERS: [(&[&[u8]], &str); 3] = [
+    // A TLS alert or handshake record of any version (RFC 8446 §5.1).
+    (&[&[21, 22], &[3]], "the target speaks TLS: use https:// (or wss://)"),
+    // A frame of HTTP/2 that belongs to the whole connection: SETTINGS, with which a server begins, or GOAWAY (RFC 9113
+    // §3.4, §4.1).
+    (&[&[0], &[], &[], &[4, 7], &[], &[0], &[0], &[0], &[0]], "the target speaks HTTP/2: give --http 2"),
+    (&[b"S", b"S", b"H", b"-"], "the target speaks SSH"),
+];
+
+/// What the first bytes of a connection say of other protocols.
+enum OtherProtocol {
+    /// It is one; the way out.
+    Is(&'static str),
+    /// More bytes may make it one.
+    MayBe,
+    /// It is none of those that are known.
+    Unknown,
+}
+
+fn other_protocol(bytes: &[u8]) -> OtherProtocol {
+    let is_like =
+        |first: &[&[u8]]| first.iter().zip(bytes).all(|(known, byte)| known.is_empty() || known.contains(byte));
+    match OTHERS.iter().find(|(first, _)| is_like(first)) {
+        Some((first, _)) if bytes.len() < first.len() => OtherProtocol::MayBe,
+        Some((_, way_out)) => OtherProtocol::Is(way_out),
+        None => OtherProtocol::Unknown,
+    }
+}
+
+fn connection(value: &[u8], head: &mut Head) {
+    for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+        if option.eq_ignore_ascii_case(b"close") {
+            head.reusable = false;
+        } else if option.eq_ignore_ascii_case(b"keep-alive") {
+            head.reusable = true;
+        }
+    }
+}
+
+/// A Content-Length, which may be repeated, in one field or several, if it is always the same (RFC 9110 §8.6).
+fn content_length(value: &[u8], known: Option<u64>) -> Result<u64, Malformed> {
+    let mut length = known;
+    for part in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+        let digits = !part.is_empty() && part.len() <= 18 && part.iter().all(u8::is_ascii_digit);
+        if !digits {
+            return Err(Malformed::because("bad Content-Length"));
+        }
+        let number = part.iter().fold(0, |number: u64, digit| number * 10 + u64::from(digit - b'0'));
+        if length.is_some_and(|known| known != number) {
+            return Err(Malformed::because("conflicting Content-Length"));
+        }
+        length = Some(number);
+    }
+    length.ok_or(Malformed::because("bad Content-Length"))
+}

@@ -1,0 +1,403 @@
+//! The answers of HTTP/1.1: a pure parser that takes bytes in whatever pieces they come.
+
+mod head;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock};
+
+use super::chunked::{Chunked, Chunks};
+use brunt_protocol::messages::{Message, Reader};
+use brunt_protocol::{KeptAnswer, Malformed};
+
+use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
+pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
+
+/// Why a call has failed whose answer came as messages, without the one that was to be the last.
+pub(super) const ENDED_EARLY: &str = "the stream ended without its last message";
+/// The most bytes of a body that is kept.
+const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// The most that is noted of where a redirect leads, in characters.
+const MOST_LOCATION: usize = 1000;
+/// The most interim answers (1xx) before the final one.
+const MOST_INTERIM: u8 = 16;
+
+/// What bytes meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// All bytes were taken and the answer is not complete.
+    More,
+    /// A message of the answer is complete.
+    Message {
+        /// The answer's status code.
+        status: u16,
+    },
+    /// The answer is complete.
+    Done {
+        /// Its status code.
+        status: u16,
+        /// Whether the connection stays open after it.
+        reusable: bool,
+    },
+    /// The same, and the answer came as messages without the one that was to be the last.
+    EndedEarly {
+        /// Whether the connection stays open after it.
+        reusable: bool,
+    },
+}
+
+/// What follows the head that was read.
+#[derive(Debug)]
+enum Body {
+    /// Nothing: a head is being read.
+    Head,
+    /// So many more bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked(Chunked),
+    /// Everything until the connection ends.
+    UntilClose,
+}
+
+/// Reads one answer after the other.
+#[derive(Debug)]
+pub struct Parser {
+    body: Body,
+    status: u16,
+    reusable: bool,
+    interim: u8,
+    /// The beginning of a head whose end has not come yet.
+    partial: Vec<u8>,
+    /// The answer as it came, where answers are kept.
+    kept: Option<Keeping>,
+    /// Where the first redirect led, if that is noted.
+    redirect: Option<Arc<OnceLock<String>>>,
+    /// What cuts bodies into messages, of answers that come so.
+    reader: Option<Box<Reader>>,
+    /// Whether the body that is being read is cut into messages.
+    is_streaming: bool,
+    /// The last byte of the body was read with a message, and not taken yet.
+    is_read_ahead: bool,
+}
+
+/// The answer, kept for scripts and `--once`.
+#[derive(Debug, Default)]
+struct Keeping {
+    answer: KeptAnswer,
+    /// Whether nobody wants to see its body.
+    discards: bool,
+}
+
+impl Keeping {
+    fn begin(&mut self, head: &[u8]) {
+        let KeptAnswer { head: kept, body } = &mut self.answer;
+        kept.clear();
+        kept.extend_from_slice(head);
+        body.clear();
+        // What one large answer took is not held for ever.
+        body.shrink_to(1 << 20);
+    }
+
+    fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        if self.discards {
+            return Ok(());
+        }
+        if self.answer.body.len() + body.len() > MOST_KEPT_BYTES {
+            return Err(Malformed::because("a body of more than 64 MiB, which a script would have to hold in memory"));
+        }
+        self.answer.body.extend_from_slice(body);
+        Ok(())
+    }
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self {
+            body: Body::Head,
+            status: 0,
+            reusable: true,
+            interim: 0,
+            partial: Vec::new(),
+            kept: None,
+            redirect: None,
+            reader: None,
+            is_streaming: false,
+            is_read_ahead: false,
+        }
+    }
+}
+
+impl Parser {
+    /// A parser that keeps each answer until the next begins.
+    pub fn keeping() -> Self {
+        Self { kept: Some(Keeping::default()), ..Self::default() }
+    }
+
+    /// Notes where the first redirect leads in `redirect`, which several parsers may share.
+    pub(super) fn note_redirect(&mut self, redirect: Arc<OnceLock<String>>) {
+        self.redirect = Some(redirect);
+    }
+
+    /// The head and the body of the answer read last, without transfer coding; empty unless answers are kept.
+    pub fn kept(&self) -> (&[u8], &[u8]) {
+        self.kept.as_ref().map_or((&[], &[]), |kept| (&kept.answer.head, &kept.answer.body))
+    }
+
+    /// Whether the body of the answers that begin from now on is kept, where answers are.
+    pub(super) fn keep_body(&mut self, keep: bool) {
+        if let Some(kept) = &mut self.kept {
+            kept.discards = !keep;
+        }
+    }
+
+    /// Cuts the bodies of the answers that begin from now on into messages, if they are a success (2xx).
+    pub fn cut_body(&mut self, reader: Option<Box<Reader>>) {
+        self.reader = reader;
+    }
+
+    /// Exchanges the answer that is kept for `kept`, which is forgotten.
+    pub(super) fn hand_over(&mut self, kept: &mut KeptAnswer) {
+        if let Some(keeping) = &mut self.kept {
+            std::mem::swap(&mut keeping.answer, kept);
+            // What was kept of a body that is cut into messages is one of these.
+            if self.is_streaming {
+                kept.body.clear();
+            }
+        }
+    }
+
+    /// Takes bytes of the answer to a request (`head_request` if its method was HEAD); returns how many it took.
+    ///
+    /// # Errors
+    /// When they break the grammar or a limit. The parser is of no use after that.
+    pub fn receive(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+        let mut taken = 0;
+        loop {
+            let rest = bytes.get(taken..).unwrap_or(&[]);
+            if rest.is_empty() {
+                return Ok((taken, Step::More));
+            }
+            let (n, step) =
+                if self.is_streaming { self.receive_streaming(rest)? } else { self.receive_whole(rest, head_request)? };
+            taken += n;
+            if step != Step::More {
+                return Ok((taken, step));
+            }
+        }
+    }
+
+    /// Takes bytes of an answer that does not come as messages, or of its head.
+    #[inline]
+    fn receive_whole(&mut self, rest: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+        Ok(match &mut self.body {
+            Body::Head => self.receive_head(rest, head_request)?,
+            Body::Length(left) => {
+                let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= n as u64;
+                if let Some(kept) = &mut self.kept {
+                    kept.add(rest.get(..n).unwrap_or(&[]))?;
+                }
+                let complete = *left == 0;
+                (n, self.step(complete))
+            }
+            Body::Chunked(chunked) => {
+                let (n, read) = match &mut self.kept {
+                    None => chunked.receive(rest, |_, _| Ok(None))?,
+                    Some(kept) => chunked.receive(rest, |data, _| kept.add(data).map(|()| None))?,
+                };
+                (n, self.step(read == Chunks::Complete))
+            }
+            Body::UntilClose => {
+                if let Some(kept) = &mut self.kept {
+                    kept.add(rest)?;
+                }
+                (rest.len(), Step::More)
+            }
+        })
+    }
+
+    /// Takes bytes of a body that is cut into messages, up to the end of one.
+    fn receive_streaming(&mut self, rest: &[u8]) -> Result<(usize, Step), Malformed> {
+        let Some(reader) = &mut self.reader else { return Ok((rest.len(), Step::More)) };
+        let message = Step::Message { status: self.status };
+        let (n, step) = match &mut self.body {
+            Body::Length(left) => {
+                let n = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let read_ahead = std::mem::take(&mut self.is_read_ahead);
+                let ended = if read_ahead { None } else { reader.read(rest.get(..n).unwrap_or(&[]), false)? };
+                match ended {
+                    // The answer ends with the same byte, which is taken next.
+                    Some(ended) if ended as u64 == *left => {
+                        (*left, self.is_read_ahead) = (1, true);
+                        (ended - 1, message)
+                    }
+                    Some(ended) => {
+                        *left -= ended as u64;
+                        (ended, message)
+                    }
+                    None => {
+                        *left -= n as u64;
+                        let complete = *left == 0;
+                        (n, self.step(complete))
+                    }
+                }
+            }
+            Body::Chunked(chunked) => {
+                let (n, read) = chunked.receive(rest, |data, ends| reader.read(data, ends))?;
+                (n, if read == Chunks::Stopped { message } else { self.step(read == Chunks::Complete) })
+            }
+            Body::UntilClose => match reader.read(rest, false)? {
+                Some(ended) => (ended, message),
+                None => (rest.len(), Step::More),
+            },
+            Body::Head => (0, Step::More),
+        };
+        if step == message {
+            self.keep_message();
+        }
+        Ok((n, step))
+    }
+
+    /// Keeps a message, where answers are kept.
+    fn keep_message(&mut self) {
+        if let Some((kept, reader)) = self.kept.as_mut().zip(self.reader.as_ref()) {
+            keep_message(reader.message(), &mut kept.answer.body);
+        }
+    }
+
+    /// The peer closed its side; gives the answer that is complete by that, if one is. One that came as messages is not without
+    /// the one that was to be the last.
+    pub fn closed(&mut self) -> Option<Step> {
+        let is_complete = matches!(self.body, Body::UntilClose);
+        is_complete.then(|| self.step(true)).filter(|step| !matches!(step, Step::EndedEarly { .. }))
+    }
+
+    /// Whether nothing of the next answer has come yet.
+    pub fn is_between_answers(&self) -> bool {
+        matches!(self.body, Body::Head) && self.partial.is_empty() && self.interim == 0
+    }
+
+    fn step(&mut self, complete: bool) -> Step {
+        if !complete {
+            return Step::More;
+        }
+        self.body = Body::Head;
+        self.interim = 0;
+        if std::mem::take(&mut self.is_streaming) {
+            if let Some(kept) = &mut self.kept {
+                kept.answer.body.clear();
+            }
+            if self.reader.as_ref().is_some_and(|reader| !reader.has_ended()) {
+                return Step::EndedEarly { reusable: self.reusable };
+            }
+        }
+        Step::Done { status: self.status, reusable: self.reusable }
+    }
+
+    fn receive_head(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+        let before = self.partial.len();
+        let head = if before == 0 {
+            read_head(bytes)?
+        } else {
+            // A long head is parsed only once its end is there, so that one in many small pieces costs no more than a
+            // whole one; a short one at once, so that garbage is seen for what it is.
+            let from = before.saturating_sub(3);
+            self.partial.extend_from_slice(bytes.get(..bytes.len().min(MOST_HEAD_BYTES)).unwrap_or(bytes));
+            let ended = has_head_end(self.partial.get(from..).unwrap_or(&[]));
+            let parsed = ended || !(SHORT_HEAD_BYTES..MOST_HEAD_BYTES).contains(&self.partial.len());
+            if parsed { parse_head(&self.partial)? } else { None }
+        };
+        let Some(head) = head else {
+            if before == 0 {
+                self.partial.extend_from_slice(bytes);
+            }
+            if self.partial.len() >= MOST_HEAD_BYTES {
+                return Err(Malformed::because("a header section of more than 64 KiB"));
+            }
+            return Ok((bytes.len(), Step::More));
+        };
+        let taken = head.bytes.saturating_sub(before);
+        if matches!(head.status, 301..=303 | 307 | 308) {
+            self.redirected(if before == 0 { bytes } else { &self.partial });
+        }
+        if let Some(kept) = &mut self.kept {
+            let whole = if before == 0 { bytes } else { &self.partial };
+            kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
+        }
+        self.partial = Vec::new();
+        let step = self.begin_body(&head, head_request)?;
+        Ok((taken, step))
+    }
+
+    /// Notes where the first redirect leads (RFC 9110 §10.2.2). `head` begins with the whole head.
+    #[cold]
+    fn redirected(&self, head: &[u8]) {
+        let Some(redirect) = self.redirect.as_ref().filter(|redirect| redirect.get().is_none()) else { return };
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        // It was parsed before.
+        if response.parse(head).is_err() {
+            return;
+        }
+        let location = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case("location"));
+        if let Some(location) = location {
+            note_location(redirect, location.value);
+        }
+    }
+
+    /// Decides what follows a head (RFC 9112 §6.3).
+    fn begin_body(&mut self, head: &Head, head_request: bool) -> Result<Step, Malformed> {
+        match head.status {
+            101 => return Err(Malformed::because("status 101: nobody asked to switch protocols")),
+            100..=199 => {
+                self.interim += 1;
+                if self.interim > MOST_INTERIM {
+                    return Err(Malformed::because("more than 16 interim answers"));
+                }
+                return Ok(Step::More);
+            }
+            _ => {}
+        }
+        self.status = head.status;
+        self.reusable = head.reusable;
+        if let Some(reader) = self.reader.as_mut().filter(|_| (200..300).contains(&head.status)) {
+            reader.begin();
+            self.is_streaming = true;
+        }
+        let bodiless = head_request || matches!(head.status, 204 | 304);
+        match (bodiless, head.coding, head.length) {
+            (true, ..) | (_, Coding::None, Some(0)) => return Ok(self.step(true)),
+            (_, Coding::Chunked, length) => {
+                // With both, chunked rules and the connection is not to be trusted any further (RFC 9112 §6.3, 3.).
+                self.reusable &= length.is_none();
+                self.body = Body::Chunked(Chunked::new());
+            }
+            (_, Coding::None, Some(length)) => self.body = Body::Length(length),
+            (_, Coding::Other, _) | (_, Coding::None, None) => {
+                self.reusable = false;
+                self.body = Body::UntilClose;
+            }
+        }
+        Ok(Step::More)
+    }
+}
+
+/// Writes a message as a body: the first line is its event, the second its id, the rest its data.
+pub(super) fn keep_message(message: &Message, body: &mut Vec<u8>) {
+    body.clear();
+    for part in [&message.event, &message.id] {
+        body.extend_from_slice(part);
+        body.push(b'\n');
+    }
+    body.extend_from_slice(&message.data);
+}
+
+/// Notes where a redirect leads, if it is the first.
+pub(super) fn note_location(redirect: &OnceLock<String>, location: &[u8]) {
+    if redirect.get().is_none()
+        && let Ok(location) = std::str::from_utf8(location)
+    {
+        // Another connection may have been first.
+        let _ = redirect.set(location.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect());
+    }
+}

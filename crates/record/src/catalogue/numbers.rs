@@ -1,0 +1,229 @@
+//! A value for each counter: recorded by an addition, merged, written and read by key.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Map;
+
+use super::counter::{Counter, Joins, Unit};
+
+/// A value for each [`Counter`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Numbers([u64; Counter::ALL.len()]);
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self([0; Counter::ALL.len()])
+    }
+}
+
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.counted().map(|(counter, n)| (counter.key(), n))).finish()
+    }
+}
+
+impl Numbers {
+    /// These values, and 0 for every other number.
+    pub fn from_values(values: impl IntoIterator<Item = (Counter, u64)>) -> Self {
+        let mut numbers = Self::default();
+        values.into_iter().for_each(|(counter, value)| numbers.set(counter, value));
+        numbers
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each counter")]
+    fn place(&mut self, counter: Counter) -> &mut u64 {
+        &mut self.0[counter as usize]
+    }
+
+    /// Adds to a sum.
+    #[inline]
+    pub fn add(&mut self, counter: Counter, n: u64) {
+        *self.place(counter) += n;
+    }
+
+    /// Puts a value in place of what there was.
+    #[inline]
+    pub fn set(&mut self, counter: Counter, value: u64) {
+        *self.place(counter) = value;
+    }
+
+    /// The value.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each counter")]
+    pub const fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
+    }
+
+    /// The value of a ratio, 0 to 1.
+    pub const fn ratio(&self, counter: Counter) -> f64 {
+        f64::from_bits(self.get(counter))
+    }
+
+    /// Puts a ratio, not below 0, in place of what there was.
+    pub fn set_ratio(&mut self, counter: Counter, ratio: f64) {
+        // Floats that are not below 0 have the order of their bits, so that the larger of two is a comparison of integers.
+        self.set(counter, ratio.max(0.0).to_bits());
+    }
+
+    /// Numbers that are not 0, in the order of the catalogue.
+    pub fn counted(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
+        Counter::ALL.into_iter().map(|counter| (counter, self.get(counter))).filter(|(_, n)| *n > 0)
+    }
+
+    /// Adds those of another place, or of the second that follows.
+    pub fn merge(&mut self, other: &Self) {
+        for counter in Counter::ALL {
+            let (here, there) = (self.get(counter), other.get(counter));
+            self.set(
+                counter,
+                match counter.joins() {
+                    Joins::Sum => here.saturating_add(there),
+                    Joins::Max => here.max(there),
+                },
+            );
+        }
+    }
+
+    /// What is left of each sum without what `part` has of it. The larger of two cannot be taken apart, and stays.
+    #[must_use]
+    pub fn without(mut self, part: &Self) -> Self {
+        for (counter, n) in part.counted().filter(|(counter, _)| counter.joins() == Joins::Sum) {
+            self.set(counter, self.get(counter).saturating_sub(n));
+        }
+        self
+    }
+
+    /// The value as it is written.
+    pub(super) fn written(&self, counter: Counter) -> WrittenNumber {
+        if counter.unit() == Unit::Ratio {
+            WrittenNumber::Ratio(self.ratio(counter))
+        } else {
+            WrittenNumber::Whole(self.get(counter))
+        }
+    }
+
+    /// Takes in a value that was written.
+    pub(crate) fn take(&mut self, counter: Counter, value: WrittenNumber) {
+        match (counter.unit(), value) {
+            (Unit::Ratio, WrittenNumber::Ratio(ratio)) => self.set_ratio(counter, ratio),
+            (Unit::Ratio, WrittenNumber::Whole(whole)) => self.set_ratio(counter, whole as f64),
+            (_, WrittenNumber::Whole(whole)) => self.set(counter, whole),
+            (_, WrittenNumber::Ratio(float)) => self.set(counter, float as u64),
+        }
+    }
+}
+
+/// A number as it is written.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+pub(crate) enum WrittenNumber {
+    Whole(u64),
+    Ratio(f64),
+}
+
+/// By hand, so that an error says what came in the place of a number.
+impl<'de> Deserialize<'de> for WrittenNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = WrittenNumber;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number that is not negative")
+            }
+            fn visit_u64<E>(self, whole: u64) -> Result<WrittenNumber, E> {
+                Ok(WrittenNumber::Whole(whole))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<WrittenNumber, E> {
+                u64::try_from(number)
+                    .map(WrittenNumber::Whole)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+            fn visit_f64<E>(self, ratio: f64) -> Result<WrittenNumber, E> {
+                Ok(WrittenNumber::Ratio(ratio))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+/// By their keys; those that are 0 are left out.
+impl Serialize for Numbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.counted().count()))?;
+        for (counter, _) in self.counted() {
+            map.serialize_entry(counter.key(), &self.written(counter))?;
+        }
+        map.end()
+    }
+}
+
+/// Keys that this brunt does not know are passed over.
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByName(Counter::from_key))
+    }
+}
+
+/// Looks a key up without keeping it.
+pub(super) struct Key<F>(pub(super) F);
+
+impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for Key<F> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for Key<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<T, E> {
+        Ok((self.0)(key))
+    }
+}
+
+/// Reads numbers by the names that they have somewhere.
+pub(super) struct ByName<F>(pub(super) F);
+
+impl<'de, F: Fn(&str) -> Option<Counter>> Visitor<'de> for ByName<F> {
+    type Value = Numbers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("numbers by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Numbers, A::Error> {
+        let mut numbers = Numbers::default();
+        while let Some(counter) = map.next_key_seed(Key(&self.0))? {
+            match counter {
+                Some(counter) => numbers.take(counter, map.next_value()?),
+                None => map.next_value::<IgnoredAny>().map(drop)?,
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+impl JsonSchema for Numbers {
+    fn schema_name() -> Cow<'static, str> {
+        "Numbers".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let properties: Map<_, _> =
+            Counter::ALL.into_iter().map(|counter| (counter.key().to_owned(), counter.schema().into())).collect();
+        json_schema!({ "type": "object", "description": "Numbers by their keys.", "properties": properties })
+    }
+}

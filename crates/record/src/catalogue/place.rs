@@ -1,0 +1,136 @@
+//! Groups of numbers that stand beside each other in a JSON result.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Map;
+
+use super::counter::Counter;
+use super::numbers::{ByName, Numbers};
+
+/// A group of numbers in a JSON result, which stand beside each other at one path.
+pub trait Place {
+    /// The name of its type in schemas.
+    const NAME: &'static str;
+    /// What it is about.
+    const SENTENCE: &'static str;
+    /// The names on the way to it, with dots between them.
+    const PATH: &'static str;
+}
+
+macro_rules! places {
+    ($($(#[doc = $sentence:literal])+ $name:ident at $path:literal;)+) => {
+        /// The groups of numbers in a JSON result.
+        pub mod places {
+            $($(#[doc = $sentence])+
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+            pub struct $name;
+
+            impl super::Place for $name {
+                const NAME: &'static str = stringify!($name);
+                const SENTENCE: &'static str = concat!($($sentence),+);
+                const PATH: &'static str = $path;
+            })+
+
+            /// Their paths.
+            pub const PATHS: &[&str] = &[$($path),+];
+        }
+    };
+}
+
+places! {
+    /// How calls ended.
+    Outcomes at "outcomes";
+    /// Answers that come as messages.
+    Messages at "outcomes.messages";
+    /// How long connections were held back by what the target allows.
+    HeldBack at "outcomes.held_back";
+    /// Bytes over connections.
+    Bytes at "bytes";
+    /// Connections made and lost.
+    Connections at "connections";
+    /// How the generator fared.
+    Health at "health";
+    /// Of how many calls it is known when their answers arrived.
+    Arrivals at "arrivals";
+}
+
+/// The numbers that stand in one group of a JSON result, by their names there. A number that is declared for the group is written
+/// and read with no more ado; one that a document does not have is 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Placed<P> {
+    numbers: Numbers,
+    place: PhantomData<P>,
+}
+
+impl<P: Place> Placed<P> {
+    /// The counters of the group, with their names in it.
+    pub fn counters() -> impl Iterator<Item = (Counter, &'static str)> {
+        Counter::ALL.into_iter().filter_map(|counter| Some((counter, counter.name_at(P::PATH)?)))
+    }
+
+    /// Those of `numbers` that stand here.
+    pub fn from_numbers(numbers: &Numbers) -> Self {
+        let here = Self::counters().map(|(counter, _)| (counter, numbers.get(counter)));
+        Self { numbers: Numbers::from_values(here), place: PhantomData }
+    }
+
+    /// Them, and 0 for every other number.
+    pub const fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The value of one.
+    pub const fn get(&self, counter: Counter) -> u64 {
+        self.numbers.get(counter)
+    }
+
+    /// The value of a ratio.
+    pub const fn ratio(&self, counter: Counter) -> f64 {
+        self.numbers.ratio(counter)
+    }
+
+    /// Whether all of them are 0.
+    pub fn is_nothing(&self) -> bool {
+        self.numbers.counted().next().is_none()
+    }
+}
+
+impl<P: Place> Serialize for Placed<P> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Self::counters().count()))?;
+        for (counter, name) in Self::counters() {
+            map.serialize_entry(name, &self.numbers.written(counter))?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, P: Place> Deserialize<'de> for Placed<P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let by_name = |name: &str| Self::counters().find(|(_, known)| *known == name).map(|(counter, _)| counter);
+        Ok(Self { numbers: deserializer.deserialize_map(ByName(by_name))?, place: PhantomData })
+    }
+}
+
+impl<P: Place> JsonSchema for Placed<P> {
+    fn schema_name() -> Cow<'static, str> {
+        P::NAME.into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("{}::{}", module_path!(), P::PATH).into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let properties: Map<_, _> =
+            Self::counters().map(|(counter, name)| (name.to_owned(), counter.schema().into())).collect();
+        let required: Vec<_> = Self::counters().map(|(_, name)| name).collect();
+        json_schema!({
+            "type": "object", "description": P::SENTENCE.trim(), "properties": properties, "required": required
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Histograms as bytes: LEB128 numbers, a slot's distance from the last one and its count.
+
+use super::Histogram;
+use super::slots::{MAX_VALUE_NS, PAGE_BITS, PAGES};
+
+impl Histogram {
+    /// A histogram as bytes, for who reads numbers faster than text: LEB128 numbers, the smallest and the largest value, the sum's
+    /// two halves, and for each slot that holds something how many lie before it since the last, and its count. Nothing for an
+    /// empty one.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.count > 0 {
+            let halves = [self.sum as u64, (self.sum >> 64) as u64];
+            [self.min, self.max].into_iter().chain(halves).for_each(|number| push_leb128(&mut bytes, number));
+            let mut next = 0;
+            for (slot, n) in self.slots() {
+                push_leb128(&mut bytes, (slot - next) as u64);
+                push_leb128(&mut bytes, n);
+                next = slot + 1;
+            }
+        }
+        bytes
+    }
+
+    /// The histogram of these bytes; none if they are not one's.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut histogram = Self::new();
+        if bytes.is_empty() {
+            return Some(histogram);
+        }
+        let mut rest = bytes;
+        let mut number = || take_leb128(&mut rest);
+        let (min, max, low, high) = (number()?, number()?, number()?, number()?);
+        histogram.count = count_of(rest)?;
+        histogram.packed = rest.into();
+        histogram.min = min.min(MAX_VALUE_NS);
+        histogram.max = max.clamp(histogram.min, MAX_VALUE_NS);
+        histogram.sum = u128::from(low) | u128::from(high) << 64;
+        (histogram.count > 0).then_some(histogram)
+    }
+}
+
+/// Takes the next slot and its count off the front of a histogram's bytes; none if they are at their end, or not right.
+fn take_slot(bytes: &mut &[u8], next: &mut usize) -> Option<(usize, u64)> {
+    let slot = next.checked_add(usize::try_from(take_leb128(bytes)?).ok()?)?;
+    let n = take_leb128(bytes)?;
+    *next = slot.checked_add(1)?;
+    (slot < PAGES << PAGE_BITS && n > 0).then_some((slot, n))
+}
+
+/// The slots in a histogram's bytes, from low to high, with their counts.
+pub(super) fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+    let mut next = 0;
+    std::iter::from_fn(move || take_slot(&mut bytes, &mut next))
+}
+
+/// How many values a histogram's bytes count; none if they are not right.
+fn count_of(mut bytes: &[u8]) -> Option<u64> {
+    let (mut next, mut count) = (0, 0_u64);
+    while !bytes.is_empty() {
+        count = count.checked_add(take_slot(&mut bytes, &mut next)?.1)?;
+    }
+    Some(count)
+}
+
+/// Appends a number, seven bits a byte, the lowest first.
+pub(crate) fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes such a number off the front; none if there is no whole one.
+pub(crate) fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}

@@ -1,0 +1,162 @@
+//! Histograms as they are written: pairs of a value and its count in text, bytes elsewhere.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Histogram;
+use super::slots::{MAX_VALUE_NS, PAGE_SLOTS, PAGES};
+
+/// A distribution in full, at three significant digits: `[[value_ns, count], …]`, low to high, with exact extremes and sum.
+/// Histograms merge by adding up the counts of equal values.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
+struct StoredHistogram {
+    /// The smallest value; `null` where there is none.
+    min_ns: Option<u64>,
+    /// The largest value; `null` where there is none.
+    max_ns: Option<u64>,
+    /// The sum of all values; in a series to three significant digits.
+    #[schemars(with = "f64", range(min = 0.0))]
+    sum_ns: Sum,
+    /// Pairs of a value in nanoseconds, the largest of its slot, and its count; values grow.
+    #[schemars(with = "Vec<(u64, u64)>")]
+    counts: Counts,
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        StoredHistogram::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        StoredHistogram::json_schema(generator)
+    }
+}
+
+/// A sum, as the number that says it exactly: a float where that has enough digits, as results have had it from the
+/// first, or else an integer. Beyond 2^64 (584 years) it is a float all the same.
+struct Sum(u128);
+
+impl Serialize for Sum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let float = self.0 as f64;
+        match u64::try_from(self.0) {
+            Ok(whole) if float as u128 != self.0 => serializer.serialize_u64(whole),
+            _ => serializer.serialize_f64(float),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Sum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Sum;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sum in nanoseconds, not below 0")
+            }
+            fn visit_u64<E: de::Error>(self, whole: u64) -> Result<Sum, E> {
+                Ok(Sum(u128::from(whole)))
+            }
+            fn visit_f64<E: de::Error>(self, float: f64) -> Result<Sum, E> {
+                Ok(Sum(float.max(0.0) as u128))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+struct Counts(Vec<(u64, u64)>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
+        for pair in &self.0 {
+            seq.serialize_element(pair)?;
+        }
+        seq.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Counts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Counts;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of [value_ns, count] pairs")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counts, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = seq.next_element::<(u64, u64)>()? {
+                    // There are only so many slots: a longer list is not one of ours.
+                    if pairs.len() >= PAGES * PAGE_SLOTS {
+                        return Err(de::Error::custom("more pairs than a histogram has slots"));
+                    }
+                    pairs.push(pair);
+                }
+                Ok(Counts(pairs))
+            }
+        }
+        deserializer.deserialize_seq(Pairs)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.to_bytes());
+        }
+        StoredHistogram {
+            min_ns: self.min(),
+            max_ns: self.max(),
+            sum_ns: Sum(self.sum),
+            counts: Counts(self.values().collect()),
+        }
+        .serialize(serializer)
+    }
+}
+
+/// Reads a histogram from bytes.
+struct Bytes;
+
+impl Visitor<'_> for Bytes {
+    type Value = Histogram;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of a histogram")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Histogram, E> {
+        Histogram::from_bytes(bytes).ok_or_else(|| E::invalid_value(de::Unexpected::Bytes(bytes), &self))
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_bytes(Bytes);
+        }
+        let stored = StoredHistogram::deserialize(deserializer)?;
+        let mut histogram = Self::new();
+        for (value, n) in stored.counts.0 {
+            let Some(_) = histogram.count.checked_add(n) else {
+                return Err(de::Error::custom("the counts of a histogram add up to more than 2^64"));
+            };
+            if n > 0 {
+                histogram.record_n(value, n);
+            }
+        }
+        if histogram.count > 0 {
+            histogram.min = stored.min_ns.unwrap_or(histogram.min).min(MAX_VALUE_NS);
+            histogram.max = stored.max_ns.unwrap_or(histogram.max).clamp(histogram.min, MAX_VALUE_NS);
+            histogram.sum = stored.sum_ns.0;
+        }
+        Ok(histogram)
+    }
+}

@@ -1,0 +1,99 @@
+//! Timelines: merging in any order, silences, and a log that holds few points.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::SECOND_NS;
+
+/// When a call was due, how it ended, and how long it took.
+type Call = (u64, u8, u64);
+
+fn timeline(calls: &[Call]) -> Timeline {
+    let mut log = DueLog::default();
+    for &(due, kind, took) in calls {
+        match kind {
+            0..=3 => log.answered(due, took),
+            4 => log.refused(due, took),
+            5 => log.failed(due, took, took % 2 == 0),
+            6 => log.unfinished(due, took, 1),
+            _ => log.unsent(due, took, 3),
+        }
+        if kind < 6 {
+            log.completed(due + took);
+        }
+    }
+    log.take()
+}
+
+fn merged<'a>(timelines: impl IntoIterator<Item = &'a Timeline>) -> Timeline {
+    let mut all = Timeline::default();
+    timelines.into_iter().for_each(|one| all.merge(one));
+    all
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    // Up to a long run, so that points are widened.
+    let run = prop_oneof![Just(SECOND_NS), Just(100 * SECOND_NS), Just(100_000 * SECOND_NS)];
+    run.prop_flat_map(|run| prop::collection::vec((0..run, 0_u8..8, 0..SECOND_NS), 0..80))
+}
+
+proptest! {
+    #[test]
+    fn merging_is_commutative_and_associative(a in calls(), b in calls(), c in calls()) {
+        let [a, b, c] = [a, b, c].map(|calls| timeline(&calls));
+        prop_assert_eq!(merged([&a, &b]), merged([&b, &a]));
+        let (left, right) = (merged([&merged([&a, &b]), &c]), merged([&a, &merged([&b, &c])]));
+        prop_assert_eq!(&left, &right);
+        prop_assert!(left.points.len() as u64 <= MOST_POINTS);
+    }
+
+    #[test]
+    fn however_calls_are_dealt_out_the_timeline_is_the_same(calls in calls(), places in 1_usize..5) {
+        let mut parts = vec![Vec::new(); places];
+        for (at, call) in calls.iter().enumerate() {
+            parts[at % places].push(*call);
+        }
+        let parts: Vec<_> = parts.iter().map(|part| timeline(part)).collect();
+        let whole = timeline(&calls);
+        prop_assert_eq!(merged(&parts), merged([&whole]));
+        let due: u64 = calls.iter().map(|(_, kind, _)| if *kind == 7 { 3 } else { 1 }).sum();
+        prop_assert_eq!(whole.points().map(|(_, point)| point.due()).sum::<u64>(), due);
+    }
+
+    #[test]
+    fn it_is_read_back_as_it_was_written(calls in calls()) {
+        let written = timeline(&calls);
+        let text = serde_json::to_vec(&written).unwrap();
+        prop_assert_eq!(serde_json::from_slice::<Timeline>(&text).unwrap(), written);
+    }
+}
+
+#[test]
+fn silences_lie_between_completions() {
+    let mut log = DueLog::beginning_at(7);
+    for at in (0..20).chain(50..60).chain(62..70) {
+        log.completed(7 + at * TICK_NS);
+    }
+    let timeline = log.take();
+    let ticks: Vec<_> = timeline.silences().iter().map(|(from, to)| (from / TICK_NS, to / TICK_NS)).collect();
+    assert_eq!(ticks, [(20, 50), (60, 62)]);
+    assert_eq!(timeline.last_completion_ns(), 70 * TICK_NS);
+}
+
+/// A silence of 300 ms in three hours.
+#[test]
+fn a_long_run_hides_no_silence() {
+    let mut all = Timeline::default();
+    let mut log = DueLog::default();
+    for second in 0..3 * 3600 {
+        for tick in 0..10 {
+            if second != 7000 || !(4..7).contains(&tick) {
+                log.answered(second * SECOND_NS + tick * TICK_NS, 1_000_000);
+                log.completed(second * SECOND_NS + tick * TICK_NS);
+            }
+        }
+        all.merge(&log.take());
+    }
+    assert_eq!(all.silences(), [(7000 * SECOND_NS + 4 * TICK_NS, 7000 * SECOND_NS + 7 * TICK_NS)]);
+    assert!(all.points().count() as u64 <= MOST_POINTS && all.width_ns() == 128 * TICK_NS);
+}

@@ -1,0 +1,145 @@
+//! Distributions in full, as a document has them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use brunt_record::catalogue::{Timing, Timings};
+use brunt_record::histogram::{Censored, Histogram};
+use brunt_record::instrument::Parts;
+use brunt_record::snapshot::Snapshot;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; empty ones are left
+/// out. Lower bounds are a distribution of their own, whose key ends in `_bounds`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Histograms {
+    /// Those that are shown.
+    pub times: Timings,
+    /// The times before own delays were taken off, and their bounds; missing where nothing was taken off.
+    pub instrument: Option<Bounds>,
+}
+
+/// The entry of [`Histograms::instrument`].
+const INSTRUMENT: &str = "instrument";
+
+impl Serialize for Histograms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.times.write_entries(&mut map)?;
+        if let Some(bounds) = &self.instrument {
+            map.serialize_entry(INSTRUMENT, bounds)?;
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for Histograms {
+    fn schema_name() -> Cow<'static, str> {
+        "Histograms".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut properties = serde_json::Map::new();
+        let mut declare = |key: String, sentence: &str, mut schema: Schema| {
+            schema.insert("description".to_owned(), sentence.into());
+            properties.insert(key, schema.into());
+        };
+        for timing in Timing::ALL.into_iter().filter(|timing| !OWN_DELAYS.contains(timing)) {
+            declare(timing.key().to_owned(), timing.sentence(), generator.subschema_for::<Histogram>());
+            if timing.has_bounds() {
+                declare(timing.bounds_key(), "Lower bounds of it.", generator.subschema_for::<Histogram>());
+            }
+        }
+        let instrument =
+            "The times before own delays were taken off, and their bounds; missing where nothing was taken off.";
+        declare(INSTRUMENT.to_owned(), instrument, generator.subschema_for::<Bounds>());
+        let about = "Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; \
+                     empty ones are left out.";
+        json_schema!({ "type": "object", "description": about, "properties": properties })
+    }
+}
+
+impl<'de> Deserialize<'de> for Histograms {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByKey;
+        impl<'de> Visitor<'de> for ByKey {
+            type Value = Histograms;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("histograms by key")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Histograms, A::Error> {
+                let mut histograms = Histograms::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == INSTRUMENT {
+                        histograms.instrument = map.next_value()?;
+                    } else {
+                        histograms.times.read_entry(&key, &mut map)?;
+                    }
+                }
+                Ok(histograms)
+            }
+        }
+        deserializer.deserialize_map(ByKey)
+    }
+}
+
+/// Distributions without own delays, which a result shows in place of those as read.
+const OWN_DELAYS: [Timing; 7] = [
+    Timing::ResponseLow,
+    Timing::ResponseValue,
+    Timing::ResponseHigh,
+    Timing::ServiceLow,
+    Timing::ServiceValue,
+    Timing::ServiceHigh,
+    Timing::FirstByteValue,
+];
+
+impl Histograms {
+    pub(super) fn from_snapshot(total: &Snapshot) -> Self {
+        let mut times = total.times.clone();
+        for timing in OWN_DELAYS {
+            times.set(timing, Censored::default());
+        }
+        times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
+        times.set(Timing::Service, total.service_times().into_owned());
+        times.set_known(Timing::FirstByte, total.first_byte_times().clone());
+        Self { times, instrument: Bounds::from_snapshot(total) }
+    }
+}
+
+/// Distributions that bound those shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// From due to when the answer was read.
+    pub response_as_read: Histogram,
+    /// The least that response times can be.
+    pub response_low: Histogram,
+    /// The most that response times can be.
+    pub response_high: Histogram,
+    /// From sent to when the answer was read.
+    pub service_as_read: Histogram,
+    /// The least that service times can be.
+    pub service_low: Histogram,
+    /// The most that they can be, where that is not the same as shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_high: Option<Histogram>,
+}
+
+impl Bounds {
+    pub(super) fn from_snapshot(total: &Snapshot) -> Option<Self> {
+        let (response, service) = (Parts::of_response(&total.times), Parts::of_service(&total.times));
+        response.cover().then(|| Self {
+            response_as_read: total.times.known(Timing::Response).clone(),
+            response_low: response.low.clone(),
+            response_high: response.high.clone(),
+            service_as_read: total.times.known(Timing::Service).clone(),
+            service_low: service.low.clone(),
+            service_high: (service.high != service.value).then(|| service.high.clone()),
+        })
+    }
+}
