@@ -47,7 +47,7 @@ fn the_second_signal_ends_the_run_at_once_with_what_it_has() {
     let begun = Instant::now();
     running.send(Signal::INT);
     running.send(Signal::TERM);
-    let done = running.wait().with_status(130);
+    let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
     assert!(done.stdout.contains("interrupted"), "{}", done.stdout);
     assert!(begun.elapsed() < Duration::from_secs(60), "it does not wait for the calls");
 }
@@ -73,7 +73,7 @@ fn a_signal_before_the_load_ends_a_flood_without_any() {
         for signal in signals {
             warming_up.send(*signal);
         }
-        let done = warming_up.wait().with_status(130);
+        let done = warming_up.wait().ended_by(signals);
         let report: Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!((&report["ending"], &report["outcomes"]["due"]), (&"interrupted".into(), &0.into()), "{done:#?}");
     }
@@ -87,7 +87,7 @@ fn a_signal_before_the_load_ends_a_flood_without_any() {
         for signal in signals {
             connecting.send(*signal);
         }
-        let done = connecting.wait().with_status(130);
+        let done = connecting.wait().ended_by(signals);
         assert!(done.stdout.contains("interrupted"), "{done:#?}");
     }
 }
@@ -167,7 +167,7 @@ fn after_two_signals_teardown_is_cut_off_and_what_there_is_is_reported() {
         running.send(Signal::INT);
         until("teardown has begun", || server.requests() == phase.ended + 1);
         running.send(Signal::TERM);
-        let done = running.wait().with_status(130);
+        let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
         assert_eq!(server.requests(), phase.ended + 1, "{}: {done:#?}", phase.name);
         let cut_off = done.stdout.contains("teardown had not returned, and was cut off");
         assert!(cut_off, "{}: {done:#?}", phase.name);
@@ -180,7 +180,7 @@ fn a_setup_that_was_cut_off_is_not_torn_down() {
     let (server, running, _directory) = surrounded(&setup, "1h");
     running.send(Signal::INT);
     running.send(Signal::TERM);
-    let done = running.wait().with_status(130);
+    let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
     assert_eq!(server.requests(), 1, "{done:#?}");
     assert!(done.stderr.contains("setup had not returned, and was cut off"), "{done:#?}");
 }
