@@ -25,6 +25,8 @@ use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
+use serde::Deserialize as _;
+
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::response::{Parser, Step};
@@ -56,8 +58,7 @@ impl Protocol for Http1 {
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         // What cannot be read is shown by the names of its fields.
-        serde_json::from_value::<Options>(options.clone())
-            .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+        Options::deserialize(options).map_or_else(|_| shown_options(options, self.flags()), |options| options.shown())
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

@@ -1,5 +1,7 @@
 //! What HTTP calls are made from: the `protocol` part of a plan for `http` and `https`.
 
+use std::borrow::Cow;
+
 use brunt_plan::bodies::shown_body;
 pub use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
@@ -58,8 +60,18 @@ impl Default for Options {
 impl Options {
     /// The options as a plan carries them: whole for the engine, without secrets for everyone else.
     pub fn to_protocol(&self) -> ProtocolOptions {
+        let headers = self.headers.iter().map(|header| json!([header.name(), header.value().as_written()])).collect();
+        let mut whole = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = whole.as_object_mut() {
+            object.insert("headers".to_owned(), headers);
+            object.insert("basic".to_owned(), self.basic.as_ref().map(Template::as_written).into());
+        }
+        ProtocolOptions::new(whole, self.shown())
+    }
+
+    /// The options without secrets.
+    pub(crate) fn shown(&self) -> Value {
         let mut shown = serde_json::to_value(self).unwrap_or_default();
-        let mut whole = shown.clone();
         let mut show = |name: &str, value: Value| {
             if let Some(object) = shown.as_object_mut() {
                 object.insert(name.to_owned(), value);
@@ -71,16 +83,10 @@ impl Options {
         if let Some(lines) = &self.body_lines {
             show("body_lines", lines.shown(|line| shown_body(line).into_owned()));
         }
-        if let Some(body) = &self.body {
-            let body = Content(shown_body(&body.0).into_owned());
-            show("body", serde_json::to_value(body).unwrap_or_default());
+        if let Some(Cow::Owned(body)) = self.body.as_ref().map(|body| shown_body(&body.0)) {
+            show("body", serde_json::to_value(Content(body)).unwrap_or_default());
         }
-        let headers = self.headers.iter().map(|header| json!([header.name(), header.value().as_written()])).collect();
-        if let Some(object) = whole.as_object_mut() {
-            object.insert("headers".to_owned(), headers);
-            object.insert("basic".to_owned(), self.basic.as_ref().map(Template::as_written).into());
-        }
-        ProtocolOptions::new(whole, shown)
+        shown
     }
 }
 
