@@ -270,7 +270,11 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
         tiles.push(Tile {
             name: "error rate",
             value: percent(summary.error_rate),
-            note: format!("{} of {}", count(summary.not_ok), count(due)),
+            // Attempts of connections without a server are few: their time says more.
+            note: match summary.standing().availability() {
+                Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
+                _ => format!("{} of {}", count(summary.not_ok), count(due)),
+            },
             class: if summary.not_ok > 0 { "bad" } else { "" },
         });
     }

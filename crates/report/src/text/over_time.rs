@@ -77,7 +77,7 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
         let blocks = chart::columns(columns.iter().map(|column| seen(of(column))), full.unwrap_or(most));
         let range = match full {
             None => format!("0–{}{unit}", count(most.ceil() as u64)),
-            Some(full) => format!("0–{}{unit}, ↑{}", count(full.ceil() as u64), count(most.ceil() as u64)),
+            Some(full) => format!("0–{}{unit}, ↑{}", short(full), short(most)),
         };
         lines.push(row(name, &blocks, &range, paint));
     };
@@ -98,6 +98,15 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
         lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
     }
     lines
+}
+
+/// A number in at most five characters: `4,500`, `12k`, `1.2M`.
+fn short(n: f64) -> String {
+    match n.round() as u64 {
+        n @ 0..10_000 => count(n),
+        n @ 10_000..1_000_000 => format!("{}k", n / 1_000),
+        n => format!("{:.1}M", n as f64 / 1e6),
+    }
 }
 
 /// The value that nine in ten do not exceed, where these are of a run that is drawn whole: peaks are few.
