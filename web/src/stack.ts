@@ -139,7 +139,7 @@ function point(at: number): void {
 
 /** The time at a place of the window, in seconds. */
 function timeAt(clientX: number): number | undefined {
-  const box = plots()?.querySelector("svg[data-plot]")?.getBoundingClientRect();
+  const box = plots()?.getBoundingClientRect();
   if (!box || box.width === 0) return undefined;
   const [from, to] = shown();
   return from + ((clientX - box.left) / box.width) * (to - from);

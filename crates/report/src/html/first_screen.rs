@@ -10,6 +10,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;
 
 use super::last_second::LastSecond;
+use super::shown::Shown;
 use super::stack;
 use super::stretches::Stretch;
 use crate::dates::iso_8601;
@@ -24,21 +25,6 @@ use crate::text;
 const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// The most ways of failing that are named below the outcome.
 const MOST_WAYS: usize = 3;
-
-/// What the first screen shows: a result, and the summary of the same run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<'a> {
-    pub(super) document: &'a Document,
-    pub(super) summary: &'a Summary,
-}
-
-impl Shown<'_> {
-    /// Whether a run goes on of which no call has ended yet.
-    fn has_no_figure(self, live: Option<&LastSecond>) -> bool {
-        let outcomes = &self.document.outcomes;
-        live.is_some() && outcomes.answered + outcomes.failed == 0
-    }
-}
 
 /// What was run, in a line, with the name that its user gave it.
 pub(super) fn title(document: &Document) -> String {
@@ -269,7 +255,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     if due > 0 {
         tiles.push(Tile {
             name: "error rate",
-            value: percent(summary.error_rate),
+            value: percent(shown.document.outcomes.error_ratio),
             // Attempts of connections without a server are few: their time says more.
             note: match summary.standing().availability() {
                 Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
@@ -284,7 +270,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             |text: &str| text.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('<'));
         summary.thresholds.iter().any(|result| !result.held && is_of(&result.threshold))
     };
-    if let Some(response) = &summary.times.response {
+    if let Some(response) = &shown.document.times.response {
         for quantile in response.quantiles.iter().filter(|quantile| ["p50", "p90", "p99"].contains(&&*quantile.name)) {
             let name = match &*quantile.name {
                 "p50" => "p50",

@@ -12,8 +12,8 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use super::data::Data;
 use super::distribution::Bound;
 use super::embedded;
-use super::first_screen::Shown;
 use super::last_second::{Agent, LastSecond};
+use super::shown::Shown;
 use crate::json::Document;
 use crate::live::{Second, counts_on, name};
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::json::Document;
 use crate::markup::Html;
-use first_screen::Shown;
+use shown::Shown;
 
 mod by_due;
 mod data;
@@ -21,6 +21,7 @@ mod last_second;
 mod live;
 mod names;
 mod series;
+mod shown;
 mod stack;
 mod stretches;
 

@@ -61,8 +61,8 @@ impl Stretch {
         let chunk = series.len().div_ceil(usize::try_from(MOST).unwrap_or(usize::MAX)).max(1);
         let mut waiting = 0_u64;
         let stretches = series.chunks(chunk).map(|points| {
-            let mut stretch = Self::default();
-            stretch.from_ns = points.first().map_or(0, |point| point.start_ns);
+            let from_ns = points.first().map_or(0, |point| point.start_ns);
+            let mut stretch = Self { from_ns, ..Self::default() };
             for point in points {
                 stretch.to_ns = point.start_ns + point.length_ns;
                 stretch.is_spoiled |= point.spoiled;

@@ -2,7 +2,7 @@
 
 use brunt_plan::units::Number;
 
-use super::super::first_screen::Shown;
+use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use super::ACROSS;
 use super::panel::{Across, Label, Panel, steps};
@@ -87,6 +87,9 @@ pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> 
     }
     let waiting: Vec<_> = stretches.iter().map(|stretch| stretch.flow.waiting).collect();
     let most = most(&waiting);
+    if most <= 0.0 {
+        return None;
+    }
     let full = (most * ROOM).max(1.0);
     let y = |calls: f64| WAITING * (1.0 - calls / full);
     let mut panel =

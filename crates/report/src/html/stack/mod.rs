@@ -9,7 +9,7 @@ mod response;
 
 use brunt_plan::units::{Clock, Number};
 
-use super::first_screen::Shown;
+use super::shown::Shown;
 use super::stretches::Stretch;
 use crate::headline::Statement;
 use crate::markup::Html;

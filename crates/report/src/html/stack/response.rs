@@ -7,7 +7,7 @@ use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
 use brunt_plan::units::ExactDuration;
 use brunt_record::catalogue::Timing;
 
-use super::super::first_screen::Shown;
+use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use super::panel::{Across, Label, Panel, steps};
 use crate::markup::Html;
@@ -77,7 +77,11 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
         others.for_each(|(ns, n)| add(ns, n));
     });
-    let times = if is_mixed { &shown.summary.times.ok } else { &shown.summary.times.response };
+    // Results of before the two were told apart have the times of all calls alone.
+    let (whose, times) = match (&shown.document.times.ok, &shown.document.times.response) {
+        (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
+        (_, all) => ("", all.as_ref()),
+    };
     for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
         let line = |html: &mut Html| {
             let values = stretches.iter().map(|stretch| {
@@ -91,8 +95,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
             line(&mut panel.plot);
             panel.plot.raw("\"/>");
         }
-        if let Some(value) = times.as_ref().and_then(|times| times.quantile(name)) {
-            let whose = if is_mixed { "ok " } else { "" };
+        if let Some(value) = times.and_then(|times| times.quantile(name)) {
             let text = format!("{whose}{name} {}", duration(value));
             panel.labels.push(Label { class: "", y: scale.y(value.value as f64), text });
         }
