@@ -15,7 +15,7 @@ use super::stack;
 use super::stretches::Stretch;
 use crate::dates::iso_8601;
 use crate::failed;
-use crate::headline::{Statement, Tone};
+use crate::headline::Statement;
 use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
@@ -68,17 +68,19 @@ fn header(html: &mut Html, document: &Document) {
 
 /// The headline, thresholds, findings, and how well it was measured.
 fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Option<&LastSecond>) {
-    let (headline, others) = statements.split_first().unzip();
-    let others: &[Statement] = others.unwrap_or_default();
-    match (unknown(shown, headline, live), headline) {
-        (Some((class, text)), _) => paragraph(html, class, &text),
-        (None, Some(headline)) => {
-            html.raw("<p class=\"outcome ").raw(headline.tone.class()).raw("\">");
-            said(html, headline, 0);
-            html.raw(if live.is_some() { ", so far</p>" } else { "</p>" });
-            advice(html, headline);
-        }
-        (None, None) => paragraph(html, "warning", "! nothing is known of this run"),
+    let of_now = unknown(shown, live);
+    let mut others = statements;
+    if let Some((class, text)) = &of_now {
+        paragraph(html, class, text);
+        others = if shown.has_no_figure(live) { &[] } else { statements };
+    } else if let Some((headline, rest)) = statements.split_first() {
+        html.raw("<p class=\"outcome ").raw(headline.tone.class()).raw("\">");
+        said(html, headline, 0);
+        html.raw(if live.is_some() { ", so far</p>" } else { "</p>" });
+        advice(html, headline);
+        others = rest;
+    } else {
+        paragraph(html, "warning", "! nothing is known of this run");
     }
     let is_said = statements.iter().any(|statement| statement.text.starts_with(failed::FAILED));
     if !shown.has_no_figure(live) {
@@ -89,7 +91,8 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     }
     if !others.is_empty() {
         html.raw("<ul class=\"findings\">");
-        let mut number = usize::from(headline.is_some_and(|headline| headline.stretch().is_some()));
+        let said_before = statements.iter().take(statements.len() - others.len());
+        let mut number = said_before.filter(|statement| statement.stretch().is_some()).count();
         for statement in others {
             html.raw("<li class=\"").raw(statement.tone.class()).raw("\">");
             said(html, statement, number);
@@ -105,11 +108,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
 }
 
 /// What is said in the headline's place of a run that goes on, where that knows nothing yet.
-fn unknown(
-    shown: Shown<'_>,
-    headline: Option<&Statement>,
-    live: Option<&LastSecond>,
-) -> Option<(&'static str, String)> {
+fn unknown(shown: Shown<'_>, live: Option<&LastSecond>) -> Option<(&'static str, String)> {
     let live = live?;
     if shown.has_no_figure(Some(live)) {
         let is_begun = [Phase::Measured, Phase::Drain].map(crate::live::name).contains(&live.phase);
@@ -122,9 +121,6 @@ fn unknown(
     }
     // What waits is in no figure yet: no headline knows of it.
     let waits = live.oldest_ns.filter(|ns| *ns >= LONG_WAIT_NS)?;
-    if headline.is_some_and(|headline| headline.tone == Tone::Bad) {
-        return None;
-    }
     let unsent =
         if live.backlog > 0 { format!("{} wait to be sent, ", counted(live.backlog, "call")) } else { String::new() };
     Some(("warning", format!("! {unsent}the oldest call has waited {}", Duration(waits))))
