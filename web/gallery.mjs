@@ -9,6 +9,8 @@ const GALLERY = fileURLToPath(new URL("../docs/gallery/", import.meta.url));
 
 await mkdir(GALLERY, { recursive: true });
 const files = await directory();
+// Scripts are named as who stands beside them would.
+process.chdir(files.path("."));
 const browser = await launch();
 const parts = ["# Gallery\n", "Runs of known shapes, as `make gallery` made them on brunt's own target: the first screen of each run's page, and its text.\n"];
 try {

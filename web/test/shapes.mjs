@@ -1,5 +1,6 @@
 // Runs of a known shape, each against brunt's own target, and what whoever reads their first line has to learn.
 import { writeFile } from "node:fs/promises";
+import { relative } from "node:path";
 
 /** A request that fails beside others that do not. */
 const SHOP = `local brunt = require "brunt"
@@ -37,7 +38,7 @@ export async function make({ name, serve, run, script }, path, { brunt, target }
     if (script === undefined) return { text: await brunt(...run, ...outputs, `${server.url}cart`), json, html };
     const file = path(`${name}.lua`);
     await writeFile(file, script.replace("brunt.env.BASE", JSON.stringify(server.url.replace(/\/$/, ""))));
-    return { text: await brunt("run", ...outputs, file), json, html };
+    return { text: await brunt("run", ...outputs, relative(process.cwd(), file)), json, html };
   } finally {
     server.end();
   }

@@ -95,7 +95,8 @@ pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> 
     let mut panel =
         Panel { title: "Calls under way", note: "due, and not ended".to_owned(), height: WAITING, ..Panel::default() };
     panel.lines.push((WAITING, "0".to_owned()));
-    panel.lines.extend(round(most, 1).into_iter().map(|calls| (y(calls), Number(calls).to_string())));
+    let lines = round(most, 1).into_iter().filter(|calls| *calls >= 1.0);
+    panel.lines.extend(lines.map(|calls| (y(calls), Number(calls).to_string())));
     area(&mut panel.plot, "waiting", WAITING, stretches, axis, &waiting, y);
     panel.labels.push(Label { class: "", y: y(most), text: format!("at most {}", count(most.round() as u64)) });
     Some(panel)
@@ -109,7 +110,7 @@ pub(super) fn users(shown: Shown<'_>, axis: Across) -> Option<Panel> {
         .iter()
         .filter_map(|point| Some((point.start_ns, (point.start_ns + point.length_ns).min(axis.span_ns), point.users?)))
         .collect();
-    let most = users.iter().map(|(.., users)| *users).max()?;
+    let most = users.iter().map(|(.., users)| *users).max().filter(|most| *most > 0)?;
     let full = (most as f64 * ROOM).max(1.0);
     let y = |users: u64| USERS * (1.0 - users as f64 / full);
     let mut panel = Panel { title: "Virtual users", height: USERS, ..Panel::default() };
