@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package page page-packages test test-packages bench bench-packages house mutations fuzz fmt lint docs
+.PHONY: demo install package page page-packages test test-packages bench bench-packages house mutations fuzz fmt lint docs gallery
 
 # The main job on the built-in target.
 demo:
@@ -64,6 +64,11 @@ mutations:
 bench: bench-packages
 	cargo build --release --locked
 	cargo run --release --manifest-path benchmarks/Cargo.toml -- $(BENCH)
+
+# Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
+gallery: test-packages page
+	cargo build --locked
+	cd web && node gallery.mjs
 
 # Measures the source: size, circles between modules, forbidden arrows between crates. Fails while there is a circle or such an
 # arrow; `make house HOUSE=--edges` names the lines that make the circles.

@@ -1,8 +1,7 @@
 // One request, status or reason of failure over time.
-import { type Line, overTime, type Stretches } from "./charts/time";
-import type { Colour } from "./charts/theme";
+import { overTime, type Stretches } from "./charts/time";
 import { axisDuration, axisNumber } from "./charts/ticks";
-import type { CountedTrack, Data, RequestTrack, Tracks } from "./data";
+import type { CountedTrack, RequestTrack, Tracks } from "./data";
 import { el } from "./dom";
 import { count, duration, number } from "./format";
 
@@ -56,34 +55,4 @@ export function countedOverTime(tracks: Tracks<CountedTrack>, at: number, id: st
     lines: [{ label: "calls", values: track.per_s, colour: track.ok ? "one" : "bad", text: perSecond, fill: true }],
     tick: axisNumber,
   });
-}
-
-/** The most ways of failing that have a line of their own. */
-const MOST_LINES = 5;
-/** Lines are told apart by their dashes, too. */
-const LOOKS: [Colour, number[] | undefined][] = [
-  ["one", undefined],
-  ["three", [8, 4]],
-  ["four", [3, 3]],
-  ["two", [10, 3, 3, 3]],
-  ["text", [1, 3]],
-];
-
-/** What failed and when: a line for each status that is not ok and each reason, the most frequent first. */
-export function failing({ drilldown, series }: Data): Line[] {
-  // Where there are very many, they are counted over longer stretches than the seconds of the series.
-  const kinds = [drilldown?.statuses, drilldown?.failures].filter((kind) => kind?.start_ms.length === series.start_ms.length);
-  const bad = kinds.flatMap((kind) => kind?.tracks.filter(({ ok }) => !ok) ?? []).sort((a, b) => b.count - a.count);
-  // Of one way there is nothing to tell apart.
-  if (bad.length < 2) return [];
-  const lines = bad.slice(0, MOST_LINES).map(({ name, per_s }, i): Line => {
-    const [colour, dash] = LOOKS[i] ?? ["text", undefined];
-    return { label: name, values: per_s.slice(0, series.start_ms.length), colour, text: perSecond, ...(dash ? { dash } : {}) };
-  });
-  const rest = bad.slice(MOST_LINES);
-  if (rest.length > 0) {
-    const values = series.start_ms.map((_, at) => rest.reduce((sum, { per_s }) => sum + (per_s[at] ?? 0), 0));
-    lines.push({ label: `${rest.length} others`, values, colour: "faint", text: perSecond });
-  }
-  return lines;
 }

@@ -1,7 +1,6 @@
 // The page of a run that goes on: what it shows comes from where the page came from, again and again.
 import type { Data, Decision, Live } from "./data";
 import { el } from "./dom";
-import { LONG_WAIT_NS } from "./verdict";
 import { bound, count, counted, duration, number } from "./format";
 
 /** Shows with `show` what there is to show, until it is the finished report; what is wrong meanwhile, with `say`. */
@@ -20,6 +19,9 @@ export function follow(show: (data: Data | Decision) => void, say: (problem: str
   });
   events.addEventListener("error", () => say("No connection to brunt: it has ended, or this page will catch up in a moment."));
 }
+
+/** From so long on a waiting call is worth a word, in nanoseconds. */
+const LONG_WAIT_NS = 1e9;
 
 const whole = (ns: number): string => duration(Math.floor(ns / 1e9) * 1e9).replace(".00s", "s");
 
@@ -67,5 +69,5 @@ export function state(live: Live): HTMLElement {
 /** Says that the run has ended, and what it is kept as, to who watched it. */
 function finished(kept: string | undefined): void {
   const words = kept === undefined ? "● finished" : `● finished, kept as ${kept}: brunt show ${kept}`;
-  document.querySelector("main > header")?.after(el("div", { id: "finished", role: "status" }, words));
+  document.querySelector("main header")?.after(el("div", { id: "finished", role: "status" }, words));
 }

@@ -5,20 +5,21 @@ import { decision } from "./decision";
 import { el, openTarget } from "./dom";
 import { follow, state } from "./live";
 import { names } from "./names";
-import { began, named, repeat } from "./origin";
-import { charts, distribution, load } from "./overtime";
+import { named, repeat } from "./origin";
+import { distribution, load } from "./overtime";
 import { reconcile } from "./reconcile";
+import { showStack } from "./stack";
 import { latency, outcomes, seconds } from "./tables";
-import { keyFigures, outcome, thresholds, verdict } from "./verdict";
+import { verdict } from "./verdict";
 
-function header(data: Data): HTMLElement {
-  return el(
-    "header",
-    {},
-    el("h1", {}, el("span", { class: "brand" }, "brunt"), " ", named(data.origin), data.title),
-    el("p", { class: "faint" }, data.plan.join(", ")),
-    began(data),
-  );
+/** The first screen: the page's own, or that of a run that goes on. */
+function firstScreen({ first_screen }: Data): HTMLElement {
+  const written = document.getElementById("first-screen");
+  if (first_screen === undefined && written) return written;
+  const fresh = el("div", { id: "first-screen" });
+  // brunt wrote it, and everything from elsewhere in it as text.
+  fresh.innerHTML = first_screen ?? "";
+  return fresh;
 }
 
 function contents(sections: (HTMLElement | null)[]): HTMLElement {
@@ -30,7 +31,7 @@ function contents(sections: (HTMLElement | null)[]): HTMLElement {
 }
 
 const KEYS =
-  "Drag in a chart to zoom, double-click to reset; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all.";
+  "Drag in a chart to zoom, double-click to see all; with the keyboard, arrows move from point to point, + and - zoom, Escape shows all.";
 
 function put(title: string, parts: (HTMLElement | null)[]): void {
   document.title = title;
@@ -50,10 +51,10 @@ function show(data: Data | Decision): void {
 }
 
 function showRun(data: Data): void {
-  const first = [outcome(data), keyFigures(data), charts(data)];
-  const rest = [verdict(data), thresholds(data), distribution(data), latency(data), outcomes(data), ...names(data), agents(data), load(data)];
-  const parts = [header(data), data.live && state(data.live), ...first, contents([...first, ...rest]), ...rest, seconds(data), repeat(data.origin)];
-  put(`${data.live ? "● " : ""}brunt ${named(data.origin)}${data.title}`, parts);
+  const first = firstScreen(data);
+  const rest = [verdict(data), distribution(data), latency(data), outcomes(data), ...names(data), agents(data), load(data)];
+  put(`${data.live ? "● " : ""}brunt ${data.title}`, [data.live && state(data.live), first, contents(rest), ...rest, seconds(data), repeat(data.origin)]);
+  showStack(data.by_due);
 }
 
 function say(problem: string): void {

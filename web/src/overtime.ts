@@ -1,13 +1,11 @@
 // The charts of a run: which there are, and what each says in words.
-import { heatMap } from "./charts/heatmap";
 import { histogram } from "./charts/histogram";
 import { type Ends, spectrum } from "./charts/spectrum";
 import { axisDuration, axisNumber } from "./charts/ticks";
 import { type Line, overTime } from "./charts/time";
 import { type Bound, type CountedTrack, type Data, type Series, type Tracks, valueOf } from "./data";
 import { el, section } from "./dom";
-import { bound, count, counted, duration, number, percent } from "./format";
-import { failing } from "./drilldown";
+import { bound, count, counted, duration, percent } from "./format";
 import { limitOf } from "./verdict";
 
 const least = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
@@ -40,24 +38,10 @@ function shortened({ drilldown, series }: Data): Data["drilldown"] {
 /** What is drawn of a run: without a last moment that is no second. */
 const drawn = (data: Data): Data => ({ ...data, series: whole(data.series), drilldown: shortened(data) });
 
-/** How it went, at a glance: how long calls took, how many were answered, and what failed. */
-export function charts(all: Data): HTMLElement | null {
-  if (all.series.start_ms.length === 0) return null;
-  const data = drawn(all);
-  return section(
-    "Over time",
-    "over-time",
-    latencies(data),
-    throughput(data),
-    data.series.spoiled.length > 0 && el("p", { class: "faint", id: "hatched" }, "Hatched: seconds that brunt itself spoiled."),
-    errors(data),
-  );
-}
-
 /** How long calls took. */
 export function distribution(all: Data): HTMLElement | null {
   const data = drawn(all);
-  return section("Distribution of response times", "distribution", bars(data), spectra(data), data.heat_map && heatMap(data.heat_map, "how many calls took how long, when"));
+  return section("Distribution of response times", "distribution", bars(data), spectra(data));
 }
 
 /** What the load was like, and the generator. */
@@ -65,68 +49,6 @@ export function load(all: Data): HTMLElement | null {
   if (all.series.start_ms.length === 0) return null;
   const data = drawn(all);
   return section("Load and generator", "load", users(data), connections(data), generator(data));
-}
-
-const perSecond = (value: number): string => `${number(value)}/s`;
-
-function throughput({ series, is_open }: Data): HTMLElement {
-  const { answered_per_s: answered } = series;
-  const lines: Line[] = [{ label: "answered", values: answered, colour: "one", text: perSecond, fill: true }];
-  if (is_open) lines.push({ label: "due", values: series.due_per_s, colour: "faint", text: perSecond, dash: [6, 4] });
-  if (series.waited_for_connection_per_s.some((n) => n > 0)) {
-    lines.push({ label: "waited for a connection", values: series.waited_for_connection_per_s, colour: "three", text: perSecond });
-  }
-  const summary = `${number(least(answered))} to ${number(greatest(answered))} answered/s`;
-  return overTime(series, { id: "throughput", title: "Throughput", summary, lines, tick: axisNumber });
-}
-
-/** How far above the largest time a threshold may lie and still be drawn. */
-const NEAR = 10;
-
-/** The thresholds on percentiles of all calls, as lines, where they are near enough to be seen beside the times. */
-function limits({ thresholds, ...data }: Data): Line[] {
-  const series = data.by_due ?? data.series;
-  const most = greatest(known(series.max_ns));
-  return thresholds.flatMap(({ threshold, held }) => {
-    const limit = limitOf(threshold);
-    if (limit === null || limit.ns > most * NEAR) return [];
-    const line: Line = {
-      label: `limit ${threshold}`,
-      values: series.start_ms.map(() => limit.ns),
-      colour: held ? "good" : "bad",
-      text: () => duration(limit.ns),
-      dash: [3, 3],
-    };
-    return [line];
-  });
-}
-
-function latencies(data: Data): HTMLElement | null {
-  // A call that was due in a freeze is drawn there, and not where it ended.
-  const series = data.by_due ?? data.series;
-  const line = (label: string, values: (Bound | null)[], colour: Line["colour"], dash?: number[]): Line => ({
-    ...(dash ? { dash } : {}),
-    label,
-    values: values.map((value) => (value === null ? null : Math.max(valueOf(value), 1))),
-    colour,
-    text: (_, index) => bound(values[index] ?? 0),
-  });
-  const p99 = known(series.p99_ns);
-  if (p99.length === 0) return null;
-  return overTime(series, {
-    id: "percentiles",
-    title: "Response time",
-    summary: `p99 ${duration(least(p99))} to ${duration(greatest(p99))}, max ${duration(greatest(known(series.max_ns)))}`,
-    lines: [
-      line("p50", series.p50_ns, "one"),
-      line("p90", series.p90_ns, "two", [8, 4]),
-      line("p99", series.p99_ns, "three"),
-      line("max", series.max_ns, "four", [2, 3]),
-      ...limits(data),
-    ],
-    tick: axisDuration,
-    logarithmic: true,
-  });
 }
 
 /** The histogram, with the thresholds on times of all calls in it. */
@@ -146,19 +68,6 @@ function spectra({ spectra, times, quantiles }: Data): HTMLElement | null {
   const shares = quantiles.map((name) => 1 - Number(name.slice(1)) / 100);
   const ends: Ends = (response.quantile_ends_ns ?? []).map((both, i) => [shares[i] ?? 1, both]);
   return spectrum(spectra, ends, `response p50 ${at("p50")}, p99 ${at("p99")}, p99.9 ${at("p99.9")}, max ${bound(response.max_ns)}`);
-}
-
-function errors(data: Data): HTMLElement | null {
-  const { series, outcomes } = data;
-  // What never ended is in no second.
-  if (!series.not_ok_per_s.some((n) => n > 0)) return null;
-  return overTime(series, {
-    id: "errors",
-    title: "Errors",
-    summary: `${count(outcomes.not_ok)} of ${count(outcomes.due)} calls not ok (${percent(outcomes.error_ratio)}), at most ${number(greatest(series.not_ok_per_s))}/s`,
-    lines: [{ label: "not ok", values: series.not_ok_per_s, colour: "bad", text: perSecond, fill: true }, ...failing(data)],
-    tick: axisNumber,
-  });
 }
 
 /** A value that never changes, in a line of text. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { blank, launch, rows } from "./browser.mjs";
+import { blank, launch } from "./browser.mjs";
 import { directory, goingOn, target } from "./program.mjs";
 
 let browser;
@@ -29,25 +29,26 @@ async function watch(run) {
   page.on("console", (message) => complaints.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   await page.goto(run.url);
-  await page.waitForSelector("#throughput .uplot");
+  await page.waitForSelector("#generator .uplot");
   return { page, complaints };
 }
 
 /** How many seconds the chart of throughput has. */
-const length = (page) => page.getAttribute("#throughput .chart", "data-points").then(Number);
+const length = (page) => page.getAttribute("#generator .chart", "data-points").then(Number);
 
 test("the page moves while the run does, and ends as the finished report", async () => {
   const html = files.path("finished.html");
   const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", "--threshold", "p99<10s", "--html", html, server.url);
   const { page, complaints } = await watch(run);
   assert.match(await page.textContent("#live"), /● running measuring, \S+ of \S+/);
-  assert.match(await page.textContent("#thresholds caption"), /so far/);
+  assert.match(await page.textContent("#outcome"), /^Outcome so far/);
   const before = await length(page);
   // What its reader does stays done: the focus, and how near a chart is.
-  await page.focus("#throughput .chart");
+  await page.focus("#stack");
   await page.keyboard.press("Home");
-  await page.waitForFunction((before) => Number(document.querySelector("#throughput .chart").dataset.points) > before, before);
-  assert.equal(await page.evaluate(() => document.activeElement.closest("figure")?.id), "throughput");
+  await page.waitForFunction((before) => Number(document.querySelector("#generator .chart").dataset.points) > before, before);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "stack");
+  assert.match(await page.textContent("#stack .readout"), /^0:00, /);
   // However slow this machine is, the page is seen before the end.
   run.interrupt();
   await page.waitForSelector("#live", { state: "detached" });
@@ -58,7 +59,7 @@ test("the page moves while the run does, and ends as the finished report", async
   // The same as the report that was written, word for word.
   const finished = await blank(browser);
   await finished.goto(`file://${html}`);
-  await finished.waitForSelector("#throughput .uplot");
+  await finished.waitForSelector("#generator .uplot");
   // But for what is under the pointer.
   const words = (page) =>
     page.$eval("main", (main) =>
@@ -68,7 +69,7 @@ test("the page moves while the run does, and ends as the finished report", async
     );
   assert.deepEqual(await words(page), await words(finished));
   assert.equal(await page.title(), await finished.title());
-  assert.deepEqual((await rows(page, "thresholds")).map((row) => row[2]), ["✓ held"]);
+  assert.deepEqual(await page.$$eval("#thresholds li", (all) => all.map((li) => li.textContent[0])), ["✓"]);
   assert.deepEqual(complaints, []);
   await page.close();
   await finished.close();
@@ -78,12 +79,12 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", server.url);
   const { page } = await watch(run);
   await page.reload();
-  await page.waitForSelector("#throughput .uplot");
+  await page.waitForSelector("#generator .uplot");
   // As when a network fails: what comes after it has everything.
   const before = await length(page);
   await page.context().setOffline(true);
   await page.context().setOffline(false);
-  await page.waitForFunction((before) => Number(document.querySelector("#throughput .chart")?.dataset.points) > before, before);
+  await page.waitForFunction((before) => Number(document.querySelector("#generator .chart")?.dataset.points) > before, before);
   run.kill();
   await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
   assert.ok((await length(page)) > before);

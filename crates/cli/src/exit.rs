@@ -113,3 +113,87 @@ impl fmt::Display for NoAnswer {
 }
 
 impl Error for NoAnswer {}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use brunt_plan::plan::{Plan, ProtocolOptions};
+    use brunt_plan::target::Url;
+    use brunt_record::outcome::Failure;
+    use brunt_record::recording::Recording;
+    use brunt_record::series::Series;
+    use brunt_record::snapshot::Snapshot;
+
+    use super::*;
+
+    /// A run with this ending, of so many calls that were answered and that failed, with a threshold that holds or fails.
+    fn summary(ending: Ending, answered: u64, failed: u64, holds: bool) -> Summary {
+        let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
+        let mut plan = Plan::of_calls(target, ProtocolOptions::default());
+        plan.thresholds = vec![if holds { "due>=0" } else { "due<0" }.parse().unwrap()];
+        let mut measured = Snapshot::with_numbers([(Counter::Due, answered + failed)]);
+        (0..answered).for_each(|_| measured.statuses.record(200));
+        (0..failed).for_each(|_| measured.failures.record(Failure::Closed, "gone"));
+        let run = Recording {
+            started_unix_ms: 0,
+            ending,
+            measured_ns: 1_000_000_000,
+            measured,
+            drained: Snapshot::default(),
+            series: Series::default(),
+            status_names: BTreeMap::new(),
+            redirected_to: None,
+            agents: Vec::new(),
+        };
+        Summary::of(plan, run)
+    }
+
+    #[test]
+    fn the_first_cause_that_applies_decides_the_status() {
+        use Ending::{Aborted, AgentsLost, Completed, Failed, Interrupted, Stopped, Unreached};
+        let because = || "because".to_owned();
+        // Each row has all that the rows below it have, too, where a run can have both.
+        let rows = [
+            (Failed(because()), 0, 1, Exit::Wrong),
+            (AgentsLost(because()), 0, 1, Exit::AgentsLost),
+            (Unreached(because()), 0, 0, Exit::NoAnswer),
+            (Unreached(because()), 0, 1, Exit::NoAnswer),
+            (Aborted(because()), 0, 1, Exit::NoAnswer),
+            (Completed, 0, 1, Exit::NoAnswer),
+            (Stopped(because()), 0, 1, Exit::NoAnswer),
+            (Interrupted, 0, 1, Exit::NoAnswer),
+            (Aborted(because()), 1, 0, Exit::ThresholdFailed),
+            (Completed, 1, 0, Exit::ThresholdFailed),
+            (Completed, 0, 0, Exit::ThresholdFailed),
+        ];
+        for (ending, answered, failed, expected) in rows {
+            let exit = Exit::of_run(&summary(ending.clone(), answered, failed, false));
+            assert_eq!(exit, expected, "{ending:?}, {answered} answered, {failed} failed");
+            assert_eq!(exit.after_signal(Some(2)), Exit::Interrupted(2), "a signal comes before {ending:?}");
+        }
+        assert_eq!(Exit::of_run(&summary(Aborted(because()), 1, 0, true)), Exit::ThresholdFailed);
+        assert_eq!(Exit::of_run(&summary(Completed, 90, 10, true)), Exit::ThresholdFailed, "more than 1 % failed");
+        for ending in [Completed, Stopped(because())] {
+            assert_eq!(Exit::of_run(&summary(ending, 100, 0, true)), Exit::Done);
+        }
+        assert_eq!(Exit::of_run(&summary(Completed, 0, 0, true)), Exit::Done, "nothing was due");
+        assert_eq!(Exit::of_run(&summary(Interrupted, 0, 0, false)), Exit::Done, "ended before the load");
+        assert_eq!(Exit::AsWrk.after_signal(Some(2)), Exit::AsWrk);
+    }
+
+    #[test]
+    fn statuses_are_those_that_the_docs_name() {
+        let all = [
+            Exit::Done,
+            Exit::ThresholdFailed,
+            Exit::Wrong,
+            Exit::NoAnswer,
+            Exit::AgentsLost,
+            Exit::Interrupted(2),
+            Exit::Interrupted(15),
+        ];
+        let codes = [0, 1, 2, 3, 4, 130, 143].map(ExitCode::from);
+        assert_eq!(format!("{:?}", all.map(ExitCode::from)), format!("{codes:?}"));
+    }
+}

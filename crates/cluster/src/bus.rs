@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
-use brunt_plan::target::percent_decoded;
+use brunt_plan::percent::percent_decoded;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// How long connecting may take.

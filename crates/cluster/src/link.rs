@@ -398,9 +398,12 @@ mod tests {
 
     #[test]
     fn a_slow_link_carries_everything_about_once() {
-        for (bytes_per_s, round_trip_ns, most_s) in
-            [(2_000_000, 1_000_000, 13.0), (2_000_000, 100_000_000, 13.0), (1_000_000, 100_000_000, 25.0), (100_000_000, 100_000_000, 2.0)]
-        {
+        for (bytes_per_s, round_trip_ns, most_s) in [
+            (2_000_000, 1_000_000, 13.0),
+            (2_000_000, 100_000_000, 13.0),
+            (1_000_000, 100_000_000, 25.0),
+            (100_000_000, 100_000_000, 2.0),
+        ] {
             let (took_s, sent) = carry(bytes_per_s, round_trip_ns);
             assert!(took_s <= most_s && sent <= 24_000_000, "{bytes_per_s} B/s: {took_s} s, {sent} bytes");
         }

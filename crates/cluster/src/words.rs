@@ -278,14 +278,18 @@ mod tests {
     #[test]
     fn what_an_agent_says_moves_no_cursor() {
         let wrong = "\u{1b}[2J\nline".to_owned();
-        let ended = Ended { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..Ended::default() };
+        let ended =
+            Ended { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..Ended::default() };
         let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended, taken: 0 }).shown() else {
             unreachable!()
         };
         let FromAgent::Leaving { reason } = (FromAgent::Leaving { reason: wrong.repeat(1000) }).shown() else {
             unreachable!()
         };
-        assert_eq!((ended.failed.as_deref(), ended.status_names[&3].as_str()), (Some("\u{fffd}[2J\nline"), "\u{fffd}[2J\nline"));
+        assert_eq!(
+            (ended.failed.as_deref(), ended.status_names[&3].as_str()),
+            (Some("\u{fffd}[2J\nline"), "\u{fffd}[2J\nline")
+        );
         assert!(reason.chars().count() == LONGEST_REASON && !reason.contains('\u{1b}'));
     }
 

@@ -79,6 +79,8 @@ pub(crate) struct Coordinator<'a> {
     aborted: Option<String>,
     /// Why a worker gave the target up before any load, if one has.
     unreached: Option<String>,
+    /// Why a worker had no connection in all of its time, if no worker ever had one.
+    unconnected: Option<String>,
     /// Why a script has ended the run, if one has.
     stopped: Option<String>,
     watchdog: &'a mut Watchdog,
@@ -119,6 +121,7 @@ impl<'a> Coordinator<'a> {
             failed: None,
             aborted: None,
             unreached: None,
+            unconnected: None,
             stopped: None,
             watchdog,
             stop,
@@ -158,6 +161,7 @@ impl<'a> Coordinator<'a> {
                 Ok(Report::Part(part)) => {
                     self.add(*part);
                 }
+                Ok(Report::Unconnected(reason)) => self.unconnected = Some(reason),
                 Ok(Report::Resumed { worker, second }) => {
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
                         progress.finished = false;
@@ -182,6 +186,8 @@ impl<'a> Coordinator<'a> {
         }
         self.pass_on(true);
         self.account_for_left_behind();
+        let ended = |part: &Snapshot| part.statuses.total() + part.failures.total();
+        let has_outcomes = ended(&self.measured) + ended(&self.drained) > 0;
         Recording {
             started_unix_ms,
             ending: match (self.failed, self.unreached, self.aborted) {
@@ -190,7 +196,11 @@ impl<'a> Coordinator<'a> {
                 (None, None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
                 _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
-                _ => Ending::Completed,
+                // Failed calls say by themselves why.
+                _ => match self.unconnected.filter(|_| !has_outcomes) {
+                    Some(reason) => Ending::Unreached(reason),
+                    None => Ending::Completed,
+                },
             },
             // Nobody is left to say how long it was if every worker was given up.
             measured_ns: if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns },

@@ -15,7 +15,7 @@ pub(crate) struct Meaning {
 
 impl Meaning {
     /// That of `fields`, which came from a server.
-    pub(crate) fn of(fields: &Fields) -> Self {
+    pub(crate) fn from_fields(fields: &Fields) -> Self {
         let mut meaning = Self::default();
         if let Err(reason) = meaning.read(fields) {
             meaning.malformed = Some(reason);

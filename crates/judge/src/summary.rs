@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent_figures::AgentFigures;
 use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
-use crate::remarks::{self, Remark};
+use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
 use crate::thresholds::{Standing, ThresholdResult};
 use crate::verdict::Verdict;
@@ -212,6 +212,10 @@ impl Summary {
             plan,
             run,
         };
+        // What brunt did not send in time says nothing of the target.
+        if summary.verdict.is_brunt_the_limit() {
+            summary.remarks.retain(|remark| !matches!(remark.about, About::Overload | About::Connections));
+        }
         summary.thresholds = summary.judged();
         summary
     }

@@ -2,30 +2,103 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::secret::{REDACTED, is_secret_field, is_secret_json_field, shown_json};
+use crate::secret::{REDACTED, is_secret_field, is_secret_json_field, shown_json, shown_path};
 
 /// A body, or a message, as it may be shown: in JSON (a document or one a line), in forms and in their parts (multipart), the values of
-/// fields that carry secrets by their names are [`REDACTED`].
+/// fields that carry secrets by their names are [`REDACTED`]. A body in UTF-16 that has such fields is shown in UTF-8.
 pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
-    if body.starts_with(b"--") {
-        return shown_parts(body);
-    }
+    let text = body.strip_prefix(UTF8_MARK).unwrap_or(body);
+    let shown = match utf16(body) {
+        Some(text) => shown_text(&text).map(String::into_bytes),
+        None if text.trim_ascii_start().starts_with(b"--") => shown_parts(text).or_else(|| shown_bytes(text)),
+        None => shown_bytes(text),
+    };
+    shown.map_or(Cow::Borrowed(body), Cow::Owned)
+}
+
+/// The byte order mark in UTF-8 (RFC 3629 §6).
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a body in UTF-16, which its mark or the zero in its first bracket tells (RFC 4627 §3).
+fn utf16(body: &[u8]) -> Option<String> {
+    let (first, _) = body.split_first_chunk()?;
+    let unit = match first {
+        b"\xff\xfe" | b"{\0" | b"[\0" => u16::from_le_bytes,
+        b"\xfe\xff" | b"\0{" | b"\0[" => u16::from_be_bytes,
+        _ => return None,
+    };
+    let (units, _) = body.as_chunks();
+    let text: Vec<_> = units.iter().map(|bytes| unit(*bytes)).collect();
+    Some(String::from_utf16_lossy(&text).trim_start_matches('\u{feff}').to_owned())
+}
+
+/// The same for a body in UTF-8; `None` if it has no secrets.
+fn shown_bytes(body: &[u8]) -> Option<Vec<u8>> {
     // What is no text, or was cut within a character, has fields all the same.
-    let text = String::from_utf8_lossy(body);
-    let shown = if text.trim_start().starts_with(['{', '[']) { shown_documents(&text) } else { shown_form(&text) };
-    shown.map_or(Cow::Borrowed(body), |shown| Cow::Owned(shown.into_bytes()))
+    may_have_fields(body).then(|| shown_text(&String::from_utf8_lossy(body)))?.map(String::into_bytes)
+}
+
+fn shown_text(text: &str) -> Option<String> {
+    if text.trim_start().starts_with(['{', '[']) { shown_documents(text) } else { shown_form(text) }
+}
+
+/// Whether a body begins like JSON or a form: another one, which may be large, is not read on.
+fn may_have_fields(body: &[u8]) -> bool {
+    // The last five begin white space outside ASCII or its usual kinds.
+    let begins_like_json = body.trim_ascii_start().first().is_none_or(|byte| b"{[\x0b\xc2\xe1\xe2\xe3".contains(byte));
+    let name = body.split(|byte| b"=&".contains(byte)).next().unwrap_or(body);
+    begins_like_json || name.iter().all(|byte| is_in_name(char::from(*byte)))
+}
+
+/// Whether the name of a form's field may have this character.
+fn is_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.~*+%[]".contains(c)
 }
 
 /// JSON (one document, or one a line) with its secrets hidden; `None` if it has no secrets.
 fn shown_documents(text: &str) -> Option<String> {
+    // A large document is not parsed where no name in it can be that of a secret. A text that a line leaves open hides the next line's names.
+    let may_have_secrets = has_secret_name(text) || text.lines().any(has_secret_name);
+    may_have_secrets.then(|| parsed_documents(text))?
+}
+
+/// Whether JSON, whole or cut, has the name of a secret field.
+fn has_secret_name(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('"') {
+        let (name, behind) = after.split_at(end_of_text(after));
+        let Some(behind) = behind.strip_prefix('"') else { return false };
+        if behind.trim_start().starts_with(':') && is_secret_name(name) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}
+
+/// Whether a name, as it is written in JSON, is that of a secret field.
+fn is_secret_name(written: &str) -> bool {
+    let unescaped = written.contains('\\').then(|| serde_json::from_str::<String>(&format!("\"{written}\"")).ok());
+    is_secret_json_field(unescaped.flatten().as_deref().unwrap_or(written))
+}
+
+/// [`shown_documents`] for a text that may have secrets.
+fn parsed_documents(text: &str) -> Option<String> {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let shown = shown_json(&value, &|_| None);
         return (shown != value).then(|| shown.to_string());
     }
-    let mut is_changed = false;
-    let lines: String = text
+    let are_documents =
+        text.lines().all(|line| line.trim().is_empty() || serde_json::from_str::<IgnoredAny>(line).is_ok());
+    // A broken document may have a name on one line and its value on the next.
+    let hidden = if are_documents { None } else { shown_fields(text) };
+    let mut is_changed = hidden.is_some();
+    let lines: String = hidden
+        .as_deref()
+        .unwrap_or(text)
         .split_inclusive('\n')
         .map(|line| {
             let shown = match serde_json::from_str::<Value>(line) {
@@ -60,7 +133,7 @@ fn shown_fields(text: &str) -> Option<String> {
         let value = value.trim_start();
         shown.push_str(behind.get(..behind.len() - value.len()).unwrap_or_default());
         rest = value;
-        if !is_secret_json_field(name) {
+        if !is_secret_name(name) {
             continue;
         }
         is_changed = true;
@@ -111,45 +184,37 @@ fn end_of_nested(text: &str) -> usize {
 /// A form with its secrets hidden; `None` if it has no secrets, or the text is no form.
 fn shown_form(text: &str) -> Option<String> {
     let form = text.trim_end_matches(['\r', '\n']);
-    let is_name = |name: &str| {
-        let is_in_name = |c: char| c.is_ascii_alphanumeric() || "-_.~*+%[]".contains(c);
-        !name.is_empty() && name.chars().all(is_in_name)
-    };
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_in_name);
     let is_form = form.contains('=') && form.split('&').all(|field| is_name(field.split('=').next().unwrap_or(field)));
     if !is_form {
         return None;
     }
-    let mut fields = Vec::new();
-    let mut is_changed = false;
-    for field in form.split('&') {
-        match field.split_once('=') {
-            Some((name, value)) if is_secret_field(name) && !value.is_empty() => {
-                is_changed = true;
-                fields.push(format!("{name}={REDACTED}"));
-            }
-            _ => fields.push(field.to_owned()),
+    // Some servers take semicolons for separators, as in queries.
+    match shown_path(&format!("?{form}")) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(shown) => {
+            Some(shown.get(1..).unwrap_or_default().to_owned() + text.get(form.len()..).unwrap_or_default())
         }
     }
-    is_changed.then(|| fields.join("&") + text.get(form.len()..).unwrap_or_default())
 }
 
-/// A body of parts (RFC 7578) in which those of secret fields are hidden. A body that only begins like one stays as it is.
-fn shown_parts(body: &[u8]) -> Cow<'_, [u8]> {
-    let first = body.split(|byte| *byte == b'\n').next().unwrap_or(body);
-    let boundary = first.strip_suffix(b"\r").unwrap_or(first);
-    let delimiter = [b"\r\n", boundary].concat();
+/// A body of parts (RFC 7578) in which those of secret fields are hidden; `None` if it has none. Lines may end without a carriage return.
+fn shown_parts(body: &[u8]) -> Option<Vec<u8>> {
+    let first = body.trim_ascii_start().split(|byte| *byte == b'\n').next()?;
+    let delimiter = [b"\n", first.trim_ascii_end()].concat();
     let mut shown = Vec::new();
     let mut is_changed = false;
-    // The first delimiter has no line before it.
+    // The first delimiter may have no line before it.
     let mut rest = body;
     loop {
         let end = places(rest, &delimiter).next().unwrap_or(rest.len());
         let (part, behind) = rest.split_at(end);
-        match places(part, b"\r\n\r\n").next().map(|at| part.split_at(at + 4)) {
-            Some((head, value)) if is_secret_part(head) && !value.is_empty() => {
+        match part.split_at(end_of_head(part)) {
+            (head, value) if is_secret_part(head) && !value.trim_ascii().is_empty() => {
                 is_changed = true;
                 shown.extend_from_slice(head);
                 shown.extend_from_slice(REDACTED.as_bytes());
+                shown.extend(value.last().filter(|last| **last == b'\r'));
             }
             _ => shown.extend_from_slice(part),
         }
@@ -157,7 +222,13 @@ fn shown_parts(body: &[u8]) -> Cow<'_, [u8]> {
         shown.extend_from_slice(&delimiter);
         rest = next;
     }
-    if is_changed { Cow::Owned(shown) } else { Cow::Borrowed(body) }
+    is_changed.then_some(shown)
+}
+
+/// How many bytes of a part its head takes, with the empty line behind it; all of a part without one.
+fn end_of_head(part: &[u8]) -> usize {
+    let ends = [b"\r\n\r\n".as_slice(), b"\n\n"].map(|end| places(part, end).next().map(|at| at + end.len()));
+    ends.into_iter().flatten().min().unwrap_or(part.len())
 }
 
 /// Where these bytes stand in others.
@@ -168,12 +239,11 @@ fn places<'a>(bytes: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> 
 /// Whether a part with this head is of a field that carries a secret.
 fn is_secret_part(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
-    let names = head.match_indices(" name=").filter_map(|(at, found)| head.get(at + found.len()..));
-    let mut names = names.map(|name| match name.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next().unwrap_or(quoted),
-        None => name.split([';', '\r', '\n']).next().unwrap_or(name),
-    });
-    names.any(is_secret_field)
+    // Neither `filename=` nor text.
+    let parameters = head.split([';', ' ', '\t', '\n']).map(|parameter| parameter.split_once('='));
+    let mut names =
+        parameters.flatten().filter(|(key, _)| ["name", "name*"].iter().any(|name| key.eq_ignore_ascii_case(name)));
+    names.any(|(_, name)| is_secret_field(name))
 }
 
 /// The beginning of a body as [`shown_body`] shows it, at most so many bytes of it, with whether there is more. A value that the
@@ -190,6 +260,10 @@ const LONGEST_READ: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     #[test]
@@ -220,6 +294,54 @@ mod tests {
     }
 
     #[test]
+    fn no_name_and_no_encoding_lets_a_secret_out() {
+        let utf16 = |text: &str, unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<_>>();
+        let json = r#"{"token": "hunter2"}"#;
+        let bodies = [
+            "\u{feff}{\"token\": \"hunter2\"}".into(),
+            "\u{2003}\u{85}[{\"token\": \"hunter2\"}]".into(),
+            "\u{feff}token=hunter2".into(),
+            "%74oken=hunter2".into(),
+            "a=1;pass%77ord=hunter2".into(),
+            "--a=1&token=hunter2".into(),
+            "\r\n--x\r\nContent-Disposition: form-data; name*=UTF-8''to%6ben\r\n\r\nhunter2\r\n--x--".into(),
+            r#"{"to\u006ben": "hunter2"}"#.into(),
+            r#"{"to\u006ben": "hunter2", "cut": ["#.into(),
+            r#"{"to\nken": "hunter2"}"#.into(),
+            r#"{"to\/ken": ["hunter2"], "cut"#.into(),
+            "{\"cut\": \"a\n{\"token\": \"hunter2\"}\n".into(),
+            "{\"cut\": [{\"token\":\n\"hunter2\"}, ".into(),
+            "{\n\"token\"\n:\n\"hunter2\"\n}".into(),
+            utf16(json, u16::to_le_bytes),
+            utf16(json, u16::to_be_bytes),
+            utf16(&format!("\u{feff}[{json}]"), u16::to_le_bytes),
+            utf16("\u{feff}token=hunter2", u16::to_be_bytes),
+        ];
+        for body in bodies {
+            let shown = shown_body(&body);
+            let (shown, written) = (String::from_utf8_lossy(&shown), String::from_utf8_lossy(&body));
+            assert!(!shown.replace('\0', "").contains("hunter2"), "{written} was shown as {shown}");
+            assert!(shown.contains(REDACTED), "{written} was shown as {shown}");
+        }
+        for body in [utf16("{\"a\": 1}", u16::to_le_bytes), b"{\0".to_vec(), b"\xff\xfe\0".to_vec()] {
+            assert_eq!(shown_body(&body), body);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn documents_that_are_not_parsed_have_no_secrets(
+            parts in vec(select([
+                "{", "}", "[", "]", ":", ",", "\"", "\\", "\n", " ", "\"token\"", "\"a\"", "\"to\\nken\"", "\"pin\": ", "\"hunter2\"", "{\"token\": \"hunter2\"}",
+                "\\u006b", "1",
+            ].as_slice()), 0..12),
+        ) {
+            let text = parts.concat();
+            prop_assert_eq!(shown_documents(&text), parsed_documents(&text), "{}", text);
+        }
+    }
+
+    #[test]
     fn parts_are_shown_without_secrets() {
         let part = |name: &str, value: &str| {
             format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
@@ -229,7 +351,12 @@ mod tests {
         assert_eq!(shown, whole.replace("hunter2", REDACTED));
         let unquoted = b"--x\r\nContent-Disposition: form-data; name=token; filename=a\r\n\r\n\xffhunter2";
         assert!(String::from_utf8_lossy(&shown_body(unquoted)).ends_with("\r\n\r\n[redacted]"));
-        for other in ["--", "-- a comment", "--x\r\n--x\r\n", "--\r\n\r\n"] {
+        let lenient = whole.replace("\r\n", "\n").replace("form-data; name=", "form-data;Name=");
+        let shown = String::from_utf8(shown_body(lenient.as_bytes()).into_owned()).unwrap();
+        assert_eq!(shown, lenient.replace("hunter2", REDACTED));
+        for other in
+            ["--", "-- a comment", "--x\r\n--x\r\n", "--\r\n\r\n", "--x\r\nA: b; filename=token\r\n\r\nc\r\n--x--"]
+        {
             assert_eq!(shown_body(other.as_bytes()), other.as_bytes(), "{other:?}");
         }
     }

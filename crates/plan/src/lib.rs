@@ -11,6 +11,7 @@ pub mod connections;
 pub mod content;
 pub mod environment;
 pub mod injection;
+pub mod percent;
 pub mod plan;
 pub mod profile;
 pub mod random;

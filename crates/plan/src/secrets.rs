@@ -5,9 +5,10 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use brunt_record::redaction::Secrets;
 use serde_json::Value;
 
+use crate::percent::percent_decoded;
 use crate::plan::Plan;
-use crate::secret::{Template, is_secret_field, is_secret_json_field, shown_argument};
-use crate::target::{Url, percent_decoded};
+use crate::secret::{Template, is_secret_field, is_secret_json_field, references, shown_argument};
+use crate::target::Url;
 
 impl Plan {
     /// What nobody may see of its run: the values of its secret options, of `brunt.env` and of a script's arguments that are secret by name
@@ -85,12 +86,13 @@ const LONGEST_SECRET: usize = 4096;
 /// What of an option's text nobody may see: what its references stand for, and unless it is shown as it is, its secret fields. One that has
 /// none, such as a header, is secret itself.
 fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
-    let template = Template::secret(text);
-    hidden.extend(template.references().iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
+    hidden.extend(references(text).iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
     if is_shown {
         return;
     }
-    let fields: Vec<_> = text.lines().flat_map(secrets_in_line).take(MOST_OF_A_TEXT).collect();
+    let template = Template::secret(text);
+    let fields = secrets_in_document(text).unwrap_or_else(|| text.lines().flat_map(secrets_in_line).collect());
+    let fields: Vec<_> = fields.into_iter().take(MOST_OF_A_TEXT).collect();
     if fields.is_empty() && text.len() <= LONGEST_SECRET && !text.contains('\n') {
         // A reference that stands for nothing leaves the rest secret.
         hidden.extend(template.hidden(env).unwrap_or_else(|_| vec![text.to_owned()]));
@@ -98,19 +100,24 @@ fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, 
     hidden.extend(fields);
 }
 
+/// The secret fields of a document of JSON, which may have many lines; `None` if it is none.
+fn secrets_in_document(text: &str) -> Option<Vec<String>> {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let value = serde_json::from_str(text).ok().filter(|_| text.starts_with(['{', '[']))?;
+    let mut found = Vec::new();
+    secrets_in_json(&value, false, &mut found);
+    Some(found)
+}
+
 /// The secret fields of a line: of a document of JSON, of a URL's query, or of a form.
 fn secrets_in_line(line: &str) -> Vec<String> {
-    let mut found = Vec::new();
     if line.trim_start().starts_with(['{', '[']) {
-        if let Ok(value) = serde_json::from_str(line) {
-            secrets_in_json(&value, false, &mut found);
-        }
+        secrets_in_document(line).unwrap_or_default()
     } else if line.contains('?') {
-        found.extend(secret_fields(line));
+        secret_fields(line).collect()
     } else {
-        found.extend(secrets_in_query(line));
+        secrets_in_query(line).collect()
     }
-    found
 }
 
 fn secrets_in_json(value: &Value, is_secret: bool, found: &mut Vec<String>) {
@@ -207,6 +214,8 @@ mod tests {
             lines.hide("/articles/a open me t0p%2F1 t0p/1 t0p2 t0p3"),
             format!("/articles/a open me {REDACTED} {REDACTED} {REDACTED} {REDACTED}")
         );
+        let document = of("\u{feff}{\n\"a\": {\n\"password\":\n\"hunter2\"\n}}");
+        assert_eq!(document.hide("bad hunter2"), "bad [redacted]", "a document of several lines");
         assert_eq!(of(r#"{"password":"hunter2"}"#).hide(r#"bad hunter2, {"password"#), r#"bad [redacted], {"password"#);
         // Neither the whole of a long text, nor more than so many of its lines.
         let many = (0..5000).map(|line| format!("/?token=secret{line:04}\n")).collect::<Vec<_>>().concat();

@@ -9,8 +9,9 @@
 //! | 10 | `brunt-plan` |
 //! | 2 | the form's version, big-endian: [`WIRE_VERSION`] |
 //! | 32 | SHA-256 (FIPS 180-4) of all that follows |
-//! | the rest | JSON: `{"plan": the shown form, "hidden": what it leaves out}` |
+//! | the rest | JSON: `{"plan": the shown form, "hidden": what it leaves out}`; options without secrets, which may be large, stand there once |
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -23,7 +24,7 @@ use crate::secret::Template;
 
 /// The version of the wire form that this brunt reads and writes. That of the plan in it is
 /// [`PLAN_VERSION`](crate::plan::PLAN_VERSION).
-pub const WIRE_VERSION: u16 = 2;
+pub const WIRE_VERSION: u16 = 3;
 
 const MAGIC: &[u8; 10] = b"brunt-plan";
 const HASH_BYTES: usize = 32;
@@ -111,19 +112,19 @@ impl fmt::Debug for Wire {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Payload<P> {
+struct Payload<'a, P> {
     plan: P,
-    hidden: Hidden,
+    hidden: Hidden<'a>,
 }
 
 /// What the shown form of a plan leaves out, or does not tell apart.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hidden {
+struct Hidden<'a> {
     /// The target's path with its query.
     path: String,
-    /// The protocol's options, whole.
-    protocol: serde_json::Value,
+    /// The protocol's options, whole; none if they are shown whole.
+    protocol: Option<Cow<'a, serde_json::Value>>,
     key_pem: Option<Text>,
     base_url: Option<String>,
     env: BTreeMap<String, Text>,
@@ -150,13 +151,13 @@ impl Text {
     }
 }
 
-impl Hidden {
-    fn from_plan(plan: &Plan) -> Self {
+impl<'a> Hidden<'a> {
+    fn from_plan(plan: &'a Plan) -> Self {
         let scenarios = plan.scenarios.as_ref();
         let env = scenarios.into_iter().flat_map(|scenarios| &scenarios.env);
         Self {
             path: plan.target.path.clone(),
-            protocol: plan.protocol.reveal().clone(),
+            protocol: plan.protocol.hidden().map(Cow::Borrowed),
             key_pem: plan.transport.tls.key_pem.as_ref().map(Text::from_template),
             base_url: scenarios.and_then(|scenarios| scenarios.base_url.clone()),
             env: env.map(|(name, value)| (name.clone(), Text::from_template(value))).collect(),
@@ -169,7 +170,9 @@ impl Hidden {
     /// Puts it back into the plan that was read from the shown form.
     fn restore(self, plan: &mut Plan) {
         plan.target.path = self.path;
-        plan.protocol = ProtocolOptions::new(self.protocol, plan.protocol.shown().clone());
+        if let Some(whole) = self.protocol {
+            plan.protocol = ProtocolOptions::new(whole.into_owned(), plan.protocol.shown().clone());
+        }
         plan.transport.tls.key_pem = self.key_pem.map(Text::template);
         plan.sandbox = self.sandbox;
         plan.environment = Environment::arrived(self.environment);
@@ -190,9 +193,13 @@ impl Plan {
     /// When it has the path of a Unix socket that is not UTF-8.
     pub fn to_wire(&self) -> Result<Wire, WireError> {
         let payload = Payload { plan: self, hidden: Hidden::from_plan(self) };
-        let payload = serde_json::to_vec(&payload).map_err(|_| WireError::Unwritable)?;
-        let hash = Hash::digest(&payload);
-        let bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &hash.0, &payload].concat();
+        let mut bytes = [&MAGIC[..], &WIRE_VERSION.to_be_bytes(), &[0; HASH_BYTES]].concat();
+        let head = bytes.len();
+        serde_json::to_writer(&mut bytes, &payload).map_err(|_| WireError::Unwritable)?;
+        let hash = Hash::digest(bytes.get(head..).unwrap_or_default());
+        if let Some(place) = bytes.get_mut(head - HASH_BYTES..head) {
+            place.copy_from_slice(&hash.0);
+        }
         Ok(Wire { bytes, hash })
     }
 
@@ -216,7 +223,7 @@ impl Plan {
         // What the reader says would quote what it read.
         let unreadable =
             |error: serde_json::Error| WireError::Unreadable { column: error.column(), length: payload.len() };
-        let Payload { mut plan, hidden } = serde_json::from_slice::<Payload<Self>>(payload).map_err(unreadable)?;
+        let Payload { mut plan, hidden } = serde_json::from_slice::<Payload<'_, Self>>(payload).map_err(unreadable)?;
         hidden.restore(&mut plan);
         Ok(plan)
     }

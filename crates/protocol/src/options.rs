@@ -14,7 +14,7 @@ pub struct OptionsError(pub String);
 /// # Errors
 /// When it is not.
 pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, OptionsError> {
-    serde_json::from_value(plan.protocol.reveal().clone()).map_err(|e| {
+    T::deserialize(plan.protocol.reveal()).map_err(|e| {
         // What came may be a secret: what was expected is enough.
         let problem = e.to_string();
         let problem = match (problem.find('"'), problem.rfind('"')) {
@@ -35,5 +35,5 @@ pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, O
 /// When they cannot be written as JSON.
 pub fn write_options(options: &impl Serialize) -> Result<ProtocolOptions, OptionsError> {
     let value = serde_json::to_value(options).map_err(|e| OptionsError(e.to_string()))?;
-    Ok(ProtocolOptions::new(value.clone(), value))
+    Ok(ProtocolOptions::without_secrets(value))
 }

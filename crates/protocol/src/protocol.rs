@@ -277,13 +277,12 @@ pub fn options_of(protocol: &dyn Protocol, given: &FlagValues) -> Result<Protoco
     for (secret, instead) in given.secrets(protocol.flags()) {
         replace(&mut shown, &secret, &instead);
     }
-    Ok(ProtocolOptions::new(made.reveal().clone(), shown))
+    Ok(made.with_shown(shown))
 }
 
 /// The same for options that were written by hand, or stored.
 pub fn options_read(protocol: &dyn Protocol, options: &ProtocolOptions) -> ProtocolOptions {
-    let whole = options.reveal();
-    ProtocolOptions::new(whole.clone(), protocol.shown(whole))
+    options.clone().with_shown(protocol.shown(options.reveal()))
 }
 
 fn replace(value: &mut serde_json::Value, secret: &str, instead: &str) {

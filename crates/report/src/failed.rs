@@ -1,5 +1,6 @@
 //! The first line of a run of which more calls failed, or more time passed without a server, than may by an implicit threshold.
 
+use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::plan::MAX_ERROR_RATIO;
@@ -14,6 +15,9 @@ use crate::numbers::{brief, count, counted, percent};
 /// The most reasons that are shown for one failure.
 const MOST_REASONS: usize = 3;
 
+/// The share of the calls that failed from which on an outage explains them.
+const NEARLY_ALL: f64 = 0.95;
+
 /// How the sentence begins.
 pub(crate) const FAILED: &str = "FAILED: ";
 /// Figures of the implicit thresholds on a whole run.
@@ -22,24 +26,31 @@ const AVAILABILITY: &str = "availability";
 
 /// The sentence of the first implicit threshold that failed and has one. None where nothing was answered, which is said otherwise.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
-    summary.thresholds.iter().filter(|result| !result.held).find_map(|result| sentence_of(result, summary))
+    let failed = || summary.thresholds.iter().filter(|result| !result.held);
+    // Attempts of connections that have no server are few: a share of them would read as a small matter.
+    let absence = failed().find(|result| result.threshold.starts_with(AVAILABILITY));
+    absence.into_iter().chain(failed()).find_map(|result| sentence_of(result, summary))
 }
 
-/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
-/// `FAILED: connections had no server for 33.3% of the time; default limit 1%.` None for a threshold that somebody wrote, or on something with a name.
+/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or where an outage explains it
+/// `FAILED: no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` None for a threshold that somebody wrote, or on something with a name.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
     if !has_sentence(result) || !summary.answered() {
         return None;
     }
     if result.threshold.starts_with(AVAILABILITY) {
         let share = percent(1.0 - summary.standing().availability()?);
+        return Some(format!("{FAILED}no server for {share} of the time{}; {}.", since(summary), limit(summary)));
+    }
+    let due = summary.total.numbers.get(Counter::Due);
+    if let Some(absent) = absence(summary) {
         return Some(format!(
-            "{FAILED}connections had no server for {share} of the time{}; {}.",
-            since(summary),
+            "{FAILED}no server for {absent}, {} of {} failed; {}.",
+            percent(summary.error_rate),
+            counted(due, "call"),
             limit(summary)
         ));
     }
-    let due = summary.total.numbers.get(Counter::Due);
     let (worst, meant) = worst(summary);
     Some(format!(
         "{FAILED}{} of {}, {worst}{}; {}.{meant}",
@@ -48,6 +59,20 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
         since(summary),
         limit(summary)
     ))
+}
+
+/// How long the target was not there, of the whole run, where that explains nearly all that failed: `3.1s of 8s`.
+fn absence(summary: &Summary) -> Option<String> {
+    let outages = || summary.remarks.iter().filter(|remark| remark.about == About::Outage);
+    let calls: u64 = outages().filter_map(|outage| outage.calls).sum();
+    let ns: u64 = outages().filter_map(|outage| Some(outage.to_ns?.saturating_sub(outage.from_ns?))).sum();
+    let is_cause = calls as f64 >= NEARLY_ALL * summary.not_ok as f64;
+    (ns > 0 && is_cause).then(|| format!("{} of {}", tenths(ns), tenths(summary.run.measured_ns)))
+}
+
+/// Such as `3.1s`, or `8s`.
+fn tenths(ns: u64) -> String {
+    format!("{}s", (ns as f64 / 1e8).round() / 10.0)
 }
 
 /// Whether this is an implicit threshold on the whole run.

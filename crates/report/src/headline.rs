@@ -137,7 +137,9 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
         all.extend(nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
         return all;
     }
-    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Bad, text)));
+    all.extend(
+        failed::sentence(summary).filter(|_| !is_own_doing(summary)).map(|text| Statement::new(Tone::Bad, text)),
+    );
     all.extend(thresholds_failed(summary));
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
@@ -160,10 +162,26 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
 fn not_believed(summary: &Summary) -> Option<Statement> {
     let text = match summary.verdict.judgement {
         Judgement::Trustworthy | Judgement::NothingMeasured => return None,
-        Judgement::GeneratorBound => "generator-bound: throughput is a lower bound".to_owned(),
+        Judgement::GeneratorBound | Judgement::LatencyUnreliable if summary.verdict.is_brunt_the_limit() => {
+            limit(summary)
+        }
+        Judgement::GeneratorBound => "brunt was the limit".to_owned(),
         Judgement::LatencyUnreliable => summary.verdict.holding(),
     };
     Some(Statement::new(Tone::Bad, text))
+}
+
+/// What the target can do at least, where brunt was the limit.
+fn limit(summary: &Summary) -> String {
+    let ok = Number(summary.rates.ok_per_s);
+    if summary.is_open() {
+        format!(
+            "brunt was the limit: the target can do at least {ok} ok/s; {}/s were due",
+            Number(summary.rates.due_per_s)
+        )
+    } else {
+        format!("brunt was the limit: the target can do at least {ok} ok/s")
+    }
 }
 
 /// How it ended, if not as planned. A traceback is said in its first line.
@@ -179,6 +197,12 @@ fn early_end(summary: &Summary) -> Option<Statement> {
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
     Some(Statement::new(tone, text))
+}
+
+/// Whether calls failed for brunt's own sake: it was the limit, and what failed was mostly not sent.
+fn is_own_doing(summary: &Summary) -> bool {
+    let unsent = summary.total.numbers.get(Counter::Unsent);
+    summary.verdict.is_brunt_the_limit() && unsent * 2 > summary.not_ok
 }
 
 /// Which thresholds failed, and what their figures came to; the one on all calls that nobody wrote has a sentence of its own.

@@ -36,6 +36,7 @@ pub mod json;
 pub mod junit;
 pub mod kept;
 pub mod live;
+mod markup;
 mod numbers;
 pub mod schema;
 mod style;

@@ -14,7 +14,10 @@ fn permissions() -> String {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines.md")).unwrap();
     let (_, after) = guide.split_once("authorization {").unwrap();
     let (inside, _) = after.split_once("\n```").unwrap();
-    format!("authorization {{{inside}\n").replace("$A1_PASSWORD", "one").replace("$A2_PASSWORD", "two").replace("$CONTROLLER_PASSWORD", "other")
+    format!("authorization {{{inside}\n")
+        .replace("$A1_PASSWORD", "one")
+        .replace("$A2_PASSWORD", "two")
+        .replace("$CONTROLLER_PASSWORD", "other")
 }
 
 #[test]

@@ -142,7 +142,8 @@ fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
     let report = read(&running.wait().with_status(0));
     agrees(&report, server.requests());
     let held = report["agents"]["unsent_held"].as_u64().unwrap_or(0);
-    assert!((200..600).contains(&held) && report["outcomes"]["unsent"] == held, "{held}: {:#}", report["outcomes"]);
+    // Three seconds at least, and the time that it takes until grants come again.
+    assert!((200..900).contains(&held) && report["outcomes"]["unsent"] == held, "{held}: {:#}", report["outcomes"]);
     let points = report["series"].as_array().unwrap();
     let most = points.iter().map(|point| point["answered"].as_u64().unwrap()).max().unwrap();
     assert!(most < 260, "{most} in a second of 200: {points:#?}");

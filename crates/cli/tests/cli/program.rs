@@ -33,6 +33,14 @@ impl Done {
         assert_eq!(self.status, Some(expected), "{self:#?}");
         self
     }
+
+    /// Asserts that one of these signals ended it, of which any may have come first: two that come together have no order.
+    #[track_caller]
+    pub fn ended_by(self, signals: &[Signal]) -> Self {
+        let ended = signals.iter().any(|signal| self.status == Some(128 + signal.as_raw()));
+        assert!(ended, "{self:#?}");
+        self
+    }
 }
 
 pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Done {

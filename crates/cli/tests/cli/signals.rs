@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first ends the run early with its report, the second at once with what there is.
+//! Ctrl-C and SIGTERM: the first ends the run early with its report, the second at once with what there is. The table of
+//! docs/decisions/0210-what-a-signal-ends.md is [`PHASES`], a row for each phase of a run of a script; floods have the tests before it.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ fn the_second_signal_ends_the_run_at_once_with_what_it_has() {
     let begun = Instant::now();
     running.send(Signal::INT);
     running.send(Signal::TERM);
-    let done = running.wait().with_status(130);
+    let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
     assert!(done.stdout.contains("interrupted"), "{}", done.stdout);
     assert!(begun.elapsed() < Duration::from_secs(60), "it does not wait for the calls");
 }
@@ -62,55 +63,124 @@ fn the_first_signal_in_the_drain_ends_it() {
     assert_eq!((&outcomes["due"], &outcomes["unfinished"]), (&4.into(), &4.into()), "{outcomes:#}");
 }
 
-/// A run of a script with setup and teardown, which call the target and have these lines in them besides.
-fn surrounded(setup: &str, teardown: &str) -> (Server, Running, Directory) {
+#[test]
+fn a_signal_before_the_load_ends_a_flood_without_any() {
+    let (server, url) = target(Config::default());
+    for signals in [&[Signal::INT][..], &[Signal::INT, Signal::TERM]] {
+        let before = server.requests();
+        let warming_up = Running::start(["-d", "1h", "-w", "1h", "-c", "1", "--format", "json", &url]);
+        until("the warm-up is on its way", || server.requests() > before);
+        for signal in signals {
+            warming_up.send(*signal);
+        }
+        let done = warming_up.wait().ended_by(signals);
+        let report: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!((&report["ending"], &report["outcomes"]["due"]), (&"interrupted".into(), &0.into()), "{done:#?}");
+    }
+    // No TLS handshake.
+    let silent = faulty::Server::start(Fault::NeverAnswer).unwrap();
+    let url = silent.url().replace("http:", "https:");
+    for signals in [&[Signal::INT][..], &[Signal::INT, Signal::TERM]] {
+        let before = silent.connections();
+        let connecting = Running::start(["-d", "1h", "-c", "1", "-k", "--connect-timeout", "1h", &url]);
+        until("it connects", || silent.connections() > before);
+        for signal in signals {
+            connecting.send(*signal);
+        }
+        let done = connecting.wait().ended_by(signals);
+        assert!(done.stdout.contains("interrupted"), "{done:#?}");
+    }
+}
+
+/// A phase of a run of a script, in which signals come.
+struct Phase {
+    name: &'static str,
+    setup: &'static str,
+    injection: &'static str,
+    iteration: &'static str,
+    /// Calls that the target has had once the phase is under way, and once it has ended.
+    begun: u64,
+    ended: u64,
+}
+
+const PHASES: [Phase; 4] = [
+    Phase {
+        name: "setup",
+        setup: "brunt.pause('500ms')",
+        injection: "brunt.iterations_each(1, 1)",
+        iteration: "",
+        begun: 1,
+        ended: 1,
+    },
+    Phase {
+        name: "measured",
+        setup: "",
+        injection: "brunt.iterations_each(1, 1)",
+        iteration: "brunt.pause('1h')",
+        begun: 2,
+        ended: 2,
+    },
+    Phase {
+        name: "drain",
+        setup: "",
+        injection: "brunt.users(1, '200ms')",
+        iteration: "brunt.pause('400ms') http:get('/') brunt.pause('1h')",
+        begun: 3,
+        ended: 3,
+    },
+    Phase { name: "teardown", setup: "", injection: "brunt.iterations_each(1, 1)", iteration: "", begun: 3, ended: 2 },
+];
+
+/// A run of a script in whose phases signals can come; its setup calls the target once, its teardown twice, with a pause between.
+fn surrounded(phase: &Phase, pause: &str) -> (Server, Running, Directory) {
     let (server, url) = target(Config::default());
     let directory = Directory::new();
+    let Phase { setup, injection, iteration, .. } = phase;
     let script = format!(
         "local brunt = require 'brunt'; local http = brunt.http {{ base = '{url}' }}
          brunt.setup(function() http:get('/') {setup} return {{ made = true }} end)
-         brunt.scenario('s', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
-         brunt.teardown(function(given) assert(given.made) http:get('/') {teardown} http:get('/') end)"
+         brunt.scenario('s', function() http:get('/') {iteration} end):inject {{ {injection} }}
+         brunt.teardown(function(given) assert(given.made) http:get('/') brunt.pause('{pause}') http:get('/') end)"
     );
-    let running = Running::start(["run", &directory.file("s.lua", script)]);
+    let running = Running::start(["run", "--drain", "1h", &directory.file("s.lua", script)]);
+    until(&format!("{} has begun", phase.name), || server.requests() == phase.begun);
     (server, running, directory)
 }
 
 #[test]
-fn a_signal_in_setup_makes_no_load_and_is_torn_down() {
-    let (server, running, _directory) = surrounded("brunt.pause('1s')", "");
-    until("setup has begun", || server.requests() == 1);
-    running.send(Signal::INT);
-    let done = running.wait().with_status(130);
-    assert_eq!(server.requests(), 3, "setup, and the two calls of teardown: {done:#?}");
-    assert!(done.stdout.contains("interrupted"), "{done:#?}");
+fn after_one_signal_each_phase_ends_and_teardown_is_finished() {
+    for phase in &PHASES {
+        let (server, running, _directory) = surrounded(phase, "500ms");
+        running.send(Signal::INT);
+        let done = running.wait().with_status(130);
+        assert_eq!(server.requests(), phase.ended + 2, "{}: {done:#?}", phase.name);
+        assert!(!done.stdout.contains("cut off"), "{}: {done:#?}", phase.name);
+        // A load that is over cannot be cut short.
+        assert!(done.stdout.contains("interrupted") || phase.name == "teardown", "{}: {done:#?}", phase.name);
+    }
+}
+
+#[test]
+fn after_two_signals_teardown_is_cut_off_and_what_there_is_is_reported() {
+    for phase in &PHASES {
+        let (server, running, _directory) = surrounded(phase, "1h");
+        running.send(Signal::INT);
+        until("teardown has begun", || server.requests() == phase.ended + 1);
+        running.send(Signal::TERM);
+        let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
+        assert_eq!(server.requests(), phase.ended + 1, "{}: {done:#?}", phase.name);
+        let cut_off = done.stdout.contains("teardown had not returned, and was cut off");
+        assert!(cut_off, "{}: {done:#?}", phase.name);
+    }
 }
 
 #[test]
 fn a_setup_that_was_cut_off_is_not_torn_down() {
-    let (server, running, _directory) = surrounded("brunt.pause('1h')", "");
-    until("setup has begun", || server.requests() == 1);
+    let setup = Phase { setup: "brunt.pause('1h')", ..PHASES[0] };
+    let (server, running, _directory) = surrounded(&setup, "1h");
     running.send(Signal::INT);
     running.send(Signal::TERM);
-    let done = running.wait().with_status(130);
+    let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
     assert_eq!(server.requests(), 1, "{done:#?}");
     assert!(done.stderr.contains("setup had not returned, and was cut off"), "{done:#?}");
-}
-
-#[test]
-fn a_teardown_ends_in_peace_after_one_signal_and_at_once_after_two() {
-    let (server, running, _directory) = surrounded("", "brunt.pause('1s')");
-    until("teardown has begun", || server.requests() == 3);
-    running.send(Signal::INT);
-    let done = running.wait().with_status(130);
-    assert_eq!(server.requests(), 4, "{done:#?}");
-    assert!(!done.stdout.contains("cut off"), "{done:#?}");
-
-    let (server, running, _directory) = surrounded("", "brunt.pause('1h')");
-    until("teardown has begun", || server.requests() == 3);
-    running.send(Signal::INT);
-    running.send(Signal::TERM);
-    let done = running.wait().with_status(130);
-    assert_eq!(server.requests(), 3, "{done:#?}");
-    assert!(done.stdout.contains("teardown had not returned, and was cut off"), "{done:#?}");
 }

@@ -13,18 +13,27 @@ use crate::report::report;
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/network/peers");
 
 /// A server; it ends with its test.
-struct Peer {
+pub struct Peer {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Peer {
     fn go(dir: &Directory) -> Self {
+        Self::go_with(dir, &[])
+    }
+
+    /// net/http that ends each connection gracefully so often: `200ms`.
+    pub fn draining_go(dir: &Directory, interval: &str) -> Self {
+        Self::go_with(dir, &[interval])
+    }
+
+    fn go_with(dir: &Directory, args: &[&str]) -> Self {
         let files = ["go/go.mod", "go/main.go"].map(|file| Path::new(PEERS).join(file));
         let home = installed("http2-peer-go", &files, |home| {
             succeed(Command::new("go").args(["build", "-o", "peer", "."]).current_dir(home));
         });
-        Self::start(Command::new(home.join("peer")).args(certificate(dir)), "https")
+        Self::start(Command::new(home.join("peer")).args(certificate(dir)).args(args), "https")
     }
 
     fn node(dir: Option<&Directory>) -> Self {
@@ -42,7 +51,7 @@ impl Peer {
     }
 
     /// The requests over HTTP/2 that it has counted.
-    fn served(&self) -> u64 {
+    pub fn served(&self) -> u64 {
         let shown = run(["--once", "--http", "2", "-k", &format!("{}/served", self.url)]).with_status(0).stdout;
         let count = shown.lines().rev().find_map(|line| line.trim().parse().ok());
         count.unwrap_or_else(|| panic!("no count in {shown}"))

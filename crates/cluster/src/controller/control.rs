@@ -8,11 +8,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{
-    AHEAD_BRIEFLY_NS, AHEAD_NS, AUDIBLE, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, ECHO,
-    GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, OnLost, Terms,
-};
 use super::allowance::Allowance;
+use super::{
+    AHEAD_BRIEFLY_NS, AHEAD_NS, AUDIBLE, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError,
+    Command, ECHO, GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, OnLost, Terms,
+};
 use crate::agent::HERE;
 use crate::bus::{self, Bus, BusError};
 use crate::clock::{Comparison, Exchange};

@@ -473,7 +473,8 @@ impl<'a> InProgress<'a> {
             let reported_ns = after_ns.max(agent.next * SECOND_NS);
             let left = agent.left(reported_ns, agent.due + last.begun.due());
             let next = agent.next;
-            let until_ns = if on_lost == OnLost::Reassign { self.reassign(place, &left, now, horizon_ns) } else { u64::MAX };
+            let until_ns =
+                if on_lost == OnLost::Reassign { self.reassign(place, &left, now, horizon_ns) } else { u64::MAX };
             let lost = Lost::of(&self.begun.plan, &left, until_ns, worker, next, &last);
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;

@@ -16,7 +16,8 @@ impl Flood {
         let most = self.share.part_of(connections as u64).max(1) as usize;
         let places = network.places();
         assert!(places <= 2 * most || self.slots.is_some(), "{places} places for {most} connections");
-        if network.has_work() || self.slots.is_some() || !self.loading || self.is_held() || self.reach.ends_before(now) {
+        if network.has_work() || self.slots.is_some() || !self.loading || self.is_held() || self.reach.ends_before(now)
+        {
             return;
         }
         let has_again = self.again.iter().any(|id| network.call(*id).is_some());

@@ -67,7 +67,8 @@ impl Flood {
         }
         let now = network.driver.now();
         let connects_for_calls = self.connects_for_calls();
-        let is_in_vain = self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
+        let is_in_vain =
+            self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
         let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
         if is_in_vain {
             growth.next_look = NEVER;

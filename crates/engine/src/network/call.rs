@@ -26,6 +26,14 @@ pub(crate) struct CallId {
     generation: u32,
 }
 
+#[cfg(test)]
+impl CallId {
+    /// A name for tests of lists.
+    pub(crate) fn numbered(slot: u32) -> Self {
+        Self { slot, generation: 0 }
+    }
+}
+
 /// When a call is added to the calls that were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {

@@ -10,6 +10,7 @@ use brunt_plan::target::Target;
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
 
+use super::call::CallId;
 use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
@@ -48,7 +49,7 @@ pub(crate) struct Origin {
     /// Connections that all users share, if they share them.
     pub(crate) pool: Option<Pool>,
     /// Calls that wait for the way to be found, or for a connection of the pool.
-    pub(crate) waiting: VecDeque<u32>,
+    pub(crate) waiting: VecDeque<CallId>,
     renewal: Renewal,
 }
 
@@ -213,6 +214,12 @@ impl Origins {
     /// All of them.
     pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Origin> {
         self.list.iter_mut()
+    }
+
+    /// Calls that wait for the way to be found, or for a connection of a pool.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &CallId> {
+        self.list.iter().flat_map(|origin| &origin.waiting)
     }
 
     /// The state of a new connection.

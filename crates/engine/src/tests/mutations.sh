@@ -47,7 +47,6 @@ what was turned away is sent again|flood/load.rs|s/self.serve_again\(network, no
 a lost connection leaves the lists|network/connecting.rs|s/connection.listed = false;\n        connection.deadline = NEVER;/connection.deadline = NEVER;/
 a place that waits is watched|network/connecting.rs|s/self.set_deadline\(token, at\);\n        true/self.connections[token].deadline = at;\n        true/
 a call that was processed is not sent again|network/receiving.rs|s/connection.calls.drain\(from..\)/connection.calls.drain(from.saturating_sub(1)..)/
-a list of users' calls has none that ended|users/calling.rs|s/is_some_and\(\|call\| call.place == Place::Waiting\)\n\}/is_some()\n}/
 at most twice as many connections in a pool|network/origins.rs|s/let has_room = self.leaving < self.most;/let has_room = true;/
 a read that goes on is not begun anew|network/sending.rs|s/if self.buffer.is_empty\(\) \{/if false {/
 RULES

@@ -161,6 +161,23 @@ fn a_run_gives_up_a_target_that_was_never_there() {
 }
 
 #[test]
+fn a_run_that_is_over_before_the_first_connection_was_made_has_not_reached_its_target() {
+    let stop = Stop { duration_ns: Some(2 * SECOND_NS), requests: None };
+    let warmed = Plan {
+        warmup_ns: SECOND_NS,
+        connect_timeout_ns: 60 * SECOND_NS,
+        drain_ns: SECOND_NS,
+        stop,
+        ..at_rate("20", 10.into())
+    };
+    for plan in [Plan { load: Load::Closed {}, ..warmed.clone() }, warmed] {
+        let run = carry_out(&plan, Target::away(Away::Lost, 0..u64::MAX)).summary.run;
+        let Ending::Unreached(reason) = &run.ending else { panic!("{:?}", run.ending) };
+        assert!(reason.ends_with("s: no answer to connecting"), "{reason}");
+    }
+}
+
+#[test]
 fn a_short_restart_fails_what_was_due_in_it() {
     for connections in [Connections::UpTo(1000), 16.into()] {
         let restart = BEGIN + 3 * SECOND_NS..BEGIN + 3 * SECOND_NS + 50 * MS;

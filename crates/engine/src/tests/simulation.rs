@@ -52,6 +52,8 @@ impl Choices {
 enum Manners {
     /// It ends connections without losing a call, and does nothing else to them.
     Graceful,
+    /// It ends connections in any way, garbles answers and stops reading, and neither turns calls away nor limits them.
+    Rude,
     /// Anything.
     Any,
 }
@@ -98,12 +100,12 @@ impl RandomPeer {
         conversation.busy_until = conversation.busy_until.max(now + wait + takes);
         let busy = conversation.busy_until - now;
         let answer = Self::say(wait + takes, format!("A{id}."));
-        if choices.once_in(25) {
+        if choices.once_in(25) && self.manners != Manners::Rude {
             conversation.last = Some(id);
             return Self::leave(&mut choices, answer, id, busy);
         }
-        match choices.below(if self.manners == Manners::Any { 160 } else { 80 }) {
-            0..4 => {
+        match choices.below(if self.manners == Manners::Graceful { 80 } else { 160 }) {
+            0..4 if self.manners != Manners::Rude => {
                 let limit = choices.below(6);
                 let later = 5 * MS + choices.ms(40);
                 vec![
@@ -179,7 +181,7 @@ impl Peer for RandomPeer {
         for frame in frames.split_terminator('.') {
             if frame == "S0" {
                 let mut choices = self.choices(connection, 0);
-                let limit = choices.below(4);
+                let limit = if self.manners == Manners::Rude { 1_000 } else { choices.below(4) };
                 reaction.push(Self::say(choices.ms(2), format!("L{limit}.H0.")));
                 reaction.push(Self::say(3 * MS + choices.ms(60), format!("L{}.", limit + 2)));
                 continue;
@@ -190,7 +192,7 @@ impl Peer for RandomPeer {
                 continue;
             }
             let mut choices = self.choices(connection, id);
-            if choices.once_in(30) {
+            if choices.once_in(30) && self.manners != Manners::Rude {
                 reaction.push(Self::say(choices.ms(4), format!("X{id}.")));
                 continue;
             }
@@ -238,17 +240,33 @@ fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
     (Plan { workers: 1, connections: Connections::Fixed(asked as u32), stop, ..plan }, asked)
 }
 
+/// As many calls as its connections carry at once: all are sent before the first answer comes.
+fn random_volley(choices: &mut Choices) -> (Plan, usize) {
+    let (plan, asked) = random_flood(choices);
+    let requests = Some(u64::from(plan.pipeline) * asked as u64);
+    let (load, stop) = (Load::Closed {}, Stop { duration_ns: None, requests });
+    let connections = Connections::Fixed(asked as u32);
+    // Calls that may be made twice are, on a connection of their own.
+    let url = "mux://127.0.0.1/";
+    (Plan { load, stop, connections, workers: 1, reconnect: false, target: self::plan(url).target, ..plan }, asked)
+}
+
 /// The same of users, who share connections or have their own.
 fn random_users(choices: &mut Choices) -> (Plan, usize) {
     let (users, iterations) = (1 + choices.below(12), 5 + choices.below(30));
-    let (pool, asked) = match (choices.once_in(4), 1 + choices.below(4)) {
-        (true, _) => (String::new(), users),
+    let (pool, asked) = match (choices.once_in(3), 1 + choices.below(4)) {
+        (true, most) => (format!("connections = {most},"), users * most),
         (false, most) => (format!("pool = {most}, pipeline = {},", 1 + choices.below(8)), most),
+    };
+    // Several at once, so that some wait for a connection.
+    let calls = match choices.below(6) {
+        tasks @ 2.. => format!("for _ = 1, {tasks} do brunt.spawn(function() mux:call {{}} end) end brunt.wait()"),
+        _ => "mux:call {}".to_owned(),
     };
     let script = format!(
         "local brunt = require 'brunt'
          local mux = brunt.mux {{ base = 'mux://127.0.0.1', {pool} }}
-         brunt.scenario('s', function() mux:call {{}} end):inject {{ brunt.iterations_each({users}, {iterations}) }}"
+         brunt.scenario('s', function() {calls} end):inject {{ brunt.iterations_each({users}, {iterations}) }}"
     );
     let plan = scenario(&script);
     let plan = Plan { timeout_ns: 150 * MS, connect_timeout_ns: 100 * MS, drain_ns: 400 * MS, ..plan };
@@ -397,10 +415,21 @@ fn a_graceful_peer_processes_each_call_once() {
 }
 
 #[test]
-fn how_bytes_are_cut_changes_no_outcome() {
+fn how_bytes_of_a_graceful_peer_are_cut_changes_no_outcome() {
+    assert_cuts_change_nothing(3_000_000, random_fixed_flood, GRACEFUL);
+}
+
+/// Of a peer that also resets and garbles, this holds for calls that were sent before. Whether another call is sent on a connection depends
+/// on whether its end was read together with the answer before it: its bytes were cut in time, and not only in space.
+#[test]
+fn how_bytes_of_a_rude_peer_are_cut_changes_no_outcome_of_calls_under_way() {
+    assert_cuts_change_nothing(4_000_000, random_volley, Setting { manners: Manners::Rude, ..GRACEFUL });
+}
+
+fn assert_cuts_change_nothing(first: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: Setting) {
     for_seeds(|seed| {
         let outcomes = |read_piece| {
-            let simulated = simulate(3_000_000 + seed, random_fixed_flood, Setting { read_piece, ..GRACEFUL });
+            let simulated = simulate(first + seed, random_plan, Setting { read_piece, ..setting });
             let total = &simulated.summary.total;
             let unended = [Counter::Due, Counter::Unfinished, Counter::Unsent];
             let failures = |kind: &Failure| (*kind, format!("{:?}", total.failures.reasons(*kind)));

@@ -184,7 +184,11 @@ fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
     /// Moves the horizon on when nothing was asked for a while.
     struct Extending(Gate);
     impl crate::Observer for Extending {
-        fn second(&mut self, live: &brunt_record::live::Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
+        fn second(
+            &mut self,
+            live: &brunt_record::live::Live,
+            _so_far: &crate::RunningTotal<'_>,
+        ) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
                 self.0.extend(3600 * SECOND_NS);
             }

@@ -1,8 +1,10 @@
 //! Users' calls: from what a user wants to a connection.
 
+use std::iter;
+
 use brunt_plan::target::Target;
 
-use super::{Owner, PreparedCall, State, Throttle, TimedWake, UserCall, UsersNetwork, VirtualUsers};
+use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
 use crate::network::origins::Pool;
 use crate::network::{Call, CallId, Connections, Counted, End, Network, Place, State as ConnectionState};
 use crate::transport::Driver;
@@ -34,11 +36,19 @@ fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connec
     pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
 }
 
-/// Whether the call in this slot waits for a connection. One that was listed may have ended, and its slot be another's, which is on its way.
-fn waits<D: Driver>(network: &UsersNetwork<D>, calls: &[UserCall], slot: u32) -> bool {
-    let call = calls.get(slot as usize).filter(|call| call.state == State::UnderWay);
-    let id = call.and_then(|call| call.id);
-    id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting)
+/// A call that was listed with its slot, unless it has ended since.
+fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallId)> {
+    network.call(id).map(|call| (call.tag, id))
+}
+
+/// The next call that waits for a connection of the pool.
+fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: usize) -> Option<(u32, CallId)> {
+    loop {
+        let id = network.origins.get(origin)?.waiting.pop_front()?;
+        if let Some(call) = alive(network, id) {
+            return Some(call);
+        }
+    }
 }
 
 impl Throttle {
@@ -243,6 +253,7 @@ impl VirtualUsers {
     /// Takes a call to a connection: one that has room, a new one, or it waits for one.
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
         let Some(call) = self.calls.get(slot as usize) else { return };
+        let Some(id) = call.id else { return };
         let (origin, way, client) = (call.origin, call.way, call.client);
         let user = self.home(call.user);
         if let Placement::On(handle) = way {
@@ -254,18 +265,24 @@ impl VirtualUsers {
         let known = network.origins.route(origin).is_some();
         let Some(there) = network.origins.get(origin) else { return };
         if !known {
-            there.waiting.push_back(slot);
+            there.waiting.push_back(id);
         } else if let Placement::Open(_) = way {
             self.connect_for(network, Owner::Held(user), origin, slot, now);
         } else if there.pool.is_some() {
-            self.place_in_pool(network, slot, origin, now);
+            self.place_in_pool(network, (slot, id), origin, now);
         } else {
-            self.place_with_user(network, slot, user, client, origin, now);
+            self.place_with_user(network, (slot, id), user, client, origin, now);
         }
     }
 
     /// Takes a call to one of the connections that all users share, or lets it wait for one.
-    fn place_in_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, origin: usize, now: u64) {
+    fn place_in_pool<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        (slot, id): (u32, CallId),
+        origin: usize,
+        now: u64,
+    ) {
         let most = network.origins.pipeline(origin);
         loop {
             let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) else { return };
@@ -295,7 +312,7 @@ impl VirtualUsers {
                     pool.making.extend(token);
                 }
             }
-            _ => there.waiting.push_back(slot),
+            _ => there.waiting.push_back(id),
         }
     }
 
@@ -303,7 +320,7 @@ impl VirtualUsers {
     fn place_with_user<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        slot: u32,
+        (slot, id): (u32, CallId),
         user: u32,
         client: usize,
         origin: usize,
@@ -326,7 +343,7 @@ impl VirtualUsers {
         if there < most_there && there + leaving < 2 * most_there {
             self.connect_for(network, Owner::User(user), origin, slot, now);
         } else {
-            owner.waiting.push_back(slot);
+            owner.waiting.push_back(origin, id);
         }
     }
 
@@ -427,7 +444,7 @@ impl VirtualUsers {
             let next = match self.owner(token) {
                 Owner::User(user) => self.next_waiting(network, user, origin),
                 Owner::Pool => {
-                    let next = self.next_pooled(network, origin);
+                    let next = next_pooled(network, origin);
                     let Some(there) = network.origins.get(origin) else { return };
                     let connection = &mut network.connections[token];
                     if next.is_none()
@@ -441,12 +458,12 @@ impl VirtualUsers {
                 }
                 Owner::Held(_) | Owner::Nobody => None,
             };
-            let Some(slot) = next else { return };
+            let Some((slot, id)) = next else { return };
             let now = network.driver.now();
             if self.reach.holds_back(now) {
                 match self.owner(token) {
-                    Owner::User(user) => drop(self.user(user).map(|user| user.waiting.push_front(slot))),
-                    _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(slot))),
+                    Owner::User(user) => drop(self.user(user).map(|user| user.waiting.push_front(origin, id))),
+                    _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(id))),
                 }
                 return;
             }
@@ -467,7 +484,7 @@ impl VirtualUsers {
         pool.streams = connections[token].client.capacity();
         if may_grow(pool, waiting, origin, connections)
             && self.owner(token) == Owner::Pool
-            && let Some(slot) = self.next_pooled(network, origin)
+            && let Some((slot, _)) = next_pooled(network, origin)
         {
             let now = network.driver.now();
             self.place(network, slot, now);
@@ -484,35 +501,26 @@ impl VirtualUsers {
     ) {
         let next = match owner {
             Owner::User(user) => self.next_waiting(network, user, origin),
-            Owner::Pool => self.next_pooled(network, origin),
+            Owner::Pool => next_pooled(network, origin),
             Owner::Held(_) | Owner::Nobody => None,
         };
-        let Some(slot) = next else { return };
+        let Some((slot, id)) = next else { return };
         if self.is_loading() {
             self.place(network, slot, now);
         } else if let Some(there) = network.origins.get(origin) {
-            there.waiting.push_back(slot);
+            there.waiting.push_back(id);
         }
     }
 
     /// The next of a user's calls that wait for a connection to `origin`.
-    fn next_waiting<D: Driver>(&mut self, network: &UsersNetwork<D>, user: u32, origin: usize) -> Option<u32> {
-        let calls = &self.calls;
-        let user = self.users.get_mut(user as usize)?;
-        user.waiting.retain(|slot| waits(network, calls, *slot));
-        let is_there = |slot: &u32| calls.get(*slot as usize).is_some_and(|call| call.origin == origin);
-        let place = user.waiting.iter().position(is_there)?;
-        user.waiting.remove(place)
-    }
-
-    /// The next call that waits for a connection of the pool.
-    fn next_pooled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, origin: usize) -> Option<u32> {
-        loop {
-            let slot = network.origins.get(origin)?.waiting.pop_front()?;
-            if waits(network, &self.calls, slot) {
-                return Some(slot);
-            }
-        }
+    fn next_waiting<D: Driver>(
+        &mut self,
+        network: &UsersNetwork<D>,
+        user: u32,
+        origin: usize,
+    ) -> Option<(u32, CallId)> {
+        let waiting = &mut self.users.get_mut(user as usize)?.waiting;
+        iter::from_fn(|| waiting.pop_front(origin)).find_map(|id| alive(network, id))
     }
 
     /// Closes connections whose user is done with them.
@@ -534,8 +542,10 @@ impl VirtualUsers {
         while let Some(origin) = network.origins.found() {
             let waiting =
                 network.origins.get(origin).map(|there| std::mem::take(&mut there.waiting)).unwrap_or_default();
-            for slot in waiting {
-                self.place(network, slot, now);
+            for id in waiting {
+                if let Some((slot, _)) = alive(network, id) {
+                    self.place(network, slot, now);
+                }
             }
         }
     }

@@ -12,8 +12,11 @@ mod names;
 mod outcomes;
 mod phases;
 mod resuming;
+mod showing;
+mod slots;
 mod streaming;
 mod tasks;
+mod waiting;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,23 +30,22 @@ use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Selection;
 use brunt_record::figures::NameId;
-use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::outcome::OkStatus;
 
 use self::among_workers::AmongWorkers;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
-use self::resuming::slot_of;
-use self::streaming::Inbox;
+use self::slots::{Chain, State, UserCall};
 use self::tasks::Meeting;
+use self::waiting::WaitingCalls;
 use crate::gate::{Horizon, Reach};
-use crate::network::{Call, CallId, Network};
-use crate::trace::{Level, Sight, Trace, Traced};
+use crate::network::Network;
+use crate::trace::Trace;
 use crate::worker::Leaving;
-use brunt_protocol::KeptAnswer;
-use brunt_protocol::scenario::{CompleteAnswer, Encoded};
+use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::Heart;
-use brunt_script::{Hook, Library, Placement, ScriptClient, ScriptError};
+use brunt_script::{Hook, Library, ScriptClient, ScriptError};
 
 /// The network of virtual users, whose calls are known by the slots that hold them.
 type UsersNetwork<D> = Network<D, u32>;
@@ -135,7 +137,7 @@ struct VirtualUser {
     /// Those that it has for itself.
     held: Vec<Held>,
     /// Calls that wait for one of them.
-    waiting: VecDeque<u32>,
+    waiting: WaitingCalls,
     /// Calls whose answers it may read.
     delivered: Vec<u32>,
     /// Calls that it has begun, in their order.
@@ -180,7 +182,7 @@ impl VirtualUser {
             iterations: None,
             connections: Vec::new(),
             held: Vec::new(),
-            waiting: VecDeque::new(),
+            waiting: WaitingCalls::default(),
             delivered: Vec::new(),
             started: Vec::new(),
             streams: Vec::new(),
@@ -199,31 +201,6 @@ impl VirtualUser {
     }
 }
 
-/// What a call's slot holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Nothing.
-    Vacant,
-    /// A call that the throttle holds back, or that is about to begin.
-    Throttled,
-    /// A call that has begun and not ended: the network has it.
-    UnderWay,
-    /// It was answered.
-    Answered(u16),
-    /// It has failed.
-    Failed(Failure),
-}
-
-/// What came before of a call whose answers led on to others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Chain {
-    /// When its first request was due, and sent.
-    due: u64,
-    sent: u64,
-    /// How many answers have led on.
-    hops: usize,
-}
-
 /// Whose a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -235,48 +212,6 @@ enum Owner {
     Held(u32),
     /// Every user.
     Pool,
-}
-
-/// A call of a user: what the network need not know of it, and what is left of it for its user.
-#[derive(Debug)]
-struct UserCall {
-    state: State,
-    /// Its name in the network while it is under way.
-    id: Option<CallId>,
-    /// When it was due.
-    due: u64,
-    /// Grows whenever the slot is given to another call.
-    serial: u32,
-    user: u32,
-    client: usize,
-    origin: usize,
-    label: u32,
-    /// Whether its user waits for it, and not for all that it has begun.
-    awaited: bool,
-    timeout_ns: Option<u64>,
-    /// Which connection it goes on.
-    way: Placement,
-    /// Whether the script is shown each answer, and says whether it is the last.
-    judged: bool,
-    /// Whether it counts for nothing if no answer comes in time.
-    optional: bool,
-    /// What came of it before, if it goes on with a call whose answer led on.
-    chain: Option<Chain>,
-    encoded: Encoded,
-    /// What it asks for after an answer that was not the last.
-    next: Encoded,
-    /// The answers before the last, where somebody wants to see them.
-    before: Vec<u8>,
-    /// What it sends instead, if that was prepared.
-    prepared: Option<u32>,
-    /// Messages that its user has not taken, if it takes them one by one.
-    inbox: Option<Box<Inbox>>,
-    /// Its times, and when it ended.
-    ended: Option<(Call<u32>, u64)>,
-    kept: KeptAnswer,
-    reason: String,
-    /// Bytes that its connection had received when it was sent.
-    bytes_before: u64,
 }
 
 /// A call encoded once and reused.
@@ -451,109 +386,6 @@ impl VirtualUsers {
         self
     }
 
-    /// Shows `trace` everything that the users do, or what of it it is to see.
-    pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
-        match trace.sight() {
-            Sight::Everything => {}
-            sight @ (Sight::Failures | Sight::Said) => {
-                self.witness = Some(Arc::clone(trace));
-                self.shows_failures = sight == Sight::Failures;
-                return;
-            }
-        }
-        self.library.trace();
-        self.trace = Some(Arc::clone(trace));
-    }
-
-    fn see(&self, traced: &Traced<'_>) {
-        if let Some(trace) = &self.trace {
-            trace.see(traced);
-        }
-    }
-
-    /// Whether a call with this label succeeded that was answered so.
-    fn is_success(&self, label: u32, status: u16) -> bool {
-        self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
-    }
-
-    /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
-    #[inline]
-    fn see_call(&self, slot: u32) {
-        if let Some(trace) = &self.trace {
-            return self.show_call(trace.as_ref(), slot);
-        }
-        let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
-        let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
-            State::Answered(status) => !self.is_success(call.label, status),
-            State::Failed(_) => !call.optional,
-            State::Vacant | State::Throttled | State::UnderWay => false,
-        });
-        if has_failed {
-            self.show_call(witness.as_ref(), slot);
-        }
-    }
-
-    #[cold]
-    fn show_call(&self, trace: &dyn Trace, slot: u32) {
-        let Some(call) = self.calls.get(slot as usize) else { return };
-        let Some(client) = self.clients.get(call.client) else { return };
-        let name = self.names.get(call.label).map_or("", |label| label.name.as_str());
-        let request = &client.caller.shown_call(self.encoded(call));
-        match call.state {
-            State::Answered(status) => {
-                let parts = call.kept.parts();
-                let answer = CompleteAnswer { status, parts };
-                let head = &client.caller.shown_head(&answer);
-                let body = &[call.before.as_slice(), &client.caller.shown_answer(self.encoded(call), &answer)].concat();
-                let service_ns = call.ended.map_or(0, |(times, end)| times.service_ns(end));
-                trace.see(&Traced::Answered { name, request, status, head, body, service_ns });
-            }
-            State::Failed(failure) => trace.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
-            State::Vacant | State::Throttled | State::UnderWay => {}
-        }
-    }
-
-    /// Shows the answer that failed a check, and which, to who sees failures.
-    fn see_failed_check(&self, check: u32, ticket: u64) {
-        let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
-        let Some(name) = self.names.check_name(check) else { return };
-        let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
-        let is_ok = |slot: u32| {
-            let call = self.calls.get(slot as usize);
-            call.is_some_and(
-                |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
-            )
-        };
-        // What was no success anyway was shown when it came.
-        if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {
-            self.show_call(witness.as_ref(), slot);
-        }
-        witness.see(&Traced::Checked { name: &name, held: false });
-    }
-
-    /// Who sees what goes wrong, and what the script says.
-    fn seer(&self) -> Option<&Arc<dyn Trace>> {
-        self.trace.as_ref().or(self.witness.as_ref())
-    }
-
-    /// Shows what a script writes down.
-    fn see_log(&self, user: u32, level: &str, text: &str) {
-        let Some(trace) = self.seer() else { return };
-        let Some(of) = self.users.get(self.home(user) as usize) else { return };
-        let scenario = self.crowds.get(of.crowd).and_then(|crowd| crowd.scenario(of.place)).unwrap_or_default();
-        let level = Level::from_name(level).unwrap_or(Level::Info);
-        trace.see(&Traced::Logged { level, user: of.id, scenario, text });
-    }
-
-    /// Shows whether a check held.
-    fn see_check(&self, check: u32, held: bool) {
-        if self.trace.is_some()
-            && let Some(name) = self.names.check_name(check)
-        {
-            self.see(&Traced::Checked { name: &name, held });
-        }
-    }
-
     /// Shows whether the script comes back.
     pub(crate) fn heart(&self) -> Heart {
         self.heart.clone()
@@ -627,64 +459,5 @@ impl VirtualUsers {
     fn make_ready(&mut self, user: u32, wake: Wake) {
         let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
         self.ready.push_back((user, generation, wake));
-    }
-
-    /// A slot for a call, which is empty.
-    fn vacant_call(&mut self) -> u32 {
-        if let Some(slot) = self.vacant_calls.pop() {
-            return slot;
-        }
-        self.calls.push(UserCall {
-            state: State::Vacant,
-            id: None,
-            due: 0,
-            serial: 0,
-            user: 0,
-            client: 0,
-            origin: 0,
-            label: 0,
-            awaited: true,
-            timeout_ns: None,
-            way: Placement::Any,
-            judged: false,
-            optional: false,
-            chain: None,
-            encoded: Encoded::default(),
-            next: Encoded::default(),
-            before: Vec::new(),
-            prepared: None,
-            inbox: None,
-            ended: None,
-            kept: KeptAnswer::default(),
-            reason: String::new(),
-            bytes_before: 0,
-        });
-        (self.calls.len() - 1) as u32
-    }
-
-    /// The call in this slot is forgotten, with its answer.
-    fn vacate_call(&mut self, slot: u32) {
-        if let Some(call) = self.calls.get_mut(slot as usize)
-            && call.state != State::Vacant
-        {
-            call.state = State::Vacant;
-            call.id = None;
-            call.ended = None;
-            call.inbox = None;
-            call.chain = None;
-            call.serial = call.serial.wrapping_add(1);
-            if call.prepared.take().is_none() {
-                call.encoded.clear();
-            }
-            call.next.clear();
-            call.before = Vec::new();
-            // What one large answer took is not held for ever.
-            call.kept.head.clear();
-            call.kept.head.shrink_to(4 * 1024);
-            call.kept.body.clear();
-            call.kept.body.shrink_to(64 * 1024);
-            call.reason.clear();
-            self.vacant_calls.push(slot);
-        }
     }
 }

@@ -3,7 +3,7 @@
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
 
-use super::resuming::ticket;
+use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;

@@ -54,6 +54,12 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.have_ended(now)
     }
 
+    #[cfg(test)]
+    fn audit(&self, network: &UsersNetwork<D>, _now: u64) {
+        let own = self.users.iter().flat_map(|user| user.waiting.all());
+        network.audit(Some(own.chain(network.origins.waiting())), None);
+    }
+
     fn leaving(&self) -> Option<Leaving> {
         self.leaving.clone()
     }

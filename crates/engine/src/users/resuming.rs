@@ -7,7 +7,8 @@ use brunt_plan::threshold::Traits;
 use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
-use super::{Outcome, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wake};
+use super::slots::{UserCall, slot_of, ticket};
+use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
@@ -26,26 +27,7 @@ const LONGEST_GATHERED_NS: u64 = 30_000;
 /// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
 const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
-/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
-const SLOT_BITS: u32 = 24;
-
-pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
-    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
-}
-
-/// The slot of the call that a ticket names.
-pub(super) fn slot_of(ticket: u64) -> u32 {
-    (ticket & ((1 << SLOT_BITS) - 1)) as u32
-}
-
 impl VirtualUsers {
-    /// The call that a ticket names, if its answer is still there.
-    pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
-        let serial = (ticket >> SLOT_BITS) as u32;
-        let call = self.calls.get(slot_of(ticket) as usize)?;
-        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
-    }
-
     /// What the user is told of a call that has ended.
     pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
         let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };

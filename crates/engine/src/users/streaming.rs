@@ -1,6 +1,5 @@
 //! Streams of users: calls whose answers come as messages, which a user takes one by one while the call goes on.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use brunt_plan::units::Duration;
@@ -9,7 +8,7 @@ use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
 
-use super::resuming::ticket;
+use super::slots::{Inbox, ticket};
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};
 use crate::network::{MessageOf, NEVER};
 use crate::transport::Driver;
@@ -29,19 +28,6 @@ const MOST_SAID_BYTES: usize = 4 << 20;
 const UNSENT: &str = "more than 4 MiB waited for a connection to be sent on";
 /// The most that a trace shows of a stream's messages, in bytes.
 const MOST_SHOWN: usize = 16 * 1024;
-
-/// What a stream's user has not taken yet.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    messages: VecDeque<(u16, Vec<u8>)>,
-    bytes: usize,
-    /// The number of its user's wait for the next; none if nobody waits.
-    waits: Option<u64>,
-    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
-    part: String,
-    /// Whether more was said on its call than is kept, so that it cannot be sent again.
-    pub(super) is_partial: bool,
-}
 
 impl VirtualUsers {
     /// Begins a stream that a user wants; it goes on at once.

@@ -209,6 +209,8 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     /// Whether no connection to a target that the load needs was made yet; and why the run was ended for that.
     awaits_target: bool,
     unreached: Option<String>,
+    /// Why there was none in all of its time.
+    unconnected: Option<String>,
     /// When calls began.
     load_began: u64,
     /// What there is to say about the connections made before the load.
@@ -248,6 +250,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             drain_until: NEVER,
             awaits_target,
             unreached: None,
+            unconnected: None,
             load_began: now,
             connected_ahead: Snapshot::default(),
         }
@@ -273,6 +276,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
         let leaving = self.load.leaving();
         let shown = |reason: String| self.shared.secrets.hide(&reason).into_owned();
+        if let Some(reason) = self.unconnected.take() {
+            let _ = self.reports.send(Report::Unconnected(shown(reason)));
+        }
         let finished = Report::Finished {
             worker: self.number,
             measured_ns: self.measured_ns,
@@ -412,11 +418,18 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 None if waited >= patience && !self.network.has_heard => self.network.silence(),
                 _ => return,
             };
-            let seconds = waited / SECOND_NS;
-            self.unreached = Some(format!("no connection to the target could be made in {seconds}s: {reason}"));
+            self.unreached = Some(unreached(waited, reason));
             self.awaits_target = false;
             self.shared.ended.store(true, Ordering::Relaxed);
             self.end_early(now);
+        }
+    }
+
+    /// Keeps why a run whose time is over has never had a connection, if it has not.
+    fn look_back_for_target(&mut self, now: u64) {
+        if self.awaits_target && !self.shared.reached.load(Ordering::Relaxed) {
+            let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
+            self.unconnected = Some(unreached(now.saturating_sub(self.load_began), reason));
         }
     }
 
@@ -530,6 +543,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     fn end_drain(&mut self, now: u64) {
         if self.stage != Stage::Over {
+            self.look_back_for_target(now);
             self.network.complete_all(&mut self.load, now);
             self.load.end_drain(&mut self.network, now);
             self.network.take_leave();
@@ -615,6 +629,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.second += 1;
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
+}
+
+/// Why a target is taken for one that is not there.
+fn unreached(waited_ns: u64, reason: &str) -> String {
+    format!("no connection to the target could be made in {}s: {reason}", waited_ns / SECOND_NS)
 }
 
 /// A driver for a worker with so many connections.

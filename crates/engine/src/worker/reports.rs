@@ -35,6 +35,8 @@ pub enum Report {
         /// Why it has ended the run, if no connection to the target could be made.
         unreached: Option<String>,
     },
+    /// The time of a worker is over, and no worker ever had a connection, for this reason.
+    Unconnected(String),
 }
 
 /// Lets workers begin at the same time: once all are connected, and once their [`Gate`] opens if there is one.

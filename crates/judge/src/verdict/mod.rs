@@ -241,6 +241,11 @@ impl Verdict {
         self.findings.iter().any(|finding| finding.decisive && finding.spoils == Spoils::Arrivals)
     }
 
+    /// Whether brunt itself, and not the target, limited how many calls were answered.
+    pub fn is_brunt_the_limit(&self) -> bool {
+        self.findings.iter().any(|finding| finding.decisive && finding.spoils == Spoils::Throughput)
+    }
+
     /// Whether the figures can be believed.
     pub fn is_trustworthy(&self) -> bool {
         self.judgement == Judgement::Trustworthy

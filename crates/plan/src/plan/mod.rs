@@ -27,7 +27,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::profile::Profile;
 use crate::scenario::Scenarios;
-use crate::secret::{SecretError, Template, shown_argument, shown_url};
+use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::target::Target;
 use crate::threshold::Threshold;
 
@@ -307,7 +307,7 @@ impl Plan {
 /// The references in any text of a protocol's options: which of them are templates is the protocol's to say.
 fn collect_references(options: &serde_json::Value, names: &mut Vec<String>) {
     match options {
-        serde_json::Value::String(text) => names.extend(Template::secret(text).references()),
+        serde_json::Value::String(text) => names.extend(references(text)),
         serde_json::Value::Array(values) => values.iter().for_each(|value| collect_references(value, names)),
         serde_json::Value::Object(fields) => fields.values().for_each(|value| collect_references(value, names)),
         serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}

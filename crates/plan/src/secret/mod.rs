@@ -120,11 +120,7 @@ impl Template {
 
     /// The names of the variables that it refers to.
     pub fn references(&self) -> Vec<String> {
-        let names = pieces(&self.text).filter_map(|piece| match piece {
-            Piece::Variable(name) => Some(name.to_owned()),
-            Piece::Text(_) => None,
-        });
-        names.collect()
+        references(&self.text)
     }
 
     /// The texts that must not be seen once it is revealed: its value, and what stands in it by itself.
@@ -230,6 +226,15 @@ pub fn escaped(text: &str) -> String {
         before = Some(c);
     }
     written
+}
+
+/// The names of the variables that a template with this text refers to.
+pub(crate) fn references(text: &str) -> Vec<String> {
+    let names = pieces(text).filter_map(|piece| match piece {
+        Piece::Variable(name) => Some(name.to_owned()),
+        Piece::Text(_) => None,
+    });
+    names.collect()
 }
 
 enum Piece<'a> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{REDACTED, Template};
+use crate::percent::percent_decoded;
 
 /// Whether a header, or a variable, of this name carries a secret.
 pub fn is_secret_header(name: &str) -> bool {
@@ -16,8 +17,9 @@ pub fn is_secret_header(name: &str) -> bool {
             .any(|word| matches!(word, "auth" | "jwt" | "pass" | "pwd" | "pw" | "pin" | "sid"))
 }
 
-/// Whether a field of a query (or a form) of this name carries a secret.
+/// Whether a field of a query (or a form) of this name, which may have escapes of URLs, carries a secret.
 pub fn is_secret_field(name: &str) -> bool {
+    let name = if name.contains('%') { Cow::Owned(percent_decoded(name)) } else { Cow::Borrowed(name) };
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     matches!(name.as_str(), "key" | "pwd" | "pw" | "pass" | "sig" | "auth" | "jwt" | "sid" | "pin")
         || [

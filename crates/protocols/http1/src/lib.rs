@@ -56,8 +56,7 @@ impl Protocol for Http1 {
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         // What cannot be read is shown by the names of its fields.
-        serde_json::from_value::<Options>(options.clone())
-            .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
+        Options::shown(options).unwrap_or_else(|| shown_options(options, self.flags()))
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

@@ -21,6 +21,7 @@
 //! ```
 
 mod due_log;
+mod flow;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use crate::histogram::{Censored, Histogram};
 use crate::packed::Packed;
 
 pub use due_log::DueLog;
+pub use flow::FlowPoint;
 
 /// Width of a point, in nanoseconds, while there are few of them; silences are told apart at this width.
 pub const TICK_NS: u64 = 100_000_000;

@@ -97,3 +97,51 @@ fn a_long_run_hides_no_silence() {
     assert_eq!(all.silences(), [(7000 * SECOND_NS + 4 * TICK_NS, 7000 * SECOND_NS + 7 * TICK_NS)]);
     assert!(all.points().count() as u64 <= MOST_POINTS && all.width_ns() == 128 * TICK_NS);
 }
+
+/// A target that answers within 5 ms, and stands still from 1 s to 3 s.
+#[test]
+fn what_ended_and_what_waits_follow_from_when_calls_were_due() {
+    let mut log = DueLog::default();
+    for call in 0..500 {
+        let due = call * SECOND_NS / 100;
+        let frozen = (SECOND_NS..3 * SECOND_NS).contains(&due);
+        log.answered(due, if frozen { 3 * SECOND_NS - due } else { 5_000_000 });
+    }
+    let flow = log.take().flow(5 * SECOND_NS).unwrap();
+    assert_eq!(flow.len(), 50);
+    let calls = |from: usize, to: usize, count: fn(&FlowPoint) -> f64| flow[from..to].iter().map(count).sum::<f64>();
+    assert!((calls(0, 50, |stretch| stretch.due) - 500.0).abs() < 1e-6);
+    assert!((calls(0, 50, |stretch| stretch.ok) - 500.0).abs() < 1.0);
+    assert!(calls(12, 28, |stretch| stretch.ok) < 1.0, "nothing ends while it stands still");
+    assert!(calls(29, 32, |stretch| stretch.ok) > 200.0, "all that waited ends at once");
+    assert!(
+        (flow[19].waiting - 100.0).abs() < 2.0,
+        "half of the calls wait after half of the time: {}",
+        flow[19].waiting
+    );
+    assert!(flow[40].waiting < 2.0);
+}
+
+/// A target that answers 500/s of 1,000/s.
+#[test]
+fn a_queue_that_grows_ends_evenly() {
+    let mut log = DueLog::default();
+    (0..4000_u64).for_each(|call| log.answered(call * SECOND_NS / 1000, call * SECOND_NS / 1000 + 2_000_000));
+    let flow = log.take().flow(4 * SECOND_NS).unwrap();
+    assert!(flow[2..].iter().all(|stretch| (stretch.ok - 50.0).abs() < 2.0), "{flow:?}");
+}
+
+#[test]
+fn calls_that_never_end_wait_until_the_end_and_unsent_ones_until_they_are_given_up() {
+    let mut log = DueLog::default();
+    log.unfinished(0, 4 * SECOND_NS, 3);
+    log.failed(SECOND_NS, SECOND_NS, false);
+    log.unsent(2 * SECOND_NS, SECOND_NS, 2);
+    let flow = log.take().flow(5 * SECOND_NS).unwrap();
+    let waiting: Vec<_> = [9, 15, 25, 35, 49].map(|at| flow[at].waiting.round() as u64).into();
+    assert_eq!(waiting, [3, 4, 5, 3, 3]);
+    assert!(flow.iter().map(|stretch| stretch.not_ok).sum::<f64>() < 1.01, "a call that was never sent has not ended");
+    let mut timeline = timeline(&[(0, 0, 1_000)]);
+    timeline.leave_histograms_out();
+    assert_eq!(timeline.flow(SECOND_NS), None, "nothing is known of when calls ended");
+}

@@ -7,15 +7,13 @@ use brunt_record::histogram::AtLeast;
 
 use crate::dates::iso_8601;
 use crate::headline::tone_of;
+use crate::markup::{Html, query};
 use crate::numbers::{brief, duration};
 
-mod html;
 mod list;
 mod run;
 mod svg;
 mod trend;
-
-use html::{Html, query};
 
 pub use list::{List, list};
 pub use run::{Details, run};

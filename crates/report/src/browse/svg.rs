@@ -54,7 +54,7 @@ mod tests {
         sparkline(&mut html, "p99", &[Some(1.0), None, Some(4.0), Some(f64::NAN)], |n| format!("{n}ms"));
         let text = html.into_string();
         assert!(text.contains("aria-label=\"p99: 1ms to 4ms\""), "{text}");
-        assert!(text.contains("M0.0 14.5") && text.contains("M64.0 1.0") && !text.contains("NaN"), "{text}");
+        assert!(text.contains("M0 14.5") && text.contains("M64 1") && !text.contains("NaN"), "{text}");
         let mut none = Html::default();
         sparkline(&mut none, "p99", &[None], |n| n.to_string());
         sparkline(&mut none, "p99", &[], |n| n.to_string());

@@ -148,7 +148,7 @@ pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Resul
 /// # Errors
 /// When there is no page ([`html::NoPage`](crate::html::NoPage)), or `out` cannot be written to.
 pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) -> io::Result<()> {
-    crate::html::write_data(out, &page::data(decision, runs, None)?)
+    crate::html::write_data(out, "decision", "", &page::data(decision, runs, None)?)
 }
 
 /// What the page shows of `decision`, as JSON in a line; of one that goes on, `live` says how far it is.

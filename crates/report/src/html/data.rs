@@ -4,7 +4,7 @@ use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::{Rates, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Verdict;
-use brunt_plan::plan::{Load, Origin};
+use brunt_plan::plan::Origin;
 use brunt_record::catalogue::{Placed, Timing, places};
 use brunt_record::counts;
 use brunt_record::histogram::QUANTILES;
@@ -13,14 +13,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::by_due::ByDue;
-use super::distribution::{Bars, Distribution, HeatMap, Spectrum};
+use super::distribution::{Bars, Distribution, Spectrum};
 use super::drilldown::Drilldown;
+use super::first_screen::{first_screen, title};
 use super::last_second::LastSecond;
 use super::names::{NamedStatus, Names};
 use super::series::Series;
-use crate::headline::{Statement, statements};
+use super::shown::Shown;
+use super::stretches::Stretch;
+use crate::headline::statements;
 use crate::json::{self, Document};
-use crate::text;
 
 /// A run as the page shows it. Units are in the names, as in its result.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -29,17 +31,14 @@ pub(crate) struct Data<'a> {
     kind: &'static str,
     /// Of a run that goes on.
     live: Option<LastSecond>,
-    brunt_version: &'a str,
-    started_unix_ms: u64,
+    /// The first screen, as HTML; empty where it stands in the page already.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    first_screen: String,
     ending: &'a Ending,
     /// What its user calls the run, and the command that repeats it.
     origin: &'a Origin,
     /// What was run.
     title: String,
-    /// The plan in words.
-    plan: Vec<String>,
-    is_open: bool,
-    statements: Vec<Statement>,
     verdict: &'a Verdict,
     rates: Rates,
     outcomes: Outcomes<'a>,
@@ -52,10 +51,8 @@ pub(crate) struct Data<'a> {
     quantiles: Vec<&'static str>,
     times: Vec<(&'static str, Distribution)>,
     series: Series,
-    /// Response times by when calls were due.
-    by_due: Option<ByDue>,
+    by_due: ByDue,
     drilldown: Option<Drilldown<'a>>,
-    heat_map: Option<HeatMap>,
     /// How many calls took how long.
     bars: Option<Bars>,
     spectra: Vec<Spectrum>,
@@ -126,21 +123,25 @@ struct Status<'a> {
 }
 
 impl<'a> Data<'a> {
-    pub(super) fn from_document(document: &'a Document) -> Self {
+    /// A run, `live` if it goes on, with its first screen.
+    pub(super) fn new(shown: Shown<'a>, live: Option<LastSecond>) -> Self {
+        let document = shown.document;
+        let computed;
+        let statements = match document.statements.as_slice() {
+            [] => {
+                computed = statements(shown.summary);
+                &computed
+            }
+            known => known,
+        };
+        let stretches = Stretch::all(&document.by_due, &document.series);
         Self {
             kind: "run",
-            live: None,
-            brunt_version: &document.brunt_version,
-            started_unix_ms: document.started_unix_ms,
+            first_screen: first_screen(shown, statements, &stretches, live.as_ref()),
+            live,
             ending: &document.ending,
             origin: &document.plan.origin,
-            title: text::plan_heading(&document.plan),
-            plan: text::plan_in_words(&document.plan),
-            is_open: matches!(document.plan.load, Load::Open { .. }),
-            statements: match document.statements.as_slice() {
-                [] => statements(&document.summary()),
-                known => known.to_vec(),
-            },
+            title: title(document),
             verdict: &document.verdict,
             rates: document.rates,
             outcomes: Outcomes::from_document(document),
@@ -152,21 +153,18 @@ impl<'a> Data<'a> {
             quantiles: QUANTILES.iter().map(|(name, _)| *name).collect(),
             times: times(&document.times),
             series: Series::from_points(&document.series),
-            by_due: ByDue::from_timeline(&document.by_due, &document.series),
+            by_due: ByDue::from_stretches(&stretches),
             drilldown: Drilldown::from_document(document),
-            heat_map: HeatMap::from_timeline(&document.by_due, &document.series),
             bars: Bars::from_histograms(&document.histograms),
             spectra: spectra(document),
             names: document.names.as_ref().map(Names::from_json),
             agents: document.agents.as_ref().map(Agents::from_json),
         }
     }
-}
 
-impl Data<'_> {
-    /// The same of a run that goes on.
-    pub(super) fn during(self, state: LastSecond) -> Self {
-        Self { live: Some(state), ..self }
+    /// What was run, and the first screen, apart from the rest.
+    pub(super) fn take_first_screen(&mut self) -> (String, String) {
+        (self.title.clone(), std::mem::take(&mut self.first_screen))
     }
 }
 

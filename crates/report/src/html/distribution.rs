@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use brunt_judge::distribution::{self, Quantile};
 use brunt_record::catalogue::Timing;
 use brunt_record::histogram::{AtLeast, Censored};
-use brunt_record::timeline::Timeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
@@ -118,50 +117,6 @@ pub(super) fn significant(value: f64, digits: i32) -> f64 {
     }
     let digits = (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 15) as usize;
     format!("{value:.digits$}").parse().unwrap_or(value)
-}
-
-/// How many bins of a heat map double the time.
-const BINS_AN_OCTAVE: f64 = 4.0;
-/// The most columns of a heat map: what a screen can show apart.
-const MOST_COLUMNS: usize = 300;
-
-/// How many calls took how long, over time.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct HeatMap {
-    /// Bin `i` begins at 2^(i / this) nanoseconds.
-    bins_an_octave: f64,
-    /// When each column begins, in milliseconds, and when the last one ends.
-    edges_ms: Vec<u64>,
-    /// Of each column bin, count, bin, count, … where the count is not 0.
-    columns: Vec<Vec<u64>>,
-}
-
-impl HeatMap {
-    /// The heat map of response times by when calls were due, or ended where that was not recorded; none where nothing ended.
-    pub(super) fn from_timeline(by_due: &Timeline, series: &[json::SeriesPoint]) -> Option<Self> {
-        let end = series.last().map(|point| (point.start_ns + point.length_ns) / 1_000_000)?;
-        let due = by_due.points().map(|(start, point)| (start, vec![&point.response, &point.failing, &point.bounds]));
-        let ended = series.iter().map(|point| (point.start_ns, vec![&point.response, &point.response_bounds]));
-        let points: Vec<_> = if by_due.is_empty() { ended.collect() } else { due.collect() };
-        let chunk = points.len().div_ceil(MOST_COLUMNS).max(1);
-        let mut edges_ms = Vec::new();
-        let mut columns = Vec::new();
-        for points in points.chunks(chunk) {
-            let mut bins = BTreeMap::new();
-            for (ns, n) in points.iter().flat_map(|(_, times)| times).flat_map(|times| times.values()) {
-                *bins.entry(bin_of(ns)).or_insert(0) += n;
-            }
-            edges_ms.extend(points.first().map(|(start, _)| start / 1_000_000));
-            columns.push(bins.into_iter().flat_map(|(bin, n)| [bin, n]).collect());
-        }
-        edges_ms.push(end);
-        let is_empty = columns.iter().all(Vec::is_empty);
-        (!is_empty).then_some(Self { bins_an_octave: BINS_AN_OCTAVE, edges_ms, columns })
-    }
-}
-
-fn bin_of(ns: u64) -> u64 {
-    ((ns.max(1) as f64).log2() * BINS_AN_OCTAVE).floor() as u64
 }
 
 /// How many bars of a histogram double the time.

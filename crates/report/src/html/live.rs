@@ -13,6 +13,7 @@ use super::data::Data;
 use super::distribution::Bound;
 use super::embedded;
 use super::last_second::{Agent, LastSecond};
+use super::shown::Shown;
 use crate::json::Document;
 use crate::live::{Second, counts_on, name};
 
@@ -99,7 +100,8 @@ impl Running {
     /// # Errors
     /// None: writing JSON is fallible in type.
     pub fn data(&self) -> io::Result<String> {
-        let document = Document::from_summary(&Summary::of(self.plan.clone(), self.run.clone()));
-        embedded(&Data::from_document(&document).during(self.state.clone()))
+        let summary = Summary::of(self.plan.clone(), self.run.clone());
+        let shown = Shown { document: &Document::from_summary(&summary), summary: &summary };
+        embedded(&Data::new(shown, Some(self.state.clone())))
     }
 }

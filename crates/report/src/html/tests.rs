@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{Censored, Histogram};
 use serde_json::{Value, json};
 
@@ -12,7 +13,11 @@ fn shop() -> Document {
 }
 
 fn data(document: &Document) -> Value {
-    serde_json::from_str(&embedded(&Data::from_document(document)).unwrap()).unwrap()
+    serde_json::from_str(&embedded_text(document)).unwrap()
+}
+
+fn embedded_text(document: &Document) -> String {
+    embedded(&Data::new(Shown { document, summary: &document.summary() }, None)).unwrap()
 }
 
 #[test]
@@ -21,7 +26,7 @@ fn nothing_in_the_data_can_end_its_element() {
     let hostile = "</script><script>alert(1)</script><!--<script>";
     document.plan.target.path = hostile.into();
     document.thresholds[0].threshold = hostile.into();
-    let text = embedded(&Data::from_document(&document)).unwrap();
+    let text = embedded_text(&document);
     assert!(!text.contains('<'));
     let data: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(data["thresholds"][0]["threshold"], hostile);
@@ -32,7 +37,7 @@ fn nothing_in_the_data_can_end_its_element() {
 fn the_page_gets_the_documents_figures() {
     let document = shop();
     let data = data(&document);
-    assert_eq!(data["outcomes"]["due"], document.outcomes.numbers.get(brunt_record::catalogue::Counter::Due));
+    assert_eq!(data["outcomes"]["due"], document.outcomes.numbers.get(Counter::Due));
     assert_eq!(data["rates"]["answered_per_s"], document.rates.answered_per_s);
     let response = document.times.response.as_ref().unwrap();
     assert_eq!(data["times"][0][0], "response");
@@ -60,18 +65,39 @@ fn lower_bounds_stay_lower_bounds() {
     assert_eq!(last[1], json!([max.value]));
 }
 
+/// Nothing from elsewhere becomes markup, wherever it is shown.
 #[test]
-fn every_call_is_in_the_heat_map() {
-    let document = shop();
-    let data = data(&document);
-    let columns = data["heat_map"]["columns"].as_array().unwrap();
-    let counted: u64 = columns
-        .iter()
-        .flat_map(|column| column.as_array().unwrap().chunks(2))
-        .map(|cell| cell[1].as_u64().unwrap())
-        .sum();
-    assert_eq!(counted, document.series.iter().map(|point| point.response.count()).sum::<u64>());
-    assert_eq!(data["heat_map"]["edges_ms"].as_array().unwrap().len(), columns.len() + 1);
+fn the_first_screen_shows_hostile_text_as_text() {
+    let mut document = shop();
+    let hostile = "</section><script>alert(1)</script>\u{202e}\" onload=\"x";
+    document.plan.target.path = hostile.into();
+    document.plan.origin.name = Some(hostile.into());
+    document.plan.origin.tags.insert(hostile.into(), hostile.into());
+    document.thresholds[0].threshold = hostile.into();
+    document.thresholds[0].got = hostile.into();
+    document.statements[0].text = hostile.into();
+    document.statements[0].advice = hostile.into();
+    let screen = data(&document)["first_screen"].as_str().unwrap().to_owned();
+    assert!(!screen.contains("<script") && !screen.contains("\" onload=\"x"), "{screen}");
+    assert!(screen.matches("&lt;script&gt;").count() >= 6);
+}
+
+#[test]
+fn a_run_over_time_is_drawn_without_a_script() {
+    for name in ["shop", "open", "failing", "clean"] {
+        let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let document = json::read(&std::fs::read(path).unwrap()).unwrap();
+        let screen = data(&document)["first_screen"].as_str().unwrap().to_owned();
+        for (open, close) in [("<svg", "</svg>"), ("<section", "</section>"), ("<text", "</text>"), ("<p", "</p>")] {
+            let opened = screen.matches(&format!("{open} ")).count() + screen.matches(&format!("{open}>")).count();
+            assert_eq!(opened, screen.matches(close).count(), "{name}: {open}");
+        }
+        assert!(screen.contains("class=\"p99\" d=\"M") && screen.contains("Ok calls a second"), "{name}");
+        assert!(!screen.contains("NaN") && !screen.contains("inf"), "{name}");
+        let unended = [Counter::Unsent, Counter::Unfinished].map(|counter| document.outcomes.numbers.get(counter));
+        let is_failing = document.outcomes.not_ok > unended.iter().sum();
+        assert_eq!(screen.contains("class=\"failed\""), is_failing, "{name}");
+    }
 }
 
 #[test]

@@ -92,8 +92,7 @@ fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
     let rows = named.into_iter().filter_map(|(name, times)| Some((name, times?)));
     // Where reads are sampled, times are known of some calls by success, and the calls themselves are counted.
     let numbers = &summary.total.numbers;
-    let never_ended =
-        numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent) + numbers.get(Counter::Unknown);
+    let never_ended = numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent) + numbers.get(Counter::Unknown);
     let calls = |name: &str, times: &Distribution| match name {
         "  ok" => numbers.get(Counter::Due).saturating_sub(summary.not_ok),
         "  failed" => summary.not_ok.saturating_sub(never_ended),

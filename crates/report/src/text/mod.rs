@@ -19,8 +19,10 @@ mod single;
 mod throughput;
 mod verdict;
 
+pub(crate) use over_time::sign;
 pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
+pub(crate) use verdict::in_brief;
 
 /// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;

@@ -4,8 +4,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
 use brunt_plan::units::{Clock, ExactDuration, count};
 use brunt_record::SECOND_NS;
-use brunt_record::series::Point;
-use brunt_record::timeline::DuePoint;
+use brunt_record::timeline::{DuePoint, FlowPoint};
 
 use super::label;
 use crate::chart::{self, Scale};
@@ -18,11 +17,17 @@ const MOST: u64 = 48;
 const BEFORE: usize = 15;
 /// The fewest calls that wait at once, for a chart of them.
 const WAITING: u64 = 20;
+/// Values under this share of the highest are drawn as nothing.
+const LEAST_SHARE: f64 = 0.01;
+/// A peak so many times above what is usual is cut off, so that the rest can be seen.
+const PEAK: f64 = 3.0;
+/// The room above what is usual, then.
+const ROOM: f64 = 2.0;
 /// Signs of findings, as they stand before their sentences.
 const SIGNS: [&str; 5] = ["①", "②", "③", "④", "⑤"];
 
 /// The sign of a finding that has a place in time, the first being number 0.
-pub(super) fn sign(number: usize) -> &'static str {
+pub(crate) fn sign(number: usize) -> &'static str {
     SIGNS.get(number).copied().unwrap_or("")
 }
 
@@ -36,8 +41,8 @@ struct Column {
     /// Percentiles of the response time, in nanoseconds: of calls due in it, or if that was not recorded, of those that ended in it.
     p50: Option<u64>,
     p99: Option<u64>,
-    /// Calls answered a second.
-    answered: f64,
+    /// Calls that ended well a second; where calls are not known by when they were due, all that were answered.
+    ended: f64,
     /// Calls that were due and had not ended, when it ended.
     waiting: u64,
     users: u64,
@@ -45,7 +50,7 @@ struct Column {
 }
 
 pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint) -> Vec<String> {
-    let columns = columns(summary);
+    let (columns, is_ok_known) = columns(summary);
     let span = summary.run.measured_ns;
     if span < SECOND_NS {
         return Vec::new();
@@ -63,28 +68,52 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
         let range = format!("{}–{}, log", ExactDuration(scale.low()), ExactDuration(scale.high()));
         lines.push(row(name, &blocks, &range, paint));
     }
-    let mut linear = |name: &str, unit: &str, of: &dyn Fn(&Column) -> f64| {
+    let mut linear = |name: &str, unit: &str, is_cut: bool, of: &dyn Fn(&Column) -> f64| {
         let most = columns.iter().map(of).fold(0.0, f64::max);
-        let blocks = chart::columns(columns.iter().map(|column| Some(of(column))), most);
-        lines.push(row(name, &blocks, &format!("0–{}{unit}", count(most.ceil() as u64)), paint));
+        // A value that is next to nothing is drawn as nothing.
+        let seen = |value: f64| (value >= most * LEAST_SHARE).then_some(value);
+        let full =
+            usual(columns.iter().map(of)).filter(|usual| is_cut && most > usual * PEAK).map(|usual| usual * ROOM);
+        let blocks = chart::columns(columns.iter().map(|column| seen(of(column))), full.unwrap_or(most));
+        let range = match full {
+            None => format!("0–{}{unit}", count(most.ceil() as u64)),
+            Some(full) => format!("0–{}{unit}, ↑{}", short(full), short(most)),
+        };
+        lines.push(row(name, &blocks, &range, paint));
     };
-    linear("answered", "/s", &|column| column.answered);
+    linear(if is_ok_known { "ok" } else { "answered" }, "/s", true, &|column| column.ended);
     if columns.iter().any(|column| column.due.not_ok() > 0) {
-        linear("failed", "/s", &|column| column.due.not_ok() as f64 * 1e9 / column.due_ns.max(1) as f64);
+        linear("failed", "/s", false, &|column| column.due.not_ok() as f64 * 1e9 / column.due_ns.max(1) as f64);
     }
     if summary.remarks.iter().any(|remark| remark.about.is_unsteady())
         && columns.iter().any(|column| column.waiting >= WAITING)
     {
-        linear("waiting", "", &|column| column.waiting as f64);
+        linear("waiting", "", false, &|column| column.waiting as f64);
     }
     if columns.iter().any(|column| column.users > 0) {
-        linear("users", "", &|column| column.users as f64);
+        linear("users", "", false, &|column| column.users as f64);
     }
     if columns.iter().any(|column| column.spoiled) {
         let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
         lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
     }
     lines
+}
+
+/// A number in at most five characters: `4,500`, `12k`, `1.2M`.
+fn short(n: f64) -> String {
+    match n.round() as u64 {
+        n @ 0..10_000 => count(n),
+        n @ 10_000..1_000_000 => format!("{}k", n / 1_000),
+        n => format!("{:.1}M", n as f64 / 1e6),
+    }
+}
+
+/// The value that nine in ten do not exceed, where these are of a run that is drawn whole: peaks are few.
+fn usual(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<_> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) * 9 / 10).copied().filter(|usual| *usual > 0.0)
 }
 
 fn row(name: &str, blocks: &str, range: &str, paint: Paint) -> String {
@@ -110,8 +139,8 @@ impl Column {
     }
 }
 
-/// The measured part in columns of the same width.
-fn columns(summary: &Summary) -> Vec<Column> {
+/// The measured part in columns of the same width, and whether it is known of each when calls ended well.
+fn columns(summary: &Summary) -> (Vec<Column>, bool) {
     let (span, points, timeline) = (summary.run.measured_ns, summary.run.series.points(), &summary.total.timeline);
     let recorded = if timeline.is_empty() { SECOND_NS } else { timeline.width_ns() };
     let n = (span / recorded).clamp(1, MOST);
@@ -134,52 +163,39 @@ fn columns(summary: &Summary) -> Vec<Column> {
             column.due.merge(point);
         }
     }
-    let waiting = waiting(points);
+    let flow = timeline.flow(span).filter(|_| !timeline.is_empty());
     for (number, column) in (0..n).zip(&mut columns) {
         let (from, to) = (begin(number), begin(number + 1));
         let times = column.due.response_times();
         (column.p50, column.p99) = (value(times.quantile(0.5)), value(times.quantile(0.99)));
-        let within = |point: &&Point| point.start_ns < to && point.end_ns() > from;
+        let within = |point: &&brunt_record::series::Point| point.start_ns < to && point.end_ns() > from;
         let mut worst: (Option<u64>, Option<u64>) = (None, None);
         for point in points.iter().filter(within) {
             let shared = point.end_ns().min(to) - point.start_ns.max(from);
-            column.answered += point.answered as f64 * shared as f64 / point.length_ns.max(1) as f64;
+            column.ended += point.answered as f64 * shared as f64 / point.length_ns.max(1) as f64;
             column.users = column.users.max(point.users);
             column.spoiled |= verdict::is_spoiled(point);
             worst.0 = worst.0.max(value(point.response_quantile(0.5)));
             worst.1 = worst.1.max(value(point.response_quantile(0.99)));
         }
-        column.answered *= 1e9 / (to - from).max(1) as f64;
         if timeline.is_empty() {
             (column.p50, column.p99) = worst;
         }
-        if let Some(at) = points.iter().rposition(|point| point.start_ns < to) {
-            column.waiting = waiting_at(&waiting, points, at, to);
+        if let Some(flow) = &flow {
+            let place = |number: u64| usize::try_from(points_before(number)).unwrap_or(usize::MAX).min(flow.len());
+            let mut calls = FlowPoint::default();
+            flow.get(place(number)..place(number + 1)).unwrap_or_default().iter().for_each(|point| calls.extend(point));
+            column.ended = calls.ok * 1e9 / column.due_ns.max(1) as f64;
+            column.waiting = calls.waiting.round() as u64;
+        } else {
+            column.ended *= 1e9 / (to - from).max(1) as f64;
         }
     }
-    columns.into_iter().flat_map(|column| std::iter::repeat_n(column, each)).collect()
+    (columns.into_iter().flat_map(|column| std::iter::repeat_n(column, each)).collect(), flow.is_some())
 }
 
 fn value(quantile: Option<brunt_record::histogram::AtLeast<u64>>) -> Option<u64> {
     quantile.map(|quantile| quantile.value)
-}
-
-/// Calls due and not ended at the end of each point.
-fn waiting(points: &[Point]) -> Vec<u64> {
-    let waits = points.iter().scan((0, 0), |(due, ended), point| {
-        *due += point.numbers.get(brunt_record::catalogue::Counter::Due);
-        *ended += point.ended();
-        Some(due.saturating_sub(*ended))
-    });
-    waits.collect()
-}
-
-/// Calls that wait at `ns`, interpolated linearly within point `at`.
-fn waiting_at(waiting: &[u64], points: &[Point], at: usize, ns: u64) -> u64 {
-    let (Some(end), Some(point)) = (waiting.get(at), points.get(at)) else { return 0 };
-    let begin = at.checked_sub(1).and_then(|before| waiting.get(before)).copied().unwrap_or(0);
-    let passed = ns.saturating_sub(point.start_ns) as f64 / point.length_ns.max(1) as f64;
-    (begin as f64 + (*end as f64 - begin as f64) * passed.min(1.0)).round() as u64
 }
 
 /// The time at five places of the axis, at fewer where it is short.
@@ -250,9 +266,9 @@ mod tests {
             (0..10).for_each(|_| part.statuses.record(200));
             run.series.push(SECOND_NS, &part, &plan.ok_status);
         }
-        let columns = columns(&Summary::of(plan, run));
+        let (columns, _) = columns(&Summary::of(plan, run));
         assert_eq!(columns.len(), 48);
-        assert!(columns.iter().all(|column| (column.answered - 10.0).abs() < 1e-6));
+        assert!(columns.iter().all(|column| (column.ended - 10.0).abs() < 1e-6));
     }
 
     #[test]
@@ -263,7 +279,7 @@ mod tests {
             let mut log = brunt_record::timeline::DueLog::default();
             (0..seconds * 100).for_each(|call| log.failed(call * SECOND_NS / 100, 1_000_000, false));
             run.measured.timeline = log.take();
-            for column in columns(&Summary::of(plan, run)) {
+            for column in columns(&Summary::of(plan, run)).0 {
                 let rate = column.due.not_ok() as f64 * 1e9 / column.due_ns as f64;
                 assert!((rate - 100.0).abs() < 1e-6, "{seconds} s: {rate}");
             }

@@ -54,7 +54,7 @@ pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec
 }
 
 /// Such as `; lag p99 180.0µs, 4% of a CPU`.
-fn in_brief(summary: &Summary) -> String {
+pub(crate) fn in_brief(summary: &Summary) -> String {
     let lag = summary.times.lag.as_ref().and_then(|lag| lag.quantile("p99"));
     let lag = lag.map_or_else(String::new, |p99| format!("lag p99 {}, ", Duration(p99.value)));
     match summary.total.numbers.ratio(Counter::BusiestWorker) {

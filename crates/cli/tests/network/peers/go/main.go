@@ -1,16 +1,61 @@
-// net/http over TLS, with the certificate and the key that the arguments name. Prints its port, and ends with its standard input.
+// net/http over TLS, with the certificate and the key that the arguments name. A third argument is how often connections are ended
+// gracefully, such as 200ms. Prints its port, and ends with its standard input.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
+
+// What a server listens on that is shut down while another goes on with the same port.
+type turn struct {
+	net.Listener
+	accepted chan net.Conn
+	over     chan struct{}
+	once     sync.Once
+}
+
+func (t *turn) Accept() (net.Conn, error) {
+	select {
+	case connection := <-t.accepted:
+		return connection, nil
+	case <-t.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (t *turn) Close() error {
+	t.once.Do(func() { close(t.over) })
+	return nil
+}
+
+// Serves by one server after the other, each of which is shut down after the interval: its connections get a GOAWAY.
+func serveInTurns(listener net.Listener, interval time.Duration) {
+	accepted := make(chan net.Conn)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				log.Fatal(err)
+			}
+			accepted <- connection
+		}
+	}()
+	for {
+		server := &http.Server{}
+		go server.ServeTLS(&turn{Listener: listener, accepted: accepted, over: make(chan struct{})}, os.Args[1], os.Args[2])
+		time.Sleep(interval)
+		go server.Shutdown(context.Background())
+	}
+}
 
 func main() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,5 +91,12 @@ func main() {
 	http.HandleFunc("/abort", count(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	http.HandleFunc("/served", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, atomic.LoadInt64(&served)) })
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	if len(os.Args) > 3 {
+		interval, err := time.ParseDuration(os.Args[3])
+		if err != nil {
+			log.Fatal(err)
+		}
+		serveInTurns(listener, interval)
+	}
 	log.Fatal(http.ServeTLS(listener, nil, os.Args[1], os.Args[2]))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A piece of HTML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Html(String);
+pub(crate) struct Html(String);
 
 impl Html {
     /// Adds markup.
@@ -38,7 +38,8 @@ impl Html {
 
     /// Adds a place in a drawing, to a tenth.
     pub fn place(&mut self, at: f64) -> &mut Self {
-        let _ = write!(self.0, "{:.1}", if at.is_finite() { at } else { 0.0 });
+        let tenths = if at.is_finite() { (at * 10.0).round() } else { 0.0 };
+        let _ = write!(self.0, "{}", tenths / 10.0);
         self
     }
 
@@ -54,7 +55,7 @@ impl Html {
 }
 
 /// A query (WHATWG URL, application/x-www-form-urlencoded), without what is empty.
-pub(super) fn query(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let given = pairs.iter().filter(|(_, value)| !value.is_empty());
     let pairs: Vec<_> = given.map(|(name, value)| format!("{name}={}", encoded(value))).collect();
     format!("?{}", pairs.join("&"))
@@ -76,8 +77,8 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let mut html = Html::default();
-        html.raw("<a title=\"").text("\"'><script>&\0").raw("\">").number(-7).place(f64::NAN);
-        assert_eq!(html.into_string(), "<a title=\"&quot;&#39;&gt;&lt;script&gt;&amp;\u{fffd}\">-70.0");
+        html.raw("<a title=\"").text("\"'><script>&\0").raw("\">").number(-7).place(f64::NAN).raw(" ").place(14.46);
+        assert_eq!(html.into_string(), "<a title=\"&quot;&#39;&gt;&lt;script&gt;&amp;\u{fffd}\">-70 14.5");
     }
 
     #[test]

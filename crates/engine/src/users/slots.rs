@@ -1,0 +1,172 @@
+//! Calls of users in their slots: what the network need not know of them, and what is left of them for their users.
+
+use std::collections::VecDeque;
+
+use brunt_record::outcome::Failure;
+
+use super::VirtualUsers;
+use crate::network::{Call, CallId};
+use brunt_protocol::KeptAnswer;
+use brunt_protocol::scenario::Encoded;
+use brunt_script::Placement;
+
+/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
+const SLOT_BITS: u32 = 24;
+
+/// The ticket of the call in a slot.
+pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
+    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
+}
+
+/// The slot of the call that a ticket names.
+pub(super) fn slot_of(ticket: u64) -> u32 {
+    (ticket & ((1 << SLOT_BITS) - 1)) as u32
+}
+
+/// What a call's slot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing.
+    Vacant,
+    /// A call that the throttle holds back, or that is about to begin.
+    Throttled,
+    /// A call that has begun and not ended: the network has it.
+    UnderWay,
+    /// It was answered.
+    Answered(u16),
+    /// It has failed.
+    Failed(Failure),
+}
+
+/// What came before of a call whose answers led on to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chain {
+    /// When its first request was due, and sent.
+    pub(super) due: u64,
+    pub(super) sent: u64,
+    /// How many answers have led on.
+    pub(super) hops: usize,
+}
+
+/// What a stream's user has not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    pub(super) messages: VecDeque<(u16, Vec<u8>)>,
+    pub(super) bytes: usize,
+    /// The number of its user's wait for the next; none if nobody waits.
+    pub(super) waits: Option<u64>,
+    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
+    pub(super) part: String,
+    /// Whether more was said on its call than is kept, so that it cannot be sent again.
+    pub(super) is_partial: bool,
+}
+
+/// A call of a user: what the network need not know of it, and what is left of it for its user.
+#[derive(Debug)]
+pub(super) struct UserCall {
+    pub(super) state: State,
+    /// Its name in the network while it is under way.
+    pub(super) id: Option<CallId>,
+    /// When it was due.
+    pub(super) due: u64,
+    /// Grows whenever the slot is given to another call.
+    pub(super) serial: u32,
+    pub(super) user: u32,
+    pub(super) client: usize,
+    pub(super) origin: usize,
+    pub(super) label: u32,
+    /// Whether its user waits for it, and not for all that it has begun.
+    pub(super) awaited: bool,
+    pub(super) timeout_ns: Option<u64>,
+    /// Which connection it goes on.
+    pub(super) way: Placement,
+    /// Whether the script is shown each answer, and says whether it is the last.
+    pub(super) judged: bool,
+    /// Whether it counts for nothing if no answer comes in time.
+    pub(super) optional: bool,
+    /// What came of it before, if it goes on with a call whose answer led on.
+    pub(super) chain: Option<Chain>,
+    pub(super) encoded: Encoded,
+    /// What it asks for after an answer that was not the last.
+    pub(super) next: Encoded,
+    /// The answers before the last, where somebody wants to see them.
+    pub(super) before: Vec<u8>,
+    /// What it sends instead, if that was prepared.
+    pub(super) prepared: Option<u32>,
+    /// Messages that its user has not taken, if it takes them one by one.
+    pub(super) inbox: Option<Box<Inbox>>,
+    /// Its times, and when it ended.
+    pub(super) ended: Option<(Call<u32>, u64)>,
+    pub(super) kept: KeptAnswer,
+    pub(super) reason: String,
+    /// Bytes that its connection had received when it was sent.
+    pub(super) bytes_before: u64,
+}
+
+impl VirtualUsers {
+    /// The call that a ticket names, if its answer is still there.
+    pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
+        let serial = (ticket >> SLOT_BITS) as u32;
+        let call = self.calls.get(slot_of(ticket) as usize)?;
+        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
+    }
+
+    /// A slot for a call, which is empty.
+    pub(super) fn vacant_call(&mut self) -> u32 {
+        if let Some(slot) = self.vacant_calls.pop() {
+            return slot;
+        }
+        self.calls.push(UserCall {
+            state: State::Vacant,
+            id: None,
+            due: 0,
+            serial: 0,
+            user: 0,
+            client: 0,
+            origin: 0,
+            label: 0,
+            awaited: true,
+            timeout_ns: None,
+            way: Placement::Any,
+            judged: false,
+            optional: false,
+            chain: None,
+            encoded: Encoded::default(),
+            next: Encoded::default(),
+            before: Vec::new(),
+            prepared: None,
+            inbox: None,
+            ended: None,
+            kept: KeptAnswer::default(),
+            reason: String::new(),
+            bytes_before: 0,
+        });
+        (self.calls.len() - 1) as u32
+    }
+
+    /// The call in this slot is forgotten, with its answer.
+    pub(super) fn vacate_call(&mut self, slot: u32) {
+        if let Some(call) = self.calls.get_mut(slot as usize)
+            && call.state != State::Vacant
+        {
+            call.state = State::Vacant;
+            call.id = None;
+            call.ended = None;
+            call.inbox = None;
+            call.chain = None;
+            call.serial = call.serial.wrapping_add(1);
+            if call.prepared.take().is_none() {
+                call.encoded.clear();
+            }
+            call.next.clear();
+            call.before = Vec::new();
+            // What one large answer took is not held for ever.
+            call.kept.head.clear();
+            call.kept.head.shrink_to(4 * 1024);
+            call.kept.body.clear();
+            call.kept.body.shrink_to(64 * 1024);
+            call.reason.clear();
+            self.vacant_calls.push(slot);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The page's first screen: what was run, what came of it, its main figures, and the run over time.
+//!
+//! It is whole without a script; the page's script adds zoom, a cursor and all that stands below.
+
+use brunt_judge::summary::Summary;
+use brunt_judge::verdict::{Judgement, Spoils};
+use brunt_plan::units::{Clock, Duration, Number};
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+use brunt_record::snapshot::Phase;
+
+use super::last_second::LastSecond;
+use super::shown::Shown;
+use super::stack;
+use super::stretches::Stretch;
+use crate::dates::iso_8601;
+use crate::failed;
+use crate::headline::Statement;
+use crate::json::Document;
+use crate::markup::Html;
+use crate::numbers::{brief, clean, count, counted, duration, percent};
+use crate::text;
+
+/// From so long on a waiting call is worth a word, in nanoseconds.
+const LONG_WAIT_NS: u64 = 1_000_000_000;
+/// The most ways of failing that are named below the outcome.
+const MOST_WAYS: usize = 3;
+
+/// What was run, in a line, with the name that its user gave it.
+pub(super) fn title(document: &Document) -> String {
+    let name = document.plan.origin.name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
+    format!("{name}{}", clean(&text::plan_heading(&document.plan)))
+}
+
+/// The first screen; `live` of a run that goes on.
+pub(super) fn first_screen(
+    shown: Shown<'_>,
+    statements: &[Statement],
+    stretches: &[Stretch],
+    live: Option<&LastSecond>,
+) -> String {
+    let mut html = Html::default();
+    header(&mut html, shown.document);
+    html.raw("<section id=\"outcome\" aria-labelledby=\"outcome-title\"><h2 id=\"outcome-title\">");
+    html.raw(if live.is_some() { "Outcome so far" } else { "Outcome" }).raw("</h2>");
+    outcome(&mut html, shown, statements, live);
+    html.raw("</section>");
+    if !shown.has_no_figure(live) {
+        figures(&mut html, shown);
+    }
+    html.raw("<section id=\"over-time\" aria-labelledby=\"over-time-title\"><h2 id=\"over-time-title\">Over time</h2>");
+    stack::write(&mut html, shown, statements, stretches);
+    html.raw("</section>");
+    html.into_string()
+}
+
+fn header(html: &mut Html, document: &Document) {
+    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title(document)).raw("</h1><p class=\"faint\">");
+    html.text(&text::plan_in_words(&document.plan).join(", ")).raw(" · <time datetime=\"");
+    let moment = text::moment(document.started_unix_ms);
+    html.text(&iso_8601(document.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
+    html.text(&document.brunt_version);
+    for (key, value) in &document.plan.origin.tags {
+        html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
+    }
+    html.raw("</p></header>");
+}
+
+/// The headline, thresholds, findings, and how well it was measured.
+fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Option<&LastSecond>) {
+    let of_now = unknown(shown, live);
+    let mut others = statements;
+    if let Some((class, text)) = &of_now {
+        paragraph(html, class, text);
+        others = if shown.has_no_figure(live) { &[] } else { statements };
+    } else if let Some((headline, rest)) = statements.split_first() {
+        html.raw("<p class=\"outcome ").raw(headline.tone.class()).raw("\">");
+        said(html, headline, 0);
+        html.raw(if live.is_some() { ", so far</p>" } else { "</p>" });
+        advice(html, headline);
+        others = rest;
+    } else {
+        paragraph(html, "warning", "! nothing is known of this run");
+    }
+    let is_said = statements.iter().any(|statement| statement.text.starts_with(failed::FAILED));
+    if !shown.has_no_figure(live) {
+        thresholds(html, shown.summary, is_said);
+    }
+    if shown.summary.answered() {
+        ways_of_failing(html, shown.summary, is_said);
+    }
+    if !others.is_empty() {
+        html.raw("<ul class=\"findings\">");
+        let said_before = statements.iter().take(statements.len() - others.len());
+        let mut number = said_before.filter(|statement| statement.stretch().is_some()).count();
+        for statement in others {
+            html.raw("<li class=\"").raw(statement.tone.class()).raw("\">");
+            said(html, statement, number);
+            advice(html, statement);
+            html.raw("</li>");
+            number += usize::from(statement.stretch().is_some());
+        }
+        html.raw("</ul>");
+    }
+    if shown.summary.answered() {
+        measurement(html, shown.summary);
+    }
+}
+
+/// What is said in the headline's place of a run that goes on, where that knows nothing yet.
+fn unknown(shown: Shown<'_>, live: Option<&LastSecond>) -> Option<(&'static str, String)> {
+    let live = live?;
+    if shown.has_no_figure(Some(live)) {
+        let is_begun = [Phase::Measured, Phase::Drain].map(crate::live::name).contains(&live.phase);
+        let what = if is_begun {
+            "no call has ended yet".to_owned()
+        } else {
+            format!("{}, nothing is measured yet", live.phase)
+        };
+        return Some(("", format!("● running: {what}")));
+    }
+    // What waits is in no figure yet: no headline knows of it.
+    let waits = live.oldest_ns.filter(|ns| *ns >= LONG_WAIT_NS)?;
+    let unsent =
+        if live.backlog > 0 { format!("{} wait to be sent, ", counted(live.backlog, "call")) } else { String::new() };
+    Some(("warning", format!("! {unsent}the oldest call has waited {}", Duration(waits))))
+}
+
+fn paragraph(html: &mut Html, class: &'static str, text: &str) {
+    html.raw("<p class=\"outcome ").raw(class).raw("\">").text(text).raw("</p>");
+}
+
+/// A statement with its sign; one with a place in time with its number, which leads there.
+fn said(html: &mut Html, statement: &Statement, number: usize) {
+    html.text(statement.sign());
+    if let Some((from, to)) = statement.stretch() {
+        let second = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
+        html.raw("<a class=\"place\" href=\"#t=").text(&second(from)).raw("-").text(&second(to)).raw("\" title=\"");
+        html.text(&format!("show {} to {}", Clock(from), Clock(to))).raw("\">").text(text::sign(number)).raw("</a> ");
+    }
+    html.text(&statement.text);
+}
+
+fn advice(html: &mut Html, statement: &Statement) {
+    if !statement.advice.is_empty() {
+        html.raw("<p class=\"advice\">→ ").text(&statement.advice).raw("</p>");
+    }
+}
+
+/// Thresholds that were asked for, and defaults that failed, each with what its figure came to.
+/// `is_said` where a statement has said the defaults on the whole run.
+fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
+    let noted: Vec<_> = summary
+        .thresholds
+        .iter()
+        .filter(|result| result.is_noted() && !(is_said && failed::has_sentence(result)))
+        .collect();
+    if noted.is_empty() {
+        return;
+    }
+    html.raw("<ul id=\"thresholds\" class=\"limits\">");
+    for result in noted {
+        let (class, sign) = if result.held { ("good", "✓ ") } else { ("bad", "✗ ") };
+        html.raw("<li><span class=\"")
+            .raw(class)
+            .raw("\">")
+            .raw(sign)
+            .raw("</span>")
+            .text(&clean(result.threshold.trim()));
+        html.raw(if result.implicit { " (default): <strong>" } else { ": <strong>" }).text(&clean(&result.got));
+        html.raw("</strong>");
+        if !result.sure {
+            html.raw(" <span class=\"warning\">? brunt's own delays can have decided it</span>");
+        }
+        html.raw("</li>");
+    }
+    html.raw("</ul>");
+}
+
+/// What went wrong with the calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
+/// `is_said` where the headline names the first.
+fn ways_of_failing(html: &mut Html, summary: &Summary, is_said: bool) {
+    let (total, ok) = (&summary.total, summary.ok_status());
+    let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
+    let status = |status: u16| match summary.run.status_names.get(&status) {
+        Some(name) => format!("{status} {}", clean(name)),
+        None => status.to_string(),
+    };
+    let reason = |failure: Failure| {
+        let reasons = total.failures.reasons(failure);
+        reasons.first().filter(|(reason, _)| !reason.is_empty()).map(|(reason, _)| brief(reason))
+    };
+    let unended = [Counter::Unfinished, Counter::Unsent].map(|counter| (total.numbers.get(counter), counter.key()));
+    let mut ways: Vec<(u64, String, Option<String>)> = statuses
+        .map(|(known, n)| (n.saturating_sub(total.excused.count(known)), status(known), None))
+        .chain(total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), reason(failure))))
+        .chain(unended.map(|(n, name)| (n, name.to_owned(), None)))
+        .chain([(total.failed_check.ok(ok), "failed check".to_owned(), None)])
+        .filter(|(n, ..)| *n > 0)
+        .collect();
+    // The one way that the headline names is not named again.
+    if ways.len() <= usize::from(is_said) {
+        return;
+    }
+    ways.sort_by_key(|(n, ..)| std::cmp::Reverse(*n));
+    let words = ways.iter().take(MOST_WAYS).map(|(n, name, reason)| {
+        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        format!("{name} × {}{reason}", count(*n))
+    });
+    html.raw("<p class=\"ways\">Not ok: <a href=\"#outcomes\">").text(&words.collect::<Vec<_>>().join(", "));
+    html.raw(if ways.len() > MOST_WAYS { "</a>, …</p>" } else { "</a></p>" });
+}
+
+/// Whether to believe the figures, in a line that leads to why.
+fn measurement(html: &mut Html, summary: &Summary) {
+    let verdict = &summary.verdict;
+    let (class, words) = match verdict.judgement {
+        Judgement::NothingMeasured => return,
+        Judgement::Trustworthy if verdict.findings.is_empty() => {
+            ("faint", format!("measured well{}", text::in_brief(summary)))
+        }
+        Judgement::Trustworthy => ("faint", "measured well, apart from what is listed below".to_owned()),
+        Judgement::GeneratorBound => ("bad", "✗ generator-bound: throughput is a lower bound".to_owned()),
+        Judgement::LatencyUnreliable => ("bad", format!("✗ {}", verdict.holding())),
+    };
+    html.raw("<p class=\"badge\"><a href=\"#verdict\" class=\"").raw(class).raw("\">Measurement: ");
+    html.text(&words).raw("</a></p>");
+}
+
+/// A tile: its name, its figure, a word on it, and how it is meant.
+struct Tile {
+    name: &'static str,
+    value: String,
+    note: String,
+    class: &'static str,
+}
+
+/// What is looked for first.
+fn figures(html: &mut Html, shown: Shown<'_>) {
+    let summary = shown.summary;
+    let is_spoiled =
+        |figure: Spoils| summary.verdict.findings.iter().any(|found| found.decisive && found.spoils == figure);
+    let least = if is_spoiled(Spoils::Throughput) { "≥" } else { "" };
+    let mut tiles = vec![Tile {
+        name: "ok/s",
+        value: format!("{least}{}", Number(summary.rates.ok_per_s)),
+        note: if summary.is_open() { format!("of {} due/s", Number(summary.rates.due_per_s)) } else { String::new() },
+        class: if least.is_empty() { "" } else { "warning" },
+    }];
+    let due = summary.total.numbers.get(Counter::Due);
+    if due > 0 {
+        tiles.push(Tile {
+            name: "error rate",
+            value: percent(shown.document.outcomes.error_ratio),
+            // Attempts of connections without a server are few: their time says more.
+            note: match summary.standing().availability() {
+                Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
+                _ => format!("{} of {}", count(summary.not_ok), count(due)),
+            },
+            class: if summary.not_ok > 0 { "bad" } else { "" },
+        });
+    }
+    // A threshold that failed is what is looked for; then whether to believe the figure; then whether it is one at all.
+    let failed = |name: &str| {
+        let is_of =
+            |text: &str| text.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('<'));
+        summary.thresholds.iter().any(|result| !result.held && is_of(&result.threshold))
+    };
+    if let Some(response) = &shown.document.times.response {
+        for quantile in response.quantiles.iter().filter(|quantile| ["p50", "p90", "p99"].contains(&&*quantile.name)) {
+            let name = match &*quantile.name {
+                "p50" => "p50",
+                "p90" => "p90",
+                _ => "p99",
+            };
+            let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
+            let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
+            tiles.push(Tile {
+                name,
+                value: duration(quantile.value()),
+                note: match () {
+                    () if is_longest => "the longest of all".to_owned(),
+                    () if off.is_empty() && name == "p50" => "response time".to_owned(),
+                    () => off,
+                },
+                class: match () {
+                    () if failed(name) => "bad",
+                    () if is_spoiled(Spoils::Latency) || is_spoiled(Spoils::Arrivals) => "warning",
+                    () if is_longest => "faint",
+                    () => "",
+                },
+            });
+        }
+        let class = if failed("max") { "bad" } else { "" };
+        tiles.push(Tile { name: "max", value: duration(response.max), note: String::new(), class });
+    }
+    html.raw("<section id=\"figures\" aria-labelledby=\"figures-title\"><h2 id=\"figures-title\">Key figures</h2><dl class=\"tiles\">");
+    for Tile { name, value, note, class } in tiles {
+        html.raw("<div class=\"tile\" data-figure=\"")
+            .raw(name)
+            .raw("\"><dt>")
+            .raw(name)
+            .raw("</dt><dd><span class=\"value ");
+        html.raw(class).raw("\">").text(&value).raw("</span>");
+        if !note.is_empty() {
+            html.raw("<small>").text(&note).raw("</small>");
+        }
+        html.raw("</dd></div>");
+    }
+    html.raw("</dl></section>");
+}
+
+/// The ends between which a time lies: `1.90ms to 2.60ms`, `over 977.0ms`; nothing where both read the same.
+fn within(low_ns: u64, high_ns: Option<u64>) -> String {
+    let low = Duration(low_ns).to_string();
+    match high_ns.map(|ns| Duration(ns).to_string()) {
+        None => format!("over {low}"),
+        Some(high) if high == low => String::new(),
+        Some(high) => format!("{low} to {high}"),
+    }
+}

@@ -1,0 +1,140 @@
+//! A panel: a title, lines across with what they stand for, a plot, and labels at the ends of its lines.
+
+use super::ACROSS;
+use crate::markup::Html;
+
+/// The room for a panel's title, in pixels.
+const TITLE: f64 = 22.0;
+/// The room below a panel.
+const GAP: f64 = 6.0;
+/// The least from one label to the next.
+const LINE: f64 = 14.0;
+
+/// The axis of time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Across {
+    pub(super) span_ns: u64,
+}
+
+impl Across {
+    /// The place of a time of the measured part.
+    pub(super) fn x(self, ns: u64) -> f64 {
+        ns as f64 / self.span_ns as f64 * ACROSS
+    }
+}
+
+/// What stands at the end of a line.
+#[derive(Debug)]
+pub(super) struct Label {
+    pub(super) class: &'static str,
+    pub(super) y: f64,
+    pub(super) text: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Panel {
+    pub(super) title: &'static str,
+    pub(super) note: String,
+    /// Where it begins, in pixels.
+    pub(super) top: f64,
+    /// How high its plot is.
+    pub(super) height: f64,
+    /// Lines across: their places in the plot, and what they stand for.
+    pub(super) lines: Vec<(f64, String)>,
+    /// The plot, drawn in a thousand units across and `height` down.
+    pub(super) plot: Html,
+    /// What stands at the right.
+    pub(super) labels: Vec<Label>,
+    /// What stands within the plot: a class, the place across in the plot's units, the place down, and words.
+    pub(super) notes: Vec<(&'static str, f64, f64, String)>,
+}
+
+impl Panel {
+    pub(super) fn full_height(&self) -> f64 {
+        TITLE + self.height + GAP
+    }
+
+    pub(super) fn write(&self, html: &mut Html) {
+        let top = self.top + TITLE;
+        html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 8.0).raw("\">").raw(self.title);
+        html.raw(" <tspan class=\"note\">").text(&self.note).raw("</tspan></text>");
+        for (y, words) in &self.lines {
+            html.raw("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"").place(top + y).raw("\" y2=\"").place(top + y);
+            html.raw("\"/>");
+            html.raw("<text class=\"tick\" x=\"-8\" y=\"").place(top + y + 4.0).raw("\">").text(words).raw("</text>");
+        }
+        html.raw("<svg data-plot y=\"").place(top).raw("\" width=\"100%\" height=\"").place(self.height);
+        html.raw("\" viewBox=\"0 0 1000 ").place(self.height).raw("\" preserveAspectRatio=\"none\">");
+        html.html(&self.plot).raw("</svg>");
+        for (class, x, y, words) in &self.notes {
+            text(html, class, *x, 0.0, top + y, words);
+        }
+        for (y, label) in placed(&self.labels, self.height) {
+            html.raw("<text class=\"end ").raw(label.class).raw("\" x=\"100%\" dx=\"8\" y=\"").place(top + y + 4.0);
+            html.raw("\">").text(&label.text).raw("</text>");
+        }
+    }
+}
+
+/// Labels at their places, moved apart where they would lie on one another.
+fn placed(labels: &[Label], height: f64) -> Vec<(f64, &Label)> {
+    let mut sorted: Vec<_> = labels.iter().map(|label| (label.y.clamp(0.0, height), label)).collect();
+    sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let mut least = f64::NEG_INFINITY;
+    for (y, _) in &mut sorted {
+        *y = y.max(least);
+        least = *y + LINE;
+    }
+    let mut most = height.max(LINE * labels.len().saturating_sub(1) as f64);
+    for (y, _) in sorted.iter_mut().rev() {
+        *y = y.min(most);
+        most = *y - LINE;
+    }
+    sorted
+}
+
+/// Writes text at a place across, in a plot's units: the page's script moves it as it zooms.
+pub(super) fn text(html: &mut Html, class: &'static str, x: f64, dx: f64, y: f64, words: &str) {
+    html.raw("<text class=\"").raw(class).raw("\" data-x=\"").place(x).raw("\" x=\"").place(x / ACROSS * 100.0);
+    html.raw("%\" dx=\"").place(dx).raw("\" y=\"").place(y).raw("\">").text(words).raw("</text>");
+}
+
+/// A line of steps; none where a value is missing. Each is where it begins and ends across, and how far down.
+pub(super) fn steps(html: &mut Html, steps: impl Iterator<Item = (f64, f64, Option<f64>)>) {
+    let mut is_line = false;
+    for (from, to, y) in steps {
+        let Some(y) = y else {
+            is_line = false;
+            continue;
+        };
+        if is_line {
+            html.raw("V").place(y);
+        } else {
+            html.raw("M").place(from).raw(" ").place(y);
+        }
+        html.raw("H").place(to);
+        is_line = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_do_not_lie_on_one_another() {
+        let labels = [99.0, 98.0, 10.0].map(|y| Label { class: "", y, text: String::new() });
+        let places: Vec<_> = placed(&labels, 100.0).into_iter().map(|(y, _)| y).collect();
+        assert_eq!(places, [10.0, 86.0, 100.0]);
+    }
+
+    #[test]
+    fn a_gap_ends_a_line() {
+        let mut html = Html::default();
+        steps(
+            &mut html,
+            [(0.0, 1.0, Some(5.0)), (1.0, 2.0, Some(6.0)), (2.0, 3.0, None), (3.0, 4.0, Some(5.0))].into_iter(),
+        );
+        assert_eq!(html.into_string(), "M0 5H1V6H2M3 5H4");
+    }
+}

@@ -1,0 +1,215 @@
+//! How long calls took, by when they were due: a heat map of calls, those that did not end well in their own colour, and the percentiles of those
+//! that did.
+
+use std::collections::BTreeMap;
+
+use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
+use brunt_plan::units::ExactDuration;
+use brunt_record::catalogue::Timing;
+
+use super::super::shown::Shown;
+use super::super::stretches::Stretch;
+use super::panel::{Across, Label, Panel, steps};
+use crate::markup::Html;
+use crate::numbers::{clean, duration};
+
+const HEIGHT: f64 = 150.0;
+/// How many rows of the heat map double the time.
+const ROWS_AN_OCTAVE: f64 = 3.0;
+/// The least that the axis spans, so that noise stays flat.
+const LEAST_RATIO: f64 = 10.0;
+/// How far beyond all times a limit may lie and still be drawn.
+const NEAR: f64 = 10.0;
+/// Shades of calls, the strongest last, and of calls that did not end well.
+const SHADES: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
+const FAILED_SHADES: [&str; 3] = ["f1", "f2", "f3"];
+/// The height of the mark of stretches that brunt itself spoiled.
+const MARK: f64 = 5.0;
+
+/// A logarithmic scale of times, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    fn y(self, ns: f64) -> f64 {
+        HEIGHT * (1.0 - (ns.max(1.0) / self.low).ln() / (self.high / self.low).ln())
+    }
+
+    /// Times at which a line is drawn: 1, 2 and 5 of each power of ten, fewer where there are many.
+    fn lines(self) -> Vec<(f64, String)> {
+        let decades = (self.high / self.low).log10();
+        let steps: &[u64] = match decades {
+            d if d < 2.5 => &[1, 2, 5],
+            _ => &[1],
+        };
+        let powers = (0..=18).map(|power| 10_u64.pow(power));
+        let times = powers.flat_map(|power| steps.iter().map(move |step| step * power));
+        let within = times.filter(|ns| (self.low..=self.high).contains(&(*ns as f64)));
+        within.map(|ns| (self.y(ns as f64), ExactDuration(ns).to_string())).collect()
+    }
+}
+
+/// A limit on a time of all calls.
+struct Limit {
+    ns: f64,
+    words: String,
+    held: bool,
+}
+
+pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Option<Panel> {
+    let limits = limits(shown);
+    let scale = scale(stretches, &limits)?;
+    let is_mixed = shown.summary.not_ok > 0;
+    let mut panel = Panel {
+        title: "Response time",
+        note: format!("by when calls were due; darker: more calls{}", if is_mixed { "; orange: not ok" } else { "" }),
+        height: HEIGHT,
+        lines: scale.lines(),
+        ..Panel::default()
+    };
+    cells(&mut panel.plot, stretches, axis, scale, &SHADES, |stretch, add| {
+        stretch.calls.response.values().for_each(|(ns, n)| add(ns, n));
+    });
+    cells(&mut panel.plot, stretches, axis, scale, &FAILED_SHADES, |stretch, add| {
+        let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
+        others.for_each(|(ns, n)| add(ns, n));
+    });
+    // Results of before the two were told apart have the times of all calls alone.
+    let (whose, times) = match (&shown.document.times.ok, &shown.document.times.response) {
+        (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
+        (_, all) => ("", all.as_ref()),
+    };
+    for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+        let line = |html: &mut Html| {
+            let values = stretches.iter().map(|stretch| {
+                let y = stretch.calls.response.quantile(share).map(|ns| scale.y(ns as f64));
+                (axis.x(stretch.from_ns), axis.x(stretch.to_ns), y)
+            });
+            steps(html, values);
+        };
+        for class in ["casing", name] {
+            panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
+            line(&mut panel.plot);
+            panel.plot.raw("\"/>");
+        }
+        if let Some(value) = times.and_then(|times| times.quantile(name)) {
+            let text = format!("{whose}{name} {}", duration(value));
+            panel.labels.push(Label { class: "", y: scale.y(value.value as f64), text });
+        }
+    }
+    for limit in limits.iter().filter(|limit| (scale.low..=scale.high).contains(&limit.ns)) {
+        let y = scale.y(limit.ns);
+        panel.plot.raw("<path class=\"limit\" d=\"M0 ").place(y).raw("H1000\"/>");
+        let (sign, class) = if limit.held { ("✓", "good") } else { ("✗", "bad") };
+        panel.labels.push(Label { class, y, text: format!("{sign} {}", limit.words) });
+    }
+    spoiled(&mut panel, stretches, axis);
+    Some(panel)
+}
+
+/// Marks the stretches that brunt itself spoiled.
+fn spoiled(panel: &mut Panel, stretches: &[Stretch], axis: Across) {
+    let marked: Vec<_> = stretches.iter().filter(|stretch| stretch.is_spoiled).collect();
+    if marked.is_empty() {
+        return;
+    }
+    panel.plot.raw("<path class=\"spoiled\" d=\"");
+    for stretch in marked {
+        let (x, end) = (axis.x(stretch.from_ns), axis.x(stretch.to_ns));
+        panel.plot.raw("M").place(x).raw(" ").place(HEIGHT - MARK).raw("h").place(end - x).raw("v").place(MARK);
+        panel.plot.raw("h-").place(end - x).raw("z");
+    }
+    panel.plot.raw("\"/>");
+    panel.labels.push(Label { class: "faint", y: HEIGHT - MARK / 2.0, text: "spoiled by brunt itself".to_owned() });
+}
+
+/// The limits on times of all calls.
+fn limits(shown: Shown<'_>) -> Vec<Limit> {
+    let limit = |text: &str, held: bool| {
+        let threshold: Threshold = text.parse().ok()?;
+        let is_of_all = threshold.subject().is_none() && threshold.selection().is_none();
+        let of_times = |time, statistic| {
+            matches!(time, Time::Usual | Time::Recorded(Timing::Response))
+                && matches!(statistic, Statistic::Quantile(_) | Statistic::Mean | Statistic::Max)
+        };
+        let is_drawn =
+            is_of_all && matches!(threshold.measure(), Figure::Time(time, statistic) if of_times(time, statistic));
+        is_drawn.then(|| Limit { ns: threshold.limit(), words: clean(text.trim()).into_owned(), held })
+    };
+    shown.summary.thresholds.iter().filter_map(|result| limit(&result.threshold, result.held)).collect()
+}
+
+/// A scale on which every call has its place, and each limit that is not far off.
+fn scale(stretches: &[Stretch], limits: &[Limit]) -> Option<Scale> {
+    let mut ends: Option<(u64, u64)> = None;
+    for calls in stretches.iter().map(|stretch| &stretch.calls) {
+        for times in [&calls.response, &calls.failing, &calls.bounds] {
+            let (Some(low), Some(high)) = (times.quantile(0.0), times.quantile(1.0)) else { continue };
+            ends = Some(ends.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
+        }
+    }
+    let (low, high) = ends?;
+    let (mut low, mut high) = (low.max(1) as f64, high.max(1) as f64);
+    let near = low / NEAR..=high * NEAR;
+    for limit in limits.iter().filter(|limit| near.contains(&limit.ns)) {
+        (low, high) = (low.min(limit.ns), high.max(limit.ns));
+    }
+    let missing = (LEAST_RATIO / (high / low)).max(1.0).sqrt();
+    Some(Scale { low: (low / missing / 1.15).max(0.5), high: high * missing * 1.15 })
+}
+
+/// Draws calls as cells, the darker the more.
+fn cells(
+    html: &mut Html,
+    stretches: &[Stretch],
+    axis: Across,
+    scale: Scale,
+    shades: &[&'static str],
+    calls: fn(&Stretch, &mut dyn FnMut(u64, u64)),
+) {
+    let row = |ns: u64| ((ns.max(1) as f64).log2() * ROWS_AN_OCTAVE).floor() as u32;
+    let columns: Vec<BTreeMap<u32, u64>> = stretches
+        .iter()
+        .map(|stretch| {
+            let mut rows = BTreeMap::new();
+            calls(stretch, &mut |ns, n| *rows.entry(row(ns)).or_insert(0) += n);
+            rows
+        })
+        .collect();
+    let most = columns.iter().flat_map(BTreeMap::values).max().copied().unwrap_or(0);
+    let shade = |n: u64| ((n as f64 / most.max(1) as f64).sqrt() * shades.len() as f64).ceil() as usize;
+    let edge = |row: u32| scale.y((f64::from(row) / ROWS_AN_OCTAVE).exp2()).clamp(0.0, HEIGHT);
+    for (number, class) in shades.iter().enumerate() {
+        let mut path = Html::default();
+        for (stretch, rows) in stretches.iter().zip(&columns) {
+            let (x, width) = (axis.x(stretch.from_ns), axis.x(stretch.to_ns) - axis.x(stretch.from_ns));
+            for (row, _) in rows.iter().filter(|(_, n)| shade(**n) == number + 1) {
+                let (top, bottom) = (edge(row + 1), edge(*row));
+                path.raw("M").place(x).raw(" ").place(top).raw("h").place(width).raw("v").place(bottom - top);
+                path.raw("h-").place(width).raw("z");
+            }
+        }
+        if path != Html::default() {
+            html.raw("<path class=\"").raw(class).raw("\" d=\"").html(&path).raw("\"/>");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_has_lines_and_spans_a_decade() {
+        let scale = Scale { low: 1e6, high: 1e9 };
+        let words: Vec<_> = scale.lines().into_iter().map(|(_, words)| words).collect();
+        assert_eq!(words, ["1ms", "10ms", "100ms", "1s"]);
+        assert!((scale.y(1e6) - HEIGHT).abs() < 1e-9 && scale.y(1e9).abs() < 1e-9);
+        let narrow = Scale { low: 3e6, high: 3e7 };
+        let words: Vec<_> = narrow.lines().into_iter().map(|(_, words)| words).collect();
+        assert_eq!(words, ["5ms", "10ms", "20ms"]);
+    }
+}

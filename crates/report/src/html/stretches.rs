@@ -1,0 +1,105 @@
+//! The measured part in stretches as wide as percentiles need, each with what became of its calls.
+
+use brunt_record::timeline::{DuePoint, FlowPoint, Timeline};
+
+use crate::json::SeriesPoint;
+
+/// The calls that a stretch should have for percentiles to say something of it.
+const ENOUGH_CALLS: u64 = 20;
+/// The fewest stretches of a run, however few calls it has.
+const FEWEST: u64 = 10;
+/// The most stretches: what a screen can show apart.
+const MOST: u64 = 240;
+
+/// A stretch of the measured part.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stretch {
+    /// When it begins and ends, in nanoseconds of the measured part.
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// Calls that were due in it; where that was not recorded, those that ended in it.
+    pub(super) calls: DuePoint,
+    /// Calls that became due and ended in it, and that waited at its end.
+    pub(super) flow: FlowPoint,
+    /// Whether the generator spoiled its figures.
+    pub(super) is_spoiled: bool,
+}
+
+impl Stretch {
+    /// All of them, in order.
+    pub(super) fn all(timeline: &Timeline, series: &[SeriesPoint]) -> Vec<Self> {
+        let end = series.last().map_or(0, |point| point.start_ns + point.length_ns);
+        let calls: u64 = timeline.points().map(|(_, point)| point.due()).sum();
+        match timeline.flow(end) {
+            Some(flow) if calls > 0 && end > 0 => Self::by_due(timeline, series, &flow, calls, end),
+            _ => Self::by_end(series),
+        }
+    }
+
+    fn by_due(timeline: &Timeline, series: &[SeriesPoint], flow: &[FlowPoint], calls: u64, end: u64) -> Vec<Self> {
+        let width = width_of(timeline, calls, end);
+        let mut points = timeline.points().peekable();
+        let mut flow = flow.iter();
+        let begins = (0..end).step_by(usize::try_from(width).unwrap_or(usize::MAX));
+        let stretches = begins.map(|from_ns| {
+            let to_ns = (from_ns + width).min(end);
+            let mut stretch = Self { from_ns, to_ns, ..Self::default() };
+            while let Some((_, point)) = points.next_if(|(at, _)| *at < to_ns) {
+                stretch.calls.merge(point);
+            }
+            let each = usize::try_from((to_ns - from_ns).div_ceil(timeline.width_ns())).unwrap_or(usize::MAX);
+            flow.by_ref().take(each).for_each(|point| stretch.flow.extend(point));
+            let overlaps = |point: &&SeriesPoint| point.start_ns < to_ns && from_ns < point.start_ns + point.length_ns;
+            stretch.is_spoiled = series.iter().filter(overlaps).any(|point| point.spoiled);
+            stretch
+        });
+        stretches.collect()
+    }
+
+    /// Of a run of before calls were known by when they were due.
+    fn by_end(series: &[SeriesPoint]) -> Vec<Self> {
+        let chunk = series.len().div_ceil(usize::try_from(MOST).unwrap_or(usize::MAX)).max(1);
+        let mut waiting = 0_u64;
+        let stretches = series.chunks(chunk).map(|points| {
+            let from_ns = points.first().map_or(0, |point| point.start_ns);
+            let mut stretch = Self { from_ns, ..Self::default() };
+            for point in points {
+                stretch.to_ns = point.start_ns + point.length_ns;
+                stretch.is_spoiled |= point.spoiled;
+                let ok = point.ended.max(point.answered).saturating_sub(point.not_ok);
+                waiting = (waiting + point.due).saturating_sub(ok + point.not_ok);
+                let flow = FlowPoint {
+                    due: point.due as f64,
+                    ok: ok as f64,
+                    not_ok: point.not_ok as f64,
+                    waiting: waiting as f64,
+                };
+                stretch.flow.extend(&flow);
+                let calls = DuePoint {
+                    ok,
+                    failed: point.not_ok,
+                    response: point.response.clone(),
+                    bounds: point.response_bounds.clone(),
+                    ..DuePoint::default()
+                };
+                stretch.calls.merge(&calls);
+            }
+            stretch
+        });
+        stretches.collect()
+    }
+
+    /// Its length in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        (self.to_ns - self.from_ns).max(1) as f64 / 1e9
+    }
+}
+
+/// How long a stretch is: a point of the timeline, or so many that it has calls enough.
+fn width_of(timeline: &Timeline, calls: u64, end: u64) -> u64 {
+    let mut width = timeline.width_ns();
+    while end / width > MOST || (calls * width / end < ENOUGH_CALLS && end / width > 2 * FEWEST) {
+        width *= 2;
+    }
+    width
+}

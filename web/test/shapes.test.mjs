@@ -1,0 +1,45 @@
+// One sentence leads a run wherever it is shown: on the page, in text, JSON, JUnit, and in the history.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { launch, open } from "./browser.mjs";
+import { brunt, directory, target } from "./program.mjs";
+import { make, SHAPES } from "./shapes.mjs";
+
+let browser;
+let files;
+
+before(async () => {
+  files = await directory();
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await files?.end();
+});
+
+/** A sentence without its sign, a finding's number, and how it was broken into lines. */
+const plain = (sentence) => sentence.replace(/\s+/g, " ").replace(/^(✗|!|·|✓) /, "").replace(/^[①-⑤] /, "").trim();
+
+for (const shape of SHAPES) {
+  test(`${shape.name}: the first line says what happened, everywhere the same`, async () => {
+    const [junit, store] = [`${shape.name}.xml`, `${shape.name}.db`].map(files.path);
+    const { text, json, html } = await make(shape, files.path, { brunt, target }, "-o", junit, "--store", store);
+    const [headline, ...others] = JSON.parse(await readFile(json, "utf8")).statements;
+    const sign = { bad: headline.text.startsWith("FAILED: ") ? "" : "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " }[headline.tone];
+    assert.match(`${sign}${headline.text}`, shape.says);
+    if (shape.also) assert.ok(others.some(({ text }) => shape.also.test(text)), JSON.stringify(others));
+    const sentence = plain(headline.text);
+    assert.ok(plain(text.split("\n\n")[0]).startsWith(sentence), text.split("\n\n")[0]);
+    assert.ok(plain((await readFile(junit, "utf8")).replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("&apos;", "'").replaceAll("&amp;", "&").split("<system-out>")[1]).startsWith(sentence));
+    const { page, complaints } = await open(browser, html);
+    assert.equal(plain(await page.textContent("#outcome .outcome")), sentence);
+    // Nothing green stands above a failure: green is a threshold that held.
+    if (headline.tone !== "good") assert.equal(await page.locator("#outcome .outcome.good").count(), 0);
+    assert.deepEqual(complaints, []);
+    await page.close();
+    const [kept] = JSON.parse(await brunt("runs", "--store", store, "--format", "json"));
+    assert.equal(plain(kept.headline), sentence);
+  });
+}
