@@ -47,6 +47,7 @@ export function outcomes(data: Data): HTMLElement | null {
     [outcomes.failed, "failed"],
     [outcomes.unfinished, "unfinished"],
     [outcomes.unsent, "unsent"],
+    [outcomes.unknown, "unknown (agent lost)"],
   ];
   const ended = parts.reduce((sum, [n]) => sum + n, 0);
   const listed = parts.filter(([n], i) => i === 0 || n > 0).map(([n, what]) => `${count(n)} ${what}`);

@@ -106,6 +106,8 @@ struct Outcomes<'a> {
     numbers: Placed<places::Outcomes>,
     answered: u64,
     failed: u64,
+    /// Calls of which nobody knows whether lost agents sent them.
+    unknown: u64,
     not_ok: u64,
     error_ratio: f64,
     events: &'a counts::Events,
@@ -178,6 +180,7 @@ impl<'a> Outcomes<'a> {
             numbers: outcomes.numbers,
             answered: outcomes.answered,
             failed: outcomes.failed,
+            unknown: document.agents.as_ref().map_or(0, |agents| agents.unknown),
             not_ok: outcomes.not_ok,
             error_ratio: outcomes.error_ratio,
             events: &outcomes.events,

@@ -190,7 +190,8 @@ fn ways_of_failing(html: &mut Html, summary: &Summary, is_said: bool) {
         let reasons = total.failures.reasons(failure);
         reasons.first().filter(|(reason, _)| !reason.is_empty()).map(|(reason, _)| brief(reason))
     };
-    let unended = [Counter::Unfinished, Counter::Unsent].map(|counter| (total.numbers.get(counter), counter.key()));
+    let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown]
+        .map(|counter| (total.numbers.get(counter), counter.key()));
     let mut ways: Vec<(u64, String, Option<String>)> = statuses
         .map(|(known, n)| (n.saturating_sub(total.excused.count(known)), status(known), None))
         .chain(total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), reason(failure))))
