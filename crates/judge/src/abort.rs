@@ -115,6 +115,13 @@ mod tests {
         let reason = "the threshold timeout==0 could no longer pass after 3 s: it was at 1";
         let broken = ControlFlow::Break(reason.to_owned());
         assert_eq!(seen(&["p99<1s abort", "timeout==0 abort"], Phase::Measured, 3), (broken, 1));
+        for threshold in ["error_rate==0 abort", "error_rate<=0 abort"] {
+            assert!(seen(&[threshold], Phase::Measured, 3).0.is_break(), "{threshold}: a call has failed");
+        }
+        assert!(
+            seen(&["error_rate==1% abort"], Phase::Measured, 3).0.is_continue(),
+            "calls that come may still make it 1%"
+        );
     }
 
     #[test]

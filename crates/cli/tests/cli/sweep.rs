@@ -60,6 +60,22 @@ fn a_target_that_falls_over_is_a_finding() {
 }
 
 #[test]
+fn a_threshold_that_aborts_ends_the_run_of_one_value_alone() {
+    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let args =
+        ["sweep", "-d1h", "-w0", "-t1", "-c", "1,2", "--threshold", "error_rate==0 abort", "--format=json", &url];
+    let done = run(args).with_status(1);
+    let swept = json(&done.stdout);
+    let steps = swept["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{swept:#}");
+    for step in steps {
+        let [threshold] = step["evidence"]["thresholds"].as_array().unwrap().as_slice() else { panic!("{step:#}") };
+        assert_eq!(threshold["held"], false, "{step:#}");
+    }
+    assert!(!done.stderr.contains("interrupted"), "{}", done.stderr);
+}
+
+#[test]
 fn a_signal_ends_it_with_the_values_so_far() {
     let (server, url) = target(Config::default());
     let running = Running::start(["sweep", "-d1h", "-w0", "-c", "2,4", &url]);

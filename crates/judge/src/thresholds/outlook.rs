@@ -191,7 +191,13 @@ impl Reach<'_> {
                     _ => false,
                 }
             }
-            Figure::ErrorRate if from_above => breaks(self.least_share(subject.errors(standing)?)),
+            Figure::ErrorRate if !from_below => {
+                let errors = subject.errors(standing)?;
+                let least = self.least_share(errors);
+                // No call takes a failure back, however many come.
+                let is_above = least > limit || limit <= 0.0 && errors.part > 0;
+                if operator == Operator::Equal { is_above } else { is_above || breaks(least) }
+            }
             Figure::Within(limit_ns) if from_below => breaks(1.0 - self.least_share(subject.late(limit_ns, standing)?)),
             Figure::Checks if from_below => breaks(1.0 - self.least_share(subject.failed_checks(standing)?)),
             Figure::Own(of) => self.breaks_own(threshold, of, own_of(subject)?)?,
