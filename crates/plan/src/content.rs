@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// Bytes; in a stored plan a string where they are UTF-8, else `{"base64": "…"}`. Neither is copied on its way: they may be many.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema)]
@@ -24,6 +25,16 @@ enum StoredContent<'a> {
         /// The bytes.
         base64: String,
     },
+}
+
+impl Content {
+    /// The stored form as a value, of which nothing is copied twice.
+    pub fn to_json(&self) -> Value {
+        match str::from_utf8(&self.0) {
+            Ok(text) => text.into(),
+            Err(_) => Map::from_iter([("base64".to_owned(), STANDARD.encode(&self.0).into())]).into(),
+        }
+    }
 }
 
 impl Serialize for Content {
@@ -79,5 +90,8 @@ mod tests {
         let json = serde_json::to_string(&binary).unwrap();
         assert_eq!(serde_json::from_str::<Content>(&json).unwrap(), binary);
         assert_eq!(serde_json::to_string(&Content(b"plain".to_vec())).unwrap(), "\"plain\"");
+        for content in [binary, Content(b"plain".to_vec())] {
+            assert_eq!(content.to_json(), serde_json::to_value(&content).unwrap());
+        }
     }
 }

@@ -25,8 +25,6 @@ use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::User;
-use serde::Deserialize as _;
-
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::response::{Parser, Step};
@@ -58,7 +56,7 @@ impl Protocol for Http1 {
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         // What cannot be read is shown by the names of its fields.
-        Options::deserialize(options).map_or_else(|_| shown_options(options, self.flags()), |options| options.shown())
+        Options::shown(options).unwrap_or_else(|| shown_options(options, self.flags()))
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

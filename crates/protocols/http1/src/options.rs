@@ -9,7 +9,7 @@ use brunt_plan::secret::Template;
 use brunt_protocol::headers::{Header, credentials};
 use brunt_protocol::messages::MessageOptions;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::line;
 
@@ -61,32 +61,78 @@ impl Options {
     /// The options as a plan carries them: whole for the engine, without secrets for everyone else.
     pub fn to_protocol(&self) -> ProtocolOptions {
         let headers = self.headers.iter().map(|header| json!([header.name(), header.value().as_written()])).collect();
-        let mut whole = serde_json::to_value(self).unwrap_or_default();
-        if let Some(object) = whole.as_object_mut() {
-            object.insert("headers".to_owned(), headers);
-            object.insert("basic".to_owned(), self.basic.as_ref().map(Template::as_written).into());
+        let mut whole = self.without_body();
+        set(&mut whole, "headers", headers);
+        set(&mut whole, "basic", self.basic.as_ref().map(Template::as_written).into());
+        let mut shown = self.shown_without_body();
+        let Some(body) = &self.body else { return ProtocolOptions::new(whole, shown) };
+        let shown_body = shown_body(&body.0);
+        if whole == shown && matches!(shown_body, Cow::Borrowed(_)) {
+            // A body may be large: it is there once.
+            set(&mut whole, "body", body.to_json());
+            return ProtocolOptions::without_secrets(whole);
         }
-        ProtocolOptions::new(whole, self.shown())
+        set(&mut whole, "body", body.to_json());
+        set(&mut shown, "body", Content(shown_body.into_owned()).to_json());
+        ProtocolOptions::new(whole, shown)
     }
 
-    /// The options without secrets.
-    pub(crate) fn shown(&self) -> Value {
-        let mut shown = serde_json::to_value(self).unwrap_or_default();
-        let mut show = |name: &str, value: Value| {
-            if let Some(object) = shown.as_object_mut() {
-                object.insert(name.to_owned(), value);
-            }
-        };
+    /// Options from a plan, as they may be shown; `None` if they cannot be read. A body that may be shown as it is is copied once.
+    pub(crate) fn shown(options: &Value) -> Option<Value> {
+        let fields = options.as_object()?;
+        let others: Map<_, _> = fields
+            .iter()
+            .filter(|(name, _)| *name != "body")
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut shown = Self::deserialize(Value::from(others)).ok()?.shown_without_body();
+        if let Some(written) = fields.get("body") {
+            let shown_body = match Option::<Content>::deserialize(written).ok()? {
+                Some(body) => match shown_body(&body.0) {
+                    Cow::Owned(shown) => Some(Content(shown).to_json()),
+                    Cow::Borrowed(_) => None,
+                },
+                None => None,
+            };
+            set(&mut shown, "body", shown_body.unwrap_or_else(|| written.clone()));
+        }
+        Some(shown)
+    }
+
+    /// All but the body, without secrets.
+    fn shown_without_body(&self) -> Value {
+        let mut shown = self.without_body();
         if let Some(lines) = &self.url_lines {
-            show("url_lines", lines.shown(line::shown));
+            set(&mut shown, "url_lines", lines.shown(line::shown));
         }
         if let Some(lines) = &self.body_lines {
-            show("body_lines", lines.shown(|line| shown_body(line).into_owned()));
-        }
-        if let Some(Cow::Owned(body)) = self.body.as_ref().map(|body| shown_body(&body.0)) {
-            show("body", serde_json::to_value(Content(body)).unwrap_or_default());
+            set(&mut shown, "body_lines", lines.shown(|line| shown_body(line).into_owned()));
         }
         shown
+    }
+
+    /// All but the body, which may be large.
+    fn without_body(&self) -> Value {
+        let Self { method, headers, basic, body: _, url_lines, body_lines, order, messages, http } = self;
+        let others = Self {
+            method: method.clone(),
+            headers: headers.clone(),
+            basic: basic.clone(),
+            body: None,
+            url_lines: url_lines.clone(),
+            body_lines: body_lines.clone(),
+            order: *order,
+            messages: messages.clone(),
+            http: *http,
+        };
+        serde_json::to_value(others).unwrap_or_default()
+    }
+}
+
+/// Gives a field of an object another value.
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(name.to_owned(), value);
     }
 }
 
@@ -176,5 +222,20 @@ mod tests {
         let shown = protocol.shown().to_string();
         assert!(!shown.contains("t0p") && !shown.contains("hunter2") && shown.contains("text/plain"), "{shown}");
         assert_eq!(serde_json::from_value::<Options>(protocol.reveal().clone()).unwrap(), options);
+        assert_eq!(Options::shown(protocol.reveal()).as_ref(), Some(protocol.shown()), "read again");
+    }
+
+    #[test]
+    fn a_body_is_kept_once_unless_something_beside_it_is_secret() {
+        let open = Options { body: Some(Content(vec![0xff; 10])), ..Options::default() };
+        let protocol = open.to_protocol();
+        assert!(std::ptr::eq(protocol.reveal(), protocol.shown()));
+        let read = Options::shown(protocol.reveal()).unwrap();
+        assert_eq!(read["body"], serde_json::to_value(open.body.as_ref()).unwrap());
+        let secret = Options { headers: vec![Header::new("Authorization", "t0p")], ..open }.to_protocol();
+        assert!(!secret.shown().to_string().contains("t0p") && secret.shown()["body"] == read["body"]);
+        for other in [json!({"body": 1}), json!([]), json!({"nothing": 1})] {
+            assert_eq!(Options::shown(&other), None, "{other}");
+        }
     }
 }
