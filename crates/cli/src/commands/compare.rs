@@ -333,9 +333,9 @@ fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
     [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
 }
 
-/// A run that an implicit threshold fails.
+/// A run of which a threshold failed, an implicit one or one that somebody wrote.
 fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
-    compared.runs.iter().find(|run| run.evidence.failed_implicitly().next().is_some())
+    compared.runs.iter().find(|run| run.evidence.thresholds.iter().any(|result| !result.held))
 }
 
 fn exit_of(compared: &Compared) -> Exit {
@@ -359,11 +359,10 @@ fn explain(compared: &Compared, exit: Exit) {
         console::note(&format!("error: {name} never answered: {failure}"));
     } else if let Some(run) = failed_run(compared) {
         let name = if run.is_b { &compared.b } else { &compared.a };
-        for failed in run.evidence.failed_implicitly() {
-            console::note(&format!(
-                "error: {name}: {} was {} ({})",
-                failed.threshold, failed.got, run.evidence.failure
-            ));
+        for failed in run.evidence.thresholds.iter().filter(|result| !result.held) {
+            let threshold = failed.threshold.trim();
+            let why = if failed.implicit { format!(" ({})", run.evidence.failure) } else { String::new() };
+            console::note(&format!("error: {name}: {threshold} was {}{why}", failed.got));
         }
     } else if exit == Exit::ThresholdFailed && compared.comparison.is_none() {
         console::note("error: there was too little to compare");
