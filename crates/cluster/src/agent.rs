@@ -40,6 +40,8 @@ const AT_REST: Duration = Duration::from_secs(1);
 const UNHEARD: Duration = Duration::from_millis(250);
 const STARTING: Duration = Duration::from_millis(5);
 const COUNTING: Duration = Duration::from_millis(10);
+/// How long an agent that has given a run up may take to hand over what it has measured.
+const HANDING_OVER: Duration = Duration::from_secs(8);
 /// How long the last words of an agent that ends may take.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// The end of the subject of announcements.
@@ -776,7 +778,13 @@ impl Agent<'_> {
         }
         let frames = session.link.poll(now_ns);
         let controller = session.controller.clone();
-        let over = session.ending.clone().filter(|_| session.running.is_none());
+        // Whoever gives a run up hands over first what it has measured, to a controller that may stand still.
+        let is_told = |why: &SessionEnd| {
+            matches!(why, SessionEnd::Released)
+                || session.link.is_acknowledged()
+                || session.heard.elapsed() >= PATIENCE + HANDING_OVER
+        };
+        let over = session.ending.clone().filter(|why| session.running.is_none() && is_told(why));
         let subject = self.subject_to(&controller);
         for frame in frames {
             self.publish(&subject, &frame).await;

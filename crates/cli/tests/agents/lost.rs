@@ -164,6 +164,7 @@ fn a_controller_that_stood_still_says_so() {
     let reason = agent(&report, "a1")["lost"]["reason"].as_str().unwrap();
     assert!(reason.contains("gave the run up") && reason.contains("stood still for"), "{reason}");
     assert!(done.stderr.contains("stood still for"), "{done:#?}");
-    // What the bus kept for it is in the result, and of the rest it is not known whether it was sent.
     agrees(&report, server.requests());
+    // What was sent until then is in the result.
+    assert_eq!(report["outcomes"]["answered"], server.requests(), "{:#}", report["outcomes"]);
 }
