@@ -155,8 +155,8 @@ async fn serve_on(
     // What the server refuses has come by now. Later nothing that it refuses ends the agent.
     let begun: Vec<Event> = std::iter::from_fn(|| events.try_recv().ok()).collect();
     let is_of_names = |problem: &String| problem.to_lowercase().contains(&name_subject.to_lowercase());
-    let problems = begun.iter().filter_map(problem_of).filter(|problem| bus::refuses_subscription(problem));
-    if let Some(problem) = problems.filter(|problem| !is_of_names(problem)).next() {
+    let mut problems = begun.iter().filter_map(problem_of).filter(|problem| bus::refuses_subscription(problem));
+    if let Some(problem) = problems.find(|problem| !is_of_names(problem)) {
         return Err(BusError::Permission { problem });
     }
     let (to_work, mut work) = unbounded_channel();
@@ -177,7 +177,9 @@ async fn serve_on(
         said,
     };
     (agent.said)(AgentEvent::Waiting);
-    begun.into_iter().for_each(|event| agent.bus_said(Some(event)));
+    for event in begun {
+        agent.bus_said(Some(event));
+    }
     while !agent.has_left(stop) {
         let wake = Tick::now() + agent.patience();
         tokio::select! {
@@ -445,7 +447,9 @@ impl Agent<'_> {
         let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
             Some(session) => {
                 session.heard = Instant::now();
-                grant.into_iter().for_each(|grant| session.take_grant(grant));
+                if let Some(grant) = grant {
+                    session.take_grant(grant);
+                }
                 // A note completes no message.
                 let _ = session.link.receive(frame, received);
                 session.link.note(to_bytes(&pong))

@@ -172,7 +172,9 @@ impl Link {
     /// Takes in that the peer has this many parts.
     pub(crate) fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
         let (mut parts, mut took_ns) = (0, None);
-        while let Some(part) = self.outgoing.pop_front_if(|part| part.number <= arrived) {
+        while self.outgoing.front().is_some_and(|part| part.number <= arrived)
+            && let Some(part) = self.outgoing.pop_front()
+        {
             parts += 1;
             took_ns = (!part.is_resent).then(|| now_ns.saturating_sub(part.sent_ns));
         }

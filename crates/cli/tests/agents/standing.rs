@@ -117,7 +117,7 @@ fn a_controller_that_stands_still_for_six_seconds_loses_nothing() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
     let running = started(&bus, &agents, &["-r", "200", "-d", "10s", "-t", "1", &server.url()]);
-    sleep(Duration::from_millis(2000));
+    sleep(Duration::from_secs(2));
     running.send(Signal::STOP);
     sleep(Duration::from_secs(6));
     running.send(Signal::CONT);
