@@ -8,7 +8,6 @@ use brunt_plan::plan::Origin;
 use brunt_record::catalogue::{Placed, Timing, places};
 use brunt_record::counts;
 use brunt_record::histogram::QUANTILES;
-use brunt_record::recording::Ending;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,7 +33,6 @@ pub(crate) struct Data<'a> {
     /// The first screen, as HTML; empty where it stands in the page already.
     #[serde(skip_serializing_if = "String::is_empty")]
     first_screen: String,
-    ending: &'a Ending,
     /// What its user calls the run, and the command that repeats it.
     origin: &'a Origin,
     /// What was run.
@@ -42,7 +40,6 @@ pub(crate) struct Data<'a> {
     verdict: &'a Verdict,
     rates: Rates,
     outcomes: Outcomes<'a>,
-    measured_ns: u64,
     measured_bytes: json::Bytes,
     connections: &'a json::Connections,
     health: json::Health,
@@ -141,13 +138,11 @@ impl<'a> Data<'a> {
             kind: "run",
             first_screen: first_screen(shown, statements, &stretches, live.as_ref()),
             live,
-            ending: &document.ending,
             origin: &document.plan.origin,
             title: title(document),
             verdict: &document.verdict,
             rates: document.rates,
             outcomes: Outcomes::from_document(document),
-            measured_ns: document.measured.length_ns,
             measured_bytes: document.measured.bytes,
             connections: &document.connections,
             health: document.health,

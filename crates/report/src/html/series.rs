@@ -18,15 +18,11 @@ pub(super) struct Series {
     due_per_s: Vec<f64>,
     answered_per_s: Vec<f64>,
     not_ok_per_s: Vec<f64>,
-    waited_for_connection_per_s: Vec<f64>,
-    in_bytes_per_s: Vec<f64>,
-    out_bytes_per_s: Vec<f64>,
     /// Of the response time.
     p50_ns: Vec<Option<Bound>>,
     p90_ns: Vec<Option<Bound>>,
     p99_ns: Vec<Option<Bound>>,
     max_ns: Vec<Option<Bound>>,
-    service_p99_ns: Vec<Option<u64>>,
     lag_p99_ns: Vec<Option<u64>>,
     busiest_worker_cpu_ratio: Vec<f64>,
     most_starved_worker_ratio: Vec<f64>,
@@ -56,9 +52,6 @@ impl Series {
         self.due_per_s.push(per_s(point.due));
         self.answered_per_s.push(significant(point.answered_per_s, 6));
         self.not_ok_per_s.push(per_s(point.not_ok));
-        self.waited_for_connection_per_s.push(per_s(point.waited_for_connection));
-        self.in_bytes_per_s.push(per_s(point.bytes.get(Counter::WireIn)));
-        self.out_bytes_per_s.push(per_s(point.bytes.get(Counter::WireOut)));
         let [p50, p90, p99, max] =
             quantiles(&point.response, &point.failing, &point.response_bounds, [0.5, 0.9, 0.99, 1.0]);
         for (column, value) in
@@ -66,7 +59,6 @@ impl Series {
         {
             column.push(value.map(Bound));
         }
-        self.service_p99_ns.push(point.service.quantile(0.99));
         self.lag_p99_ns.push(point.lag.quantile(0.99));
         self.busiest_worker_cpu_ratio.push(significant(point.health.ratio(Counter::BusiestWorker), 4));
         self.most_starved_worker_ratio.push(significant(point.health.ratio(Counter::MostStarvedWorker), 4));
