@@ -104,7 +104,7 @@ export function outcomes(data: Data): HTMLElement | null {
           statusCell(status, name),
           { text: count(n), sort: n },
           share(n),
-          { text: ok ? "a success" : "not ok", class: ok ? "good" : "bad" },
+          { text: ok ? "a success" : "not ok", class: ok ? "" : "bad" },
         ]),
         sortable: "statuses",
       }),

@@ -26,7 +26,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     lines.extend(listed("failed", &summary.total.failures, |line| paint.bad(line), paint));
     if summary.total.numbers.get(Counter::Due) > 0 {
         let rate = percent(summary.error_rate);
-        let rate = if summary.not_ok > 0 { paint.bad(rate) } else { paint.good(rate) };
+        // Green is for thresholds that held.
+        let rate = if summary.not_ok > 0 { paint.bad(rate) } else { rate };
         lines.push(format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok)));
     }
     if summary.total.numbers.get(Counter::WaitedForConnection) > 0 {
