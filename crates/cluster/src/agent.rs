@@ -226,7 +226,7 @@ struct Session {
     heard: Instant,
     plan: Option<Arc<Plan>>,
     running: Option<Running>,
-    /// How far calls may be made, in the run of which the controller has granted any last.
+    /// The furthest horizon granted so far, and the run that it belongs to.
     granted: Grant,
     /// A run, and how many takeovers it was asked for in it.
     taken: (u32, u32),

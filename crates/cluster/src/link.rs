@@ -56,7 +56,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// So many parts were acknowledged, the last of which took `took_ns`; not known of one that was sent again.
+    /// Counts acknowledged parts. `took_ns` is the round trip of the last one; none if it was sent twice, as then it is unknown which copy was acknowledged.
     fn acknowledged(&mut self, parts: usize, took_ns: Option<u64>) {
         let Some(took_ns) = took_ns else { return };
         let (mean, deviation) = match self.smoothed {
@@ -95,7 +95,7 @@ pub(crate) struct Link {
     most_bytes: usize,
     piece_bytes: usize,
     next: u64,
-    /// Messages of which something was never sent.
+    /// Messages with parts that are still to be sent for the first time.
     waiting: VecDeque<Bytes>,
     outgoing: VecDeque<Outgoing>,
     pace: Pace,
@@ -214,7 +214,7 @@ impl Link {
         Ok(messages)
     }
 
-    /// Puts the next part that was never sent on its way; none if there is none.
+    /// Takes the next part that is to be sent for the first time; none if all were sent.
     fn next_part(&mut self, now_ns: u64) -> Option<()> {
         let message = self.waiting.front_mut()?;
         let payload = message.split_to(message.len().min(self.piece_bytes));
@@ -320,7 +320,7 @@ mod tests {
             back in prop::collection::vec(0_usize..100, 0..60),
             fates in fates(),
         ) {
-            // Each loss costs one wait at least, the longest of which is 8 s: turns are long enough for all of them.
+            // A loss costs a wait of at most 8 s. The turns are long enough for all losses.
             let mut fates = fates.into_iter().cycle().take(150);
             let message = |length: &usize| (0..*length).map(|at| (at % 251) as u8 ^ *length as u8).collect::<Vec<u8>>();
             let (mut one, mut other) = (Link::new(1, 1 << 20), Link::new(1, 1 << 20));

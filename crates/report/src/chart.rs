@@ -14,6 +14,13 @@ pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> Stri
     values.into_iter().map(block).collect()
 }
 
+/// The value that this share of `values` (0 to 1) does not exceed; none without a value. A peak far above it is cut off, so that the rest can be seen.
+pub fn usual(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
+    let mut sorted: Vec<_> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len().saturating_sub(1) as f64 * share) as usize).copied()
+}
+
 /// Times from one power of ten to another, whose columns are as high as their logarithms.
 pub struct Scale {
     low: u32,

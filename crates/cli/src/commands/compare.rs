@@ -333,7 +333,7 @@ fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
     [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
 }
 
-/// A run of which a threshold failed, an implicit one or one that somebody wrote.
+/// The first run that failed a threshold, whether a default one or one that its user wrote.
 fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
     compared.runs.iter().find(|run| run.evidence.thresholds.iter().any(|result| !result.held))
 }

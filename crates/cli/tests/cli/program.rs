@@ -34,7 +34,7 @@ impl Done {
         self
     }
 
-    /// Asserts that one of these signals ended it, of which any may have come first: two that come together have no order.
+    /// Asserts that one of these signals ended it. Signals that come together have no order, so any of them may.
     #[track_caller]
     pub fn ended_by(self, signals: &[Signal]) -> Self {
         let ended = signals.iter().any(|signal| self.status == Some(128 + signal.as_raw()));

@@ -427,7 +427,7 @@ impl Control {
         }
     }
 
-    /// These agents are its own from now on, of which it knows nothing but what they announce.
+    /// Takes these agents as its own. Only their announcements are known yet.
     pub(super) fn own_new(&mut self, agents: &[Announcement]) {
         let most_payload = self.client.server_info().max_payload;
         let link = || Link::new(random_number(), MOST_BYTES).sharing(most_payload, agents.len());
@@ -435,7 +435,7 @@ impl Control {
         self.own(agents.iter().map(peer).collect());
     }
 
-    /// These agents are its own from now on.
+    /// Takes these agents as its own.
     pub(super) fn own(&mut self, peers: Vec<Peer>) {
         self.places = peers.iter().enumerate().map(|(place, peer)| (peer.link.session(), place)).collect();
         self.unsent.clear();

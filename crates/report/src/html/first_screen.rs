@@ -59,7 +59,7 @@ fn header(html: &mut Html, document: &Document) {
     html.text(&text::plan_in_words(&document.plan).join(", ")).raw(" · <time datetime=\"");
     let moment = text::moment(document.started_unix_ms);
     html.text(&iso_8601(document.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
-    html.text(&document.brunt_version);
+    html.text(&clean(&document.brunt_version));
     for (key, value) in &document.plan.origin.tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
@@ -138,12 +138,12 @@ fn said(html: &mut Html, statement: &Statement, number: usize) {
         html.raw("<a class=\"place\" href=\"#t=").text(&second(from)).raw("-").text(&second(to)).raw("\" title=\"");
         html.text(&format!("show {} to {}", Clock(from), Clock(to))).raw("\">").text(text::sign(number)).raw("</a> ");
     }
-    html.text(&statement.text);
+    html.text(&clean(&statement.text));
 }
 
 fn advice(html: &mut Html, statement: &Statement) {
     if !statement.advice.is_empty() {
-        html.raw("<p class=\"advice\">→ ").text(&statement.advice).raw("</p>");
+        html.raw("<p class=\"advice\">→ ").text(&clean(&statement.advice)).raw("</p>");
     }
 }
 

@@ -80,6 +80,7 @@ fn the_first_screen_shows_hostile_text_as_text() {
     let screen = data(&document)["first_screen"].as_str().unwrap().to_owned();
     assert!(!screen.contains("<script") && !screen.contains("\" onload=\"x"), "{screen}");
     assert!(screen.matches("&lt;script&gt;").count() >= 6);
+    assert!(!screen.contains('\u{202e}'), "nothing turns the direction of writing");
 }
 
 #[test]

@@ -19,6 +19,8 @@ const BEFORE: usize = 15;
 const WAITING: u64 = 20;
 /// Values under this share of the highest are drawn as nothing.
 const LEAST_SHARE: f64 = 0.01;
+/// The share of columns whose value is usual.
+const USUAL: f64 = 0.9;
 /// A peak so many times above what is usual is cut off, so that the rest can be seen.
 const PEAK: f64 = 3.0;
 /// The room above what is usual, then.
@@ -72,8 +74,9 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
         let most = columns.iter().map(of).fold(0.0, f64::max);
         // A value that is next to nothing is drawn as nothing.
         let seen = |value: f64| (value >= most * LEAST_SHARE).then_some(value);
-        let full =
-            usual(columns.iter().map(of)).filter(|usual| is_cut && most > usual * PEAK).map(|usual| usual * ROOM);
+        let full = chart::usual(columns.iter().map(of), USUAL)
+            .filter(|usual| is_cut && *usual > 0.0 && most > usual * PEAK)
+            .map(|usual| usual * ROOM);
         let blocks = chart::columns(columns.iter().map(|column| seen(of(column))), full.unwrap_or(most));
         let range = match full {
             None => format!("0–{}{unit}", count(most.ceil() as u64)),
@@ -107,13 +110,6 @@ fn short(n: f64) -> String {
         n @ 10_000..1_000_000 => format!("{}k", n / 1_000),
         n => format!("{:.1}M", n as f64 / 1e6),
     }
-}
-
-/// The value that nine in ten do not exceed, where these are of a run that is drawn whole: peaks are few.
-fn usual(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut sorted: Vec<_> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().saturating_sub(1) * 9 / 10).copied().filter(|usual| *usual > 0.0)
 }
 
 fn row(name: &str, blocks: &str, range: &str, paint: Paint) -> String {

@@ -6,6 +6,7 @@ use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use super::ACROSS;
 use super::panel::{Across, Label, Panel, steps};
+use crate::chart;
 use crate::failed;
 use crate::markup::Html;
 use crate::numbers::count;
@@ -17,6 +18,8 @@ const WAITING: f64 = 36.0;
 const USERS: f64 = 28.0;
 /// The room above the highest value.
 const ROOM: f64 = 1.15;
+/// The share of stretches whose rate is usual.
+const USUAL: f64 = 0.95;
 /// A peak so many times above what is usual is cut off, so that the rest can be seen.
 const PEAK: f64 = 2.0;
 /// Failures under this share of the scale of answers are drawn at a scale of their own.
@@ -28,7 +31,8 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
     let due: Vec<_> = stretches.iter().map(|stretch| stretch.flow.due / stretch.seconds()).collect();
     let failed: Vec<_> = stretches.iter().map(|stretch| stretch.flow.not_ok / stretch.seconds()).collect();
     let is_open = shown.summary.is_open();
-    let (peak, usual) = (most(&ok), most_but_few(&ok).max(if is_open { most(&due) } else { 0.0 }));
+    let (peak, usual) =
+        (most(&ok), chart::usual(ok.iter().copied(), USUAL).unwrap_or(0.0).max(if is_open { most(&due) } else { 0.0 }));
     let is_cut = peak > usual * PEAK && usual > 0.0;
     let full = ROOM * if is_cut { usual * ROOM } else { peak.max(if is_open { most(&due) } else { 0.0 }).max(1e-9) };
     let worst = most(&failed);
@@ -124,13 +128,6 @@ pub(super) fn users(shown: Shown<'_>, axis: Across) -> Option<Panel> {
 
 fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
-}
-
-/// The value that one in twenty exceeds.
-fn most_but_few(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().saturating_sub(1 + sorted.len() / 20)).copied().unwrap_or(0.0)
 }
 
 /// Round values up to `most`, at most so many.
