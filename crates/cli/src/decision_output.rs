@@ -46,9 +46,6 @@ impl DecisionOutput {
         let is_page =
             |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
         let pages: Vec<_> = outputs.iter().filter(is_page).chain(html).cloned().collect();
-        if !pages.is_empty() {
-            brunt_report::html::check()?;
-        }
         let mut all = Vec::new();
         for path in outputs.iter().filter(|path| !is_page(path)) {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));

@@ -45,9 +45,6 @@ impl Results {
             all.push((path.clone(), format));
         }
         all.extend(args.html.iter().map(|path| (path.clone(), Format::Html)));
-        if args.format == Some(Format::Html) || all.iter().any(|(_, format)| *format == Format::Html) {
-            brunt_report::html::check()?;
-        }
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
         let style = Style {
             colour: console::stdout_colour(args.no_color),

@@ -126,7 +126,7 @@ impl<'a> Runs<'a> {
 
     /// Shows, on the live page, what can be said so far, and what is `next`.
     pub fn show(&mut self, so_far: Decision<'_>, next: &str) {
-        let data = page_data(so_far, self.found(), Some(next.to_owned()));
+        let data = page_data(so_far, self.found(), Some(next));
         if let Some(page) = &mut self.page
             && let Ok(data) = data
         {

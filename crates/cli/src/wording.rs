@@ -9,7 +9,6 @@ use std::error::Error;
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
-use brunt_report::html::NoPage;
 use brunt_report::json::ReadError;
 use brunt_script::ScriptError;
 use brunt_store::StoreError;
@@ -93,8 +92,6 @@ fn cause_told(cause: &(dyn Error + 'static), settings: Settings) -> String {
         store(error)
     } else if let Some(error) = cause.downcast_ref::<ReadError>() {
         document(error)
-    } else if let Some(error @ NoPage) = cause.downcast_ref() {
-        format!("{error}; -o result.json keeps the result until then")
     } else {
         cause.to_string()
     }
@@ -301,7 +298,7 @@ mod tests {
             StoreError::TooLarge { bytes: 1 },
             StoreError::NotARun { which: which(), path: path() },
         ];
-        stores.into_iter().map(Into::into).chain([ReadError::Format.into(), NoPage.into()]).collect()
+        stores.into_iter().map(Into::into).chain([ReadError::Format.into()]).collect()
     }
 
     #[test]

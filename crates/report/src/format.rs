@@ -16,7 +16,7 @@ pub enum Format {
     Csv,
     /// Test cases, for CI.
     Junit,
-    /// A page with charts, for a browser; only where it was built in ([`html::check`](crate::html::check)).
+    /// A page with charts, for a browser.
     Html,
 }
 

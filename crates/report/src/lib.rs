@@ -38,6 +38,7 @@ pub mod kept;
 pub mod live;
 mod markup;
 mod numbers;
+mod page;
 pub mod schema;
 mod style;
 pub mod text;
@@ -50,7 +51,7 @@ pub use style::{Detail, Style};
 /// Writes `summary` in `format`.
 ///
 /// # Errors
-/// When `out` cannot be written to, or for HTML there is no page ([`html::NoPage`]).
+/// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Style) -> io::Result<()> {
     match format {
         Format::Text => text::write(out, summary, style),
@@ -66,7 +67,7 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
 /// `summary` in `format`, in memory.
 ///
 /// # Errors
-/// For HTML when there is no page ([`html::NoPage`]); never for lack of room.
+/// Never for lack of room; the formats' writers are fallible in type.
 pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;

@@ -9,7 +9,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-use crate::{decision, html, json};
+use crate::{decision, json};
 
 /// Units, as they end the names of figures.
 const UNITS: &str = "A figure's unit is the end of its name: _ns, _bytes, _per_s, _ratio; a number without one is a count. Readers \
@@ -24,22 +24,6 @@ pub fn result() -> Schema {
 /// The schema of a decision: what `brunt sweep`, `find` and `compare` write.
 pub fn decision() -> Schema {
     root_schema::<decision::Document<'_>>("Decision of brunt sweep, find or compare")
-}
-
-/// The schema of what the report page is given.
-pub fn page() -> Schema {
-    root_schema::<Embedded<'_>>("Data of the report page")
-}
-
-/// What stands in the page.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "only the schema is made of it")]
-enum Embedded<'a> {
-    /// A run.
-    Run(Box<html::Data<'a>>),
-    /// A decision over several runs.
-    Decision(Box<decision::Page>),
 }
 
 fn root_schema<T: JsonSchema>(title: &str) -> Schema {

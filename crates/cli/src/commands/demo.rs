@@ -21,7 +21,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
-use brunt_report::{Format, Style, html};
+use brunt_report::{Format, Style};
 use brunt_testbed::server::{Config, Delay, Server, Stall};
 use clap::Args;
 
@@ -55,10 +55,7 @@ const STALL: Stall = Stall { length: Time::from_secs(1), period: Time::from_secs
 const MODELS: [&str; 2] = ["closed model", "open model"];
 
 pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
-    let page = html::check().map(|()| args.html.as_path());
-    if let Ok(path) = page {
-        files::check_writable(path).context("the report page (--html names another file)")?;
-    }
+    files::check_writable(&args.html).context("the report page (--html names another file)")?;
     let target = Config { delay: Delay::Fixed(DELAY), stall: Some(STALL), ..Config::default() };
     let server = Server::start(target).context("cannot start the built-in target")?;
     let plans = plans(args, &server.url(), program)?;
@@ -71,10 +68,8 @@ pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
     if stop.is_stopped() {
         return Ok(Exit::Done);
     }
-    if let Ok(path) = page {
-        files::write(path, &brunt_report::render(Format::Html, &open, Style::default())?)?;
-    }
-    console::print(conclusion(page).as_bytes())?;
+    files::write(&args.html, &brunt_report::render(Format::Html, &open, Style::default())?)?;
+    console::print(conclusion(&args.html).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -200,12 +195,8 @@ fn shown(ns: AtLeast<u64>) -> String {
 }
 
 /// What the figures mean, where the page is, and what to do next.
-fn conclusion(page: Result<&Path, html::NoPage>) -> String {
-    let page = match page {
-        Ok(path) => format!("Report page of the open model, for a browser: {}", path.display()),
-        Err(html::NoPage) => "No report page: this brunt was built without it (with Node.js: make page).".to_owned(),
-    };
-    format!("{MEANING}\n{page}\n\n{NEXT}")
+fn conclusion(page: &Path) -> String {
+    format!("{MEANING}\nReport page of the open model, for a browser: {}\n\n{NEXT}", page.display())
 }
 
 const MEANING: &str = "
@@ -250,7 +241,7 @@ mod tests {
     #[test]
     fn what_it_says_fits_a_terminal() {
         let args = Demo { connections: 4, rate: 1000.0, duration: 1, html: "brunt-demo.html".into() };
-        let said = introduction(&args) + &conclusion(Ok(Path::new("brunt-demo.html")));
+        let said = introduction(&args) + &conclusion(Path::new("brunt-demo.html"));
         assert!(said.lines().all(|line| line.chars().count() < 80), "{said}");
     }
 }

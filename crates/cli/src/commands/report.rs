@@ -31,7 +31,6 @@ pub struct Report {
 }
 
 pub fn run(args: &Report) -> Result<Exit> {
-    html::check()?;
     match &args.output {
         Some(path) => files::check_writable(path)?,
         None if std::io::stdout().is_terminal() => bail!("the page is for a browser: name a file with -o report.html"),

@@ -51,7 +51,7 @@ impl LivePage {
     /// Serves the page of a run that is about to carry `plan` out on `address`.
     ///
     /// # Errors
-    /// When there is no page, or the address cannot be had.
+    /// When the address cannot be had.
     pub fn of_run(address: SocketAddr, serving: &LiveServing, plan: &Plan) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         Self::start(address, serving, Some(Running::new(plan, started)))
@@ -66,7 +66,7 @@ impl LivePage {
     }
 
     fn start(address: SocketAddr, serving: &LiveServing, running: Option<Running>) -> Result<Self> {
-        let page = html::following()?;
+        let page = html::following();
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .with_context(|| format!("--live: cannot listen on {address}"))?;

@@ -133,7 +133,6 @@ impl Pages {
             limits: &limits,
             report: report.as_deref().map_err(String::as_str),
             parts: &parts,
-            has_page: html::check().is_ok(),
             token: &self.token,
         };
         Ok(Answer::page(browse::run(&details)))
@@ -167,7 +166,7 @@ impl Pages {
         }
         let text = decision::render(decision::Format::Text, decision, Style::default())?;
         let text = String::from_utf8_lossy(&text);
-        Ok(Answer::page(browse::comparison(a, b, &text, html::check().is_ok())))
+        Ok(Answer::page(browse::comparison(a, b, &text)))
     }
 
     fn report(&self, query: &Query) -> Result<Answer> {

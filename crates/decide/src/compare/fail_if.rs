@@ -99,6 +99,14 @@ impl fmt::Display for FailIf {
 }
 
 impl FailIf {
+    /// The figure that it is on, and B's over A's at its limit; none of a condition on failures.
+    pub const fn limit_ratio(&self) -> Option<(Metric, f64)> {
+        match self.limit {
+            Limit::Ratio(metric, ratio) => Some((metric, ratio)),
+            Limit::Errors(_) => None,
+        }
+    }
+
     /// Whether it is true of `comparison`.
     pub fn judge(&self, comparison: &Comparison) -> FailIfResult {
         let (found, limit) = match self.limit {

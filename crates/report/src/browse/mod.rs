@@ -30,13 +30,11 @@ pub fn problem(title: &str, problem: &str) -> String {
 }
 
 /// A comparison of two runs as text.
-pub fn comparison(a: i64, b: i64, text: &str, has_page: bool) -> String {
+pub fn comparison(a: i64, b: i64, text: &str) -> String {
     let mut body = Html::default();
     body.raw("<p><a href=\"./\">All runs</a>");
-    if has_page {
-        let link = query(&[("run", &a.to_string()), ("run", &b.to_string()), ("page", "1")]);
-        body.raw(" · <a href=\"compare").text(&link).raw("\">With charts</a>");
-    }
+    let link = query(&[("run", &a.to_string()), ("run", &b.to_string()), ("page", "1")]);
+    body.raw(" · <a href=\"compare").text(&link).raw("\">With charts</a>");
     body.raw("</p><pre tabindex=\"0\" aria-label=\"comparison\">").text(text).raw("</pre>");
     page(&format!("Run {b} compared with run {a}"), &body)
 }

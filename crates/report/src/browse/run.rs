@@ -20,8 +20,6 @@ pub struct Details<'a> {
     pub report: Result<&'a str, &'a str>,
     /// The numbers of the runs that it rests on, and what they are called, of a decision.
     pub parts: &'a [(i64, String)],
-    /// Whether there is a report page to open.
-    pub has_page: bool,
     /// What a form needs to delete it.
     pub token: &'a str,
 }
@@ -32,7 +30,7 @@ pub fn run(details: &Details<'_>) -> String {
     let number = entry.number.to_string();
     let mut body = Html::default();
     body.raw("<p class=\"bar\"><a href=\"./\">All runs</a>");
-    if details.has_page && details.report.is_ok() {
+    if details.report.is_ok() {
         body.raw("<a href=\"report?number=").text(&number).raw("\">Report page with charts</a>");
     }
     let formats: &[&'static str] =

@@ -292,11 +292,11 @@ pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
     table
 }
 
-fn value(metric: Metric, value: f64) -> String {
+pub(super) fn value(metric: Metric, value: f64) -> String {
     if metric.is_rate() { format!("{}/s", Number(value)) } else { Duration(value.round() as u64).to_string() }
 }
 
-fn probability(p: f64) -> String {
+pub(super) fn probability(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 

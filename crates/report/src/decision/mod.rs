@@ -27,7 +27,6 @@ mod sweep;
 pub(crate) mod table;
 
 pub use brunt_decide::decision::Decision;
-pub(crate) use page::Page;
 pub use page::{Runs, conclusion, names_of_runs};
 pub use read::read;
 
@@ -146,17 +145,17 @@ pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Resul
 /// Writes the page of `decision`, whose runs are found where `runs` says.
 ///
 /// # Errors
-/// When there is no page ([`html::NoPage`](crate::html::NoPage)), or `out` cannot be written to.
+/// When `out` cannot be written to.
 pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) -> io::Result<()> {
-    crate::html::write_data(out, "decision", "", &page::data(decision, runs, None)?)
+    page::page(decision, runs, None).write(out)
 }
 
-/// What the page shows of `decision`, as JSON in a line; of one that goes on, `live` says how far it is.
+/// What a page that follows shows of `decision`, in a line; of one that goes on, `live` says how far it is.
 ///
 /// # Errors
 /// None: writing JSON is fallible in type.
-pub fn page_data(decision: Decision<'_>, runs: Runs<'_>, live: Option<String>) -> io::Result<String> {
-    page::data(decision, runs, live)
+pub fn page_data(decision: Decision<'_>, runs: Runs<'_>, live: Option<&str>) -> io::Result<String> {
+    page::page(decision, runs, live).event()
 }
 
 /// What `format` says in each of these documents.

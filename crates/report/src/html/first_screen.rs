@@ -1,6 +1,6 @@
 //! The page's first screen: what was run, what came of it, its main figures, and the run over time.
 //!
-//! It is whole without a script; the page's script adds zoom, a cursor and all that stands below.
+//! It stands above all else.
 
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Judgement, Spoils};
@@ -11,13 +11,12 @@ use brunt_record::snapshot::Phase;
 
 use super::last_second::LastSecond;
 use super::shown::Shown;
-use super::stack;
-use super::stretches::Stretch;
 use crate::dates::iso_8601;
 use crate::failed;
 use crate::headline::Statement;
 use crate::json::Document;
 use crate::markup::Html;
+use crate::page::Section;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::text;
 
@@ -36,9 +35,9 @@ pub(super) fn title(document: &Document) -> String {
 pub(super) fn first_screen(
     shown: Shown<'_>,
     statements: &[Statement],
-    stretches: &[Stretch],
+    over_time: &Section,
     live: Option<&LastSecond>,
-) -> String {
+) -> Html {
     let mut html = Html::default();
     header(&mut html, shown.document);
     html.raw("<section id=\"outcome\" aria-labelledby=\"outcome-title\"><h2 id=\"outcome-title\">");
@@ -48,10 +47,8 @@ pub(super) fn first_screen(
     if !shown.has_no_figure(live) {
         figures(&mut html, shown);
     }
-    html.raw("<section id=\"over-time\" aria-labelledby=\"over-time-title\"><h2 id=\"over-time-title\">Over time</h2>");
-    stack::write(&mut html, shown, statements, stretches);
-    html.raw("</section>");
-    html.into_string()
+    over_time.write(&mut html);
+    html
 }
 
 fn header(html: &mut Html, document: &Document) {
@@ -312,7 +309,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
 }
 
 /// The ends between which a time lies: `1.90ms to 2.60ms`, `over 977.0ms`; nothing where both read the same.
-fn within(low_ns: u64, high_ns: Option<u64>) -> String {
+pub(super) fn within(low_ns: u64, high_ns: Option<u64>) -> String {
     let low = Duration(low_ns).to_string();
     match high_ns.map(|ns| Duration(ns).to_string()) {
         None => format!("over {low}"),

@@ -9,10 +9,8 @@ use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use super::data::Data;
-use super::distribution::Bound;
-use super::embedded;
 use super::last_second::{Agent, LastSecond};
+use super::page;
 use super::shown::Shown;
 use crate::json::Document;
 use crate::live::{Second, counts_on, name};
@@ -81,8 +79,8 @@ impl Running {
             users: live.users,
             answered_per_s: second.rate,
             not_ok: second.not_ok,
-            p50_ns: second.p50.map(Bound),
-            p99_ns: second.p99.map(Bound),
+            p50: second.p50,
+            p99: second.p99,
             backlog: live.waiting,
             oldest_ns: (live.oldest_ns > 0).then_some(live.oldest_ns),
             agents: live.agents.iter().map(Agent::new).collect(),
@@ -95,13 +93,13 @@ impl Running {
         self.state.missed += seconds;
     }
 
-    /// What the page is to show now, as JSON in a line.
+    /// What the page is to show now: an event's data, in a line.
     ///
     /// # Errors
     /// None: writing JSON is fallible in type.
     pub fn data(&self) -> io::Result<String> {
         let summary = Summary::of(self.plan.clone(), self.run.clone());
         let shown = Shown { document: &Document::from_summary(&summary), summary: &summary };
-        embedded(&Data::new(shown, Some(self.state.clone())))
+        page(shown, Some(&self.state)).event()
     }
 }

@@ -11,7 +11,7 @@ use crate::numbers::{count, counted, percent};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let mut lines = vec![sum(summary, paint)];
+    let mut lines = vec![format!("{}{}", title("Outcomes", paint), sum(summary, paint, false))];
     // A protocol without statuses has answers with status 0.
     let statuses: Vec<_> = summary.total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0).collect();
     if !statuses.is_empty() {
@@ -83,15 +83,17 @@ fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint
     said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
 }
 
-fn sum(summary: &Summary, paint: Paint) -> String {
+/// How calls ended, as a sum that adds up; of a run that goes on, with those that have yet to end.
+pub(crate) fn sum(summary: &Summary, paint: Paint, is_live: bool) -> String {
     let total = &summary.total;
     let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
     let of = |counter| total.numbers.get(counter);
     let (lost, held) = (of(Counter::UnsentLost), of(Counter::UnsentHeld));
     let unsent = of(Counter::Unsent).saturating_sub(lost + held);
+    let open = if is_live { of(Counter::Due).saturating_sub(total.ended()) } else { 0 };
     for (n, what) in [
         (total.failures.total(), "failed"),
-        (total.numbers.get(Counter::Unfinished), "unfinished"),
+        (of(Counter::Unfinished), "unfinished"),
         (unsent, "unsent"),
         (held, "unsent (held back)"),
         (lost, "unsent (agent lost)"),
@@ -101,20 +103,15 @@ fn sum(summary: &Summary, paint: Paint) -> String {
             parts.push(paint.bad(format!("{} {what}", count(n))));
         }
     }
-    let sum = format!("{} due {} {}", count(total.numbers.get(Counter::Due)), sign(summary), parts.join(" + "));
-    format!("{}{sum}", title("Outcomes", paint))
-}
-
-/// `=` wherever the accounts are in order.
-fn sign(summary: &Summary) -> &'static str {
-    if summary.total.ended() == summary.total.numbers.get(Counter::Due) {
-        "="
-    } else {
-        "≠ (a fault in brunt: please report it)"
+    if open > 0 {
+        parts.push(format!("{} not ended yet", count(open)));
     }
+    let sign = if total.ended() + open == of(Counter::Due) { "=" } else { "≠ (a fault in brunt: please report it)" };
+    format!("{} due {sign} {}", count(of(Counter::Due)), parts.join(" + "))
 }
 
-fn connections(summary: &Summary) -> String {
+/// How many connections were made, and what they went through.
+pub(crate) fn connections(summary: &Summary) -> String {
     let connections = &summary.total.numbers;
     let mut parts = vec![format!("{} made", count(connections.get(Counter::ConnectionsMade)))];
     for (n, what) in [

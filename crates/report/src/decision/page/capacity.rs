@@ -1,75 +1,77 @@
-//! A search for a capacity on its page: its rates, and the p99 of each trial.
+//! A search for a capacity on its page: the p99 of each trial against its rate, and its rates.
 
 use brunt_decide::capacity::{Answer, Capacity, Outcome};
 use brunt_plan::plan::Plan;
 
 use super::super::capacity;
-use super::{Chart, Line, Page, Point, limits, tabled, text};
+use super::Content;
+use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, limits, plots, rates, section};
+use super::tabled::tabled;
 use crate::numbers::counted;
+use crate::page::{Mark, Unit};
 use crate::style::Role;
 
-pub(super) fn page(plan: &Plan, capacity: &Capacity, is_over: bool) -> Page {
-    let how = vec![capacity::how(plan), format!("to be met: {}", capacity::criteria(plan))];
-    let mut page = super::page(format!("find {}", plan.target.url()), how);
+const HEIGHT: f64 = 170.0;
+
+pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Content {
+    let mut content = Content {
+        title: format!("find {}", plan.target.url()),
+        how: vec![capacity::how(plan), format!("to be met: {}", capacity::criteria(plan))],
+        ..Content::default()
+    };
     let (sentence, reasons) = capacity::sentence(capacity);
     let (sign, role) = if capacity.answer.is_known() { ("✓", Role::Good) } else { ("✗", Role::Bad) };
     if is_over {
-        page.found.push(text(format!("{sign} {sentence}"), role));
+        content.found.push((format!("{sign} {sentence}"), role));
     }
-    page.found.extend(reasons.into_iter().map(|reason| text(reason, Role::Plain)));
+    content.found.extend(reasons.into_iter().map(|reason| (reason, Role::Plain)));
     if capacity.trials.is_empty() {
-        return page;
+        return content;
     }
-    let trials = counted(capacity.trials.len() as u64, "trial");
-    let caption = format!("{trials}; of several at one rate, the typical one");
-    let mut rates = tabled("rates", "Rates", caption, &capacity::table(capacity));
-    // Each rate leads to the trial that is shown for it.
-    let shown = capacity::groups(capacity).into_iter().filter_map(|group| capacity::typical(&group));
-    for (row, shown) in rates.rows.iter_mut().zip(shown) {
-        let nth = capacity.trials.iter().position(|trial| std::ptr::eq(trial, shown));
-        if let Some((cell, nth)) = row.first_mut().zip(nth) {
-            cell.href = Some(format!("#run-{}", nth + 1));
-        }
-    }
-    page.tables.push(rates);
-    let line = |label, colour, mark, outcome| Line {
-        label,
-        colour,
-        how: "points",
-        mark,
-        points: capacity
+    let line = |name, class, sign, outcome| Line {
+        name,
+        class,
+        how: How::Points,
+        sign,
+        places: capacity
             .trials
             .iter()
             .filter(|trial| trial.outcome == outcome)
-            .filter_map(|trial| {
-                let p99 = trial.evidence.p99_ns?.value.max(1) as f64;
-                Some(Point { x: trial.rate_per_s, y: p99, interval: None })
-            })
+            .filter_map(|trial| Some(Measured { x: trial.rate_per_s, y: trial.evidence.p99_ns?.value.max(1) as f64 }))
             .collect(),
     };
-    let lines: Vec<_> = vec![
-        line("met", "two", "●", Outcome::Met),
-        line("failed", "bad", "✕", Outcome::Failed),
-        line("spoiled", "three", "○", Outcome::Spoiled),
+    let mut lines = vec![
+        line("met", "blue", Sign::Disc, Outcome::Met),
+        line("failed", "orange", Sign::Cross, Outcome::Failed),
+        line("spoiled by brunt", "faint", Sign::Ring, Outcome::Spoiled),
     ];
-    let marks = match &capacity.answer {
-        Answer::Between { low_per_s, high_per_s, .. } => {
-            vec![(*low_per_s, "met".to_owned()), (*high_per_s, "not met".to_owned())]
-        }
-        _ => Vec::new(),
+    lines.retain(|line| !line.places.is_empty());
+    let axis = Axis::through(rates(capacity), "calls/s", super::super::runs::rate);
+    let chart = Chart {
+        title: "p99",
+        note: "of each trial, against its rate".to_owned(),
+        unit: Unit::Ns,
+        is_logarithmic: true,
+        height: HEIGHT,
+        lines,
+        limits: limits(plan, &[0.99]),
     };
-    page.charts.push(Chart {
-        id: "latency",
-        title: "Latency",
-        summary: "p99 of each trial, against its rate".to_owned(),
-        x: "calls/s".to_owned(),
-        x_is_logarithmic: true,
-        y_is_logarithmic: true,
-        unit: "ns",
-        lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
-        marks,
-        limits: limits(plan, &["p99"]),
-        ..Chart::default()
+    let charts = [chart];
+    let mut plots = plots("latency", &axis, &charts);
+    if let Answer::Between { low_per_s, high_per_s, .. } = &capacity.answer {
+        let mark = |rate: f64, words: &str| Mark { class: "choice", from: axis.x(rate), to: axis.x(rate), words: words.to_owned() };
+        plots.marks = vec![mark(*low_per_s, "met"), mark(*high_per_s, "not met")];
+    }
+    content.sections.push(section("charts", "Trials by rate", plots, csv("latency", &axis, &charts)));
+    let trials = counted(capacity.trials.len() as u64, "trial");
+    let caption = format!("{trials}; of several at one rate, the typical one");
+    // Each rate leads to the trial that is shown for it.
+    let shown = capacity::groups(capacity).into_iter().map(|group| {
+        let shown = capacity::typical(&group)?;
+        let nth = capacity.trials.iter().position(|trial| std::ptr::eq(trial, shown))?;
+        Some(format!("#run-{}", nth + 1))
     });
-    page
+    let hrefs: Vec<_> = shown.collect();
+    content.sections.push(tabled("rates", "Rates", &caption, &capacity::table(capacity), &hrefs));
+    content
 }

@@ -1,67 +1,162 @@
-//! A comparison on its page: its differences, and both sides over each other.
+//! A comparison on its page: each difference with its interval and limit, the shift by percentile, and both sides over each other.
 
-use brunt_decide::compare::{Compared, ComparedRun, Difference};
+use brunt_decide::compare::{Compared, ComparedRun, Comparison, Difference, FailIf, Metric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
 use super::super::comparison;
-use super::{Chart, Line, Page, Point, tabled, text};
+use super::Content;
+use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, dot, plots, section};
+use super::runs::{line, middle, narrow, over_time, percentile, spectrum};
+use crate::markup::Html;
+use crate::numbers::percent;
+use crate::page::{Cell, Column, Scale, Section, Table, Unit, change};
 use crate::style::Role;
 
-pub(super) fn page(compared: &Compared) -> Page {
+const HEIGHT: f64 = 110.0;
+/// An interval's drawing, in its own units.
+const WIDTH: f64 = 280.0;
+const MIDDLE: f64 = 11.0;
+
+pub(super) fn content(compared: &Compared) -> Content {
     let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
-    how.extend(Some(compared.how.clone()).filter(|how| !how.is_empty()));
-    let mut page = super::page("compare".to_owned(), how);
-    page.found.extend(comparison::sentences(compared).into_iter().map(|sentence| text(sentence, Role::Strong)));
-    page.found.extend(comparison::notes(compared).into_iter().map(|note| text(note, Role::Warning)));
-    page.found.extend(compared.conditions.iter().map(|condition| {
+    how.push(compared.how.clone());
+    let mut content = Content { title: "compare".to_owned(), how, ..Content::default() };
+    let failed = compared.conditions.iter().any(|condition| condition.failed);
+    let sentences = comparison::sentences(compared).into_iter().enumerate();
+    content.found.extend(sentences.map(|(nth, sentence)| match (nth, failed) {
+        (0, true) => (format!("✗ {sentence}"), Role::Bad),
+        _ => (sentence, Role::Strong),
+    }));
+    content.found.extend(comparison::notes(compared).into_iter().map(|note| (note, Role::Warning)));
+    content.found.extend(compared.conditions.iter().map(|condition| {
         let (sign, role) = match (condition.failed, &condition.undecided) {
             (true, _) => ("✗", Role::Bad),
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),
         };
-        text(format!("{sign} fail condition {}: {}", condition.condition.trim(), comparison::told(condition)), role)
+        (format!("{sign} fail condition {}: {}", condition.condition.trim(), comparison::told(condition)), role)
     }));
-    let Some(found) = &compared.comparison else { return page };
-    page.found.extend(comparison::left_out(found).map(|left_out| text(left_out, Role::Faint)));
-    let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
-    page.tables.push(tabled("differences", "Differences", caption, &comparison::table(found, None)));
-    let points = found.differences.iter().enumerate();
-    let point =
-        |(i, d): (usize, &Difference)| Point { x: i as f64, y: d.ratio, interval: Some((d.low_ratio, d.high_ratio)) };
-    page.charts.push(Chart {
-        id: "ratios",
-        title: "B over A",
-        summary: "ratios with their 95 % intervals; at 1 there is no difference".to_owned(),
-        names: found.differences.iter().map(|d| d.metric.name().to_owned()).collect(),
-        unit: "ratio",
-        lines: vec![Line {
-            label: "B over A",
-            colour: "one",
-            how: "points",
-            mark: "",
-            points: points.map(point).collect(),
-        }],
-        level: Some(1.0),
-        ..Chart::default()
-    });
-    page.charts.extend(spectra(compared));
-    page.charts.extend(over_time(compared));
-    page.charts.extend(over_rounds(compared));
-    page
+    let Some(found) = &compared.comparison else { return content };
+    content.found.extend(comparison::left_out(found).map(|left_out| (left_out, Role::Faint)));
+    content.sections.push(differences(compared, found));
+    content.sections.extend(shift(compared));
+    content.sections.extend(over_rounds(compared));
+    content.sections.extend(both(compared));
+    content
 }
 
-/// A line for A and a line for B, told apart without colours.
-fn sides(
-    points: impl Fn(&[&Evidence], bool) -> Vec<Point>,
-    compared: &Compared,
-    marks: [&'static str; 2],
-) -> Vec<Line> {
-    let runs = |is_b: bool| -> Vec<_> {
-        compared.runs.iter().filter(|run| run.is_b == is_b).map(|run| &run.evidence).collect()
+/// How much worse B is: above 1 it is, whatever a figure counts.
+fn worse(metric: Metric, ratio: f64) -> f64 {
+    if metric.is_rate() { 2.0 - ratio } else { ratio }
+}
+
+/// `8.7% slower`, `7.3% fewer`.
+fn in_words(metric: Metric, ratio: f64) -> String {
+    let words = match (metric.is_rate(), ratio < 1.0) {
+        (true, true) => "fewer",
+        (true, false) => "more",
+        (false, true) => "faster",
+        (false, false) => "slower",
     };
-    let line = |label, colour, mark, is_b| Line { label, colour, how: "line", mark, points: points(&runs(is_b), is_b) };
-    vec![line("A", "one", marks[0], false), line("B", "three", marks[1], true)]
+    format!("{} {words}", change(ratio, 1).trim_start_matches(['+', '−']))
+}
+
+/// Limits on ratios, by figure.
+fn limits(compared: &Compared) -> Vec<(Metric, f64, bool)> {
+    let limit = |result: &brunt_decide::compare::FailIfResult| {
+        let (metric, ratio) = result.condition.parse::<FailIf>().ok()?.limit_ratio()?;
+        Some((metric, ratio, result.failed))
+    };
+    compared.conditions.iter().filter_map(limit).collect()
+}
+
+/// Each figure of A and B, and the interval of their ratio: what is worse lies to the right.
+fn differences(compared: &Compared, found: &Comparison) -> Section {
+    let limits = limits(compared);
+    let ends = found.differences.iter().flat_map(|d| [worse(d.metric, d.low_ratio), worse(d.metric, d.high_ratio)]);
+    let ends = ends.chain(limits.iter().map(|(metric, ratio, _)| worse(*metric, *ratio)));
+    let (low, high) = ends.fold((0.99, 1.01), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    let room = (high - low) * 0.05;
+    let scale = Scale::linear(low - room, high + room);
+    let mut section = Section::new("differences", "Differences");
+    let mut columns = vec![Column::words("figure")];
+    columns.extend(["A", "B", "B against A", "95 %", "p"].map(Column::figure));
+    columns.push(Column::words(format!("◀ B better · {} to {} · B worse ▶", change(scale.low, 0), change(scale.high, 0))));
+    let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
+    let mut table = Table::new("differences", caption, columns);
+    for d in &found.differences {
+        let limit = limits.iter().find(|(metric, ..)| *metric == d.metric);
+        let class = if limit.is_some_and(|(.., failed)| *failed) { "bad" } else { "" };
+        let name = if class.is_empty() { d.metric.name().to_owned() } else { format!("✗ {}", d.metric.name()) };
+        let seen = if d.differs { in_words(d.metric, d.ratio) } else { "no difference seen".to_owned() };
+        let cell = Cell::sorted(seen, d.ratio).classed(if d.differs && class.is_empty() { "strong" } else { class });
+        let cell = match limit {
+            Some((_, ratio, _)) => cell.noted(format!("limit {}", change(*ratio, 1))),
+            None => cell,
+        };
+        table.push(vec![
+            Cell::new(name).classed(class),
+            Cell::sorted(comparison::value(d.metric, d.a), d.a),
+            Cell::sorted(comparison::value(d.metric, d.b), d.b),
+            cell,
+            Cell::new(format!("[{}, {}]", change(d.low_ratio, 1), change(d.high_ratio, 1))),
+            Cell::new(comparison::probability(d.adjusted_p_value)),
+            Cell::drawn(interval(d, limit, scale)),
+        ]);
+    }
+    if let Some(errors) = &found.errors {
+        let points = |share: f64| format!("{:+.2}", share * 100.0);
+        let seen = match (errors.differs, errors.difference > 0.0) {
+            (false, _) => "no difference seen".to_owned(),
+            (true, more) => format!("{} points {}", points(errors.difference).trim_start_matches(['+', '-']), if more { "more" } else { "fewer" }),
+        };
+        let class = if errors.differs && errors.difference > 0.0 { "bad" } else { "" };
+        table.push(vec![
+            Cell::new("failures"),
+            Cell::sorted(percent(errors.a_ratio), errors.a_ratio),
+            Cell::sorted(percent(errors.b_ratio), errors.b_ratio),
+            Cell::sorted(seen, errors.difference).classed(class),
+            Cell::new(format!("[{}, {}] points", points(errors.low), points(errors.high))),
+            Cell::new(comparison::probability(errors.adjusted_p_value)),
+            Cell::new(""),
+        ]);
+    }
+    section.tools.push(table.csv());
+    table.write(&mut section.body);
+    section
+}
+
+/// An interval on the scale of all, where no difference is, and the limit.
+fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -> Html {
+    let x = |ratio: f64| scale.share(worse(d.metric, ratio)).clamp(0.0, 1.0) * WIDTH;
+    let mut html = Html::default();
+    html.raw("<svg class=\"interval\" viewBox=\"0 0 280 22\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+    html.text(&format!("{} to {}", in_words(d.metric, d.low_ratio), in_words(d.metric, d.high_ratio))).raw("\">");
+    if let Some((_, ratio, _)) = limit {
+        html.raw("<path class=\"beyond\" d=\"M").place(x(*ratio)).raw(" 0V22H").place(WIDTH).raw("V0z\"/><path class=\"limit\" d=\"M");
+        html.place(x(*ratio)).raw(" 0V22\"/>");
+    }
+    html.raw("<path class=\"zero\" d=\"M").place(x(1.0)).raw(" 0V22\"/>");
+    let class = match limit {
+        Some((.., true)) => "orange",
+        _ if d.differs => "blue",
+        _ => "faint",
+    };
+    html.raw("<path class=\"line ").raw(class).raw("\" d=\"M").place(x(d.low_ratio)).raw(" ").place(MIDDLE).raw("H");
+    html.place(x(d.high_ratio));
+    for end in [d.low_ratio, d.high_ratio] {
+        html.raw("M").place(x(end)).raw(" ").place(MIDDLE - 5.0).raw("v10");
+    }
+    html.raw("\"/>");
+    dot(&mut html, "dot", class, x(d.ratio), MIDDLE);
+    html.raw("</svg>");
+    html
+}
+
+/// The runs of a side.
+fn runs(compared: &Compared, is_b: bool) -> Vec<&Evidence> {
+    compared.runs.iter().filter(|run| run.is_b == is_b).map(|run| &run.evidence).collect()
 }
 
 /// The geometric mean of what the runs of a side have at each place; as the figures in the table are, over rounds.
@@ -77,87 +172,107 @@ fn mean_of(lists: &[Vec<Option<u64>>]) -> Vec<Option<f64>> {
     (0..longest).map(at).collect()
 }
 
-/// The spectra of both sides over each other.
-fn spectra(compared: &Compared) -> Option<Chart> {
-    let points = |runs: &[&Evidence], _| {
-        let lists: Vec<Vec<_>> =
-            runs.iter().map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect()).collect();
+/// The response times of both sides by percentile: means over their runs.
+fn by_percentile(compared: &Compared) -> [Vec<Measured>; 2] {
+    [false, true].map(|is_b| {
+        let lists: Vec<Vec<_>> = runs(compared, is_b)
+            .iter()
+            .map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect())
+            .collect();
         let means = mean_of(&lists).into_iter().enumerate();
-        means.filter_map(|(place, ns)| Some(Point { x: 1.0 / outline::tail(place), y: ns?, interval: None })).collect()
-    };
-    let lines = sides(points, compared, ["", ""]);
-    lines.iter().all(|line| line.points.len() > 1).then(|| Chart {
-        id: "spectra",
-        title: "Latency spectrum",
-        summary: mean_words(compared, "response time by percentile"),
-        x_is: "percentile",
-        x_is_logarithmic: true,
-        y_is_logarithmic: true,
-        unit: "ns",
-        lines,
-        ..Chart::default()
+        means.filter_map(|(place, ns)| Some(Measured { x: 1.0 / outline::tail(place), y: ns? })).collect()
     })
 }
 
-/// The p99 of both sides over each other, as their runs went on.
-fn over_time(compared: &Compared) -> Option<Chart> {
-    let points = |runs: &[&Evidence], _| {
+/// How much slower B is at each percentile.
+fn shift(compared: &Compared) -> Option<Section> {
+    let [a, b] = by_percentile(compared);
+    let places: Vec<_> =
+        a.iter().zip(&b).map(|(a, b)| Measured { x: a.x, y: b.y / a.y.max(1.0) }).collect();
+    if places.len() < 2 {
+        return None;
+    }
+    let all = places.iter().map(|place| place.x);
+    let mut axis = Axis::through(all, "", percentile);
+    axis.scale.low = 1.0;
+    let powers = std::iter::once(2.0).chain((0..=12).map(|power| 10_f64.powi(power)));
+    axis.named = powers.filter(|one_in| axis.scale.holds(*one_in)).map(|one_in| (one_in, percentile(one_in))).collect();
+    axis.named.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let limits = limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());
+    let limits = limits.map(|(metric, ratio, _)| (ratio, format!("limit on {}", metric.name())));
+    let charts = [Chart {
+        title: "Shift by percentile",
+        note: "how much slower B is; above the line B is slower".to_owned(),
+        unit: Unit::Change,
+        is_logarithmic: false,
+        height: HEIGHT,
+        lines: vec![line("B over A", "blue", places)],
+        limits: limits.collect(),
+    }];
+    let file = csv("shift", &axis, &charts);
+    Some(section("shift", "Shift by percentile", plots("shift-by-percentile", &axis, &charts), file))
+}
+
+/// Both sides over each other: by percentile, and over time.
+fn both(compared: &Compared) -> Option<Section> {
+    let [a, b] = by_percentile(compared);
+    let mut section = Section::new("sides", "Both sides");
+    section.note = if compared.runs.len() > 2 { "the geometric mean over the runs of each side" } else { "" }.to_owned();
+    section.is_drawn = true;
+    section.body.raw("<div class=\"pair\">");
+    if a.len() > 1 && b.len() > 1 {
+        spectrum("spectra", vec![line("A", "blue", a), line("B", "three", b)]).write(&mut section.body);
+    }
+    let p99s = |is_b: bool| -> Vec<Measured> {
+        let runs = runs(compared, is_b);
         let stretch_ns = runs.first().map_or(0, |run| run.outline.stretch_ns);
-        let alike: Vec<_> = runs.iter().filter(|run| run.outline.stretch_ns == stretch_ns).collect();
-        let lists: Vec<Vec<_>> = alike.iter().map(|run| run.outline.p99_ns.clone()).collect();
+        let alike = runs.iter().filter(|run| run.outline.stretch_ns == stretch_ns);
+        let lists: Vec<Vec<_>> = alike.map(|run| run.outline.p99_ns.clone()).collect();
         let means = mean_of(&lists).into_iter().enumerate();
-        let middle = |place: usize| (place as f64 + 0.5) * stretch_ns as f64 / 1e9;
-        means.filter_map(|(place, ns)| Some(Point { x: middle(place), y: ns?, interval: None })).collect()
+        means.filter_map(|(place, ns)| Some(Measured { x: middle(place, stretch_ns), y: ns? })).collect()
     };
-    let lines = sides(points, compared, ["", ""]);
-    lines.iter().all(|line| line.points.len() > 1).then(|| Chart {
-        id: "p99-over-time",
-        title: "p99 over time",
-        summary: mean_words(compared, "p99 of each stretch of a run"),
-        x_is: "time",
-        y_is_logarithmic: true,
-        unit: "ns",
-        lines,
-        ..Chart::default()
-    })
-}
-
-/// What lines of several runs are.
-fn mean_words(compared: &Compared, what: &str) -> String {
-    if compared.runs.len() > 2 {
-        format!("{what}; the geometric mean over the runs of each side")
-    } else {
-        what.to_owned()
+    let [a_p99, b_p99] = [p99s(false), p99s(true)];
+    if a_p99.len() > 1 && b_p99.len() > 1 {
+        over_time("p99-over-time", vec![line("A", "blue", a_p99), line("B", "three", b_p99)]).write(&mut section.body);
     }
+    section.body.raw("</div>");
+    Some(section)
 }
 
-/// The runs of both sides in the order in which they were made: their p99, and their throughput.
-fn over_rounds(compared: &Compared) -> Vec<Chart> {
+/// The runs of both sides, round by round: their p99, and their throughput.
+fn over_rounds(compared: &Compared) -> Option<Section> {
     if compared.runs.len() <= 2 {
-        return Vec::new();
+        return None;
     }
-    let of = |figure: &dyn Fn(&Evidence) -> Option<f64>| {
-        let points = |_: &[&Evidence], is_b: bool| {
+    let sides = |figure: &dyn Fn(&Evidence) -> Option<f64>| {
+        let places = |is_b: bool| {
             let runs = compared.runs.iter().filter(|run| run.is_b == is_b);
-            let point =
-                |run: &ComparedRun| Some(Point { x: run.number as f64, y: figure(&run.evidence)?, interval: None });
-            runs.filter_map(point).collect()
+            let place = |run: &ComparedRun| Some(Measured { x: run.number as f64, y: figure(&run.evidence)? });
+            runs.filter_map(place).collect::<Vec<_>>()
         };
-        sides(points, compared, ["●", "○"])
+        let side = |name, class, sign, is_b| Line { name, class, how: How::Joined, sign, places: places(is_b) };
+        vec![side("A", "blue", Sign::Ring, false), side("B", "three", Sign::Disc, true)]
     };
-    let p99 = of(&|run| Some(run.p99_ns?.value.max(1) as f64));
-    let rate = of(&|run| Some(run.ok_per_s()));
-    let chart = |id, title, summary: &str, unit, lines| Chart {
-        id,
+    let chart = |title, note: &str, unit, lines| Chart {
         title,
-        summary: summary.to_owned(),
-        x: "run".to_owned(),
+        note: note.to_owned(),
         unit,
+        is_logarithmic: unit == Unit::Ns,
+        height: HEIGHT,
         lines,
-        ..Chart::default()
+        limits: Vec::new(),
     };
-    vec![
-        chart("rounds-p99", "p99 of each run", "run by run", "ns", p99),
-        chart("rounds", "Throughput of each run", "calls answered a second, run by run", "per_s", rate),
-    ]
+    let charts = [
+        chart("p99 of each run", "what moves both is the machine", Unit::Ns, sides(&|run| Some(run.p99_ns?.value.max(1) as f64))),
+        chart("Throughput of each run", "ok calls a second", Unit::PerSecond, sides(&|run| Some(run.ok_per_s()))),
+    ];
+    let mut axis = Axis::through(compared.runs.iter().map(|run| run.number as f64), "", |round| format!("round {round:.0}"));
+    let numbers = axis.named.iter().map(|(value, _)| *value);
+    let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), n| (low.min(n), high.max(n)));
+    axis.scale = Scale::linear(low - 0.5, high + 0.5);
+    for (value, words) in &mut axis.named {
+        *words = format!("{value:.0}");
+    }
+    let file = csv("rounds", &axis, &charts);
+    Some(section("rounds", "Pairs by round", narrow(plots("rounds-drawn", &axis, &charts)), file))
 }

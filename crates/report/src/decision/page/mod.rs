@@ -1,51 +1,26 @@
-//! What the page is given of a decision: what was found, in the words of the other views; their tables; what the charts
-//! show; and the runs that it rests on.
+//! A decision as a page: what was found, in the words of the other views; drawings; tables; and the runs that it rests on.
 
 mod capacity;
 mod comparison;
+mod drawing;
+mod runs;
 mod sweep;
+mod tabled;
 
-use std::io;
 use std::path::Path;
 
 use brunt_decide::capacity::{Length, Trial};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::outline::Outline;
 use brunt_decide::sweep::Step;
-use brunt_plan::plan::{Origin, Plan};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::table::{Cell, Table};
-use super::{Decision, runs};
-use crate::html;
-use crate::numbers::count;
+use super::Decision;
+use super::runs as figures;
+use crate::dates::iso_8601;
+use crate::markup::Html;
+use crate::numbers::{brief, clean, count};
+use crate::page::{Page, Section, repeat, write_all};
 use crate::style::Role;
-
-/// A decision as the page shows it.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Decision")]
-pub(crate) struct Page {
-    #[schemars(extend("const" = "decision"))]
-    kind: &'static str,
-    /// How far it is, while it goes on.
-    live: Option<String>,
-    brunt_version: &'static str,
-    title: String,
-    /// What its user calls it, and the command that repeats it.
-    origin: Origin,
-    how: Vec<String>,
-    found: Vec<Piece>,
-    tables: Vec<PageTable>,
-    charts: Vec<Chart>,
-    /// When its first run began.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started_unix_ms: Option<u64>,
-    /// The shape of each run, in the order of the table of runs.
-    outlines: Vec<Outline>,
-    /// The command that makes the page of each, where they are kept.
-    commands: Vec<String>,
-}
+use crate::text;
 
 /// Where the runs of a decision can be found.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,149 +48,75 @@ impl Runs<'_> {
     }
 }
 
-/// A text, and how it is coloured.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Piece {
-    text: String,
-    role: &'static str,
-    /// Where it leads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    href: Option<String>,
+/// What a page has of a decision.
+#[derive(Debug, Default)]
+struct Content {
+    title: String,
+    how: Vec<String>,
+    /// Sentences, the first of which leads.
+    found: Vec<(String, Role)>,
+    sections: Vec<Section>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Tabled")]
-struct PageTable {
-    id: &'static str,
-    title: &'static str,
-    caption: String,
-    head: Vec<&'static str>,
-    rows: Vec<Vec<Piece>>,
-}
-
-/// Lines and points over a value.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-struct Chart {
-    id: &'static str,
-    title: &'static str,
-    summary: String,
-    /// What the x-axis is of; where it has names, they stand at 0, 1, 2, ….
-    x: String,
-    /// `percentile` where a place is one call in so many, `time` where it is seconds; else a plain number.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    #[schemars(extend("enum" = ["percentile", "time"]))]
-    x_is: &'static str,
-    names: Vec<String>,
-    x_is_logarithmic: bool,
-    y_is_logarithmic: bool,
-    /// `ns`, `per_s` or `ratio`.
-    #[schemars(extend("enum" = ["ns", "per_s", "ratio"]))]
-    unit: &'static str,
-    lines: Vec<Line>,
-    /// What is marked on the x-axis: where, and what it is.
-    marks: Vec<(f64, String)>,
-    /// A value that others are held against.
-    level: Option<f64>,
-    /// Thresholds on what is shown, as they are written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    limits: Vec<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Line {
-    label: &'static str,
-    #[schemars(extend("enum" = ["one", "two", "three", "bad", "faint"]))]
-    colour: &'static str,
-    /// `line`, `points` or `dashed`.
-    #[schemars(extend("enum" = ["line", "points", "dashed"]))]
-    how: &'static str,
-    /// `●`, `✕` or `○`: how its points are told from others without colours.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    #[schemars(extend("enum" = ["●", "✕", "○"]))]
-    mark: &'static str,
-    points: Vec<Point>,
-}
-
-/// A point, with the ends of its interval where it has one.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Point {
-    x: f64,
-    y: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interval: Option<(f64, f64)>,
-}
-
-const fn named(role: Role) -> &'static str {
-    match role {
-        Role::Plain | Role::Chart => "",
-        Role::Strong => "strong",
-        Role::Faint => "faint",
-        Role::Good => "good",
-        Role::Warning => "warning",
-        Role::Bad => "bad",
-    }
-}
-
-fn text(text: impl Into<String>, role: Role) -> Piece {
-    Piece { text: text.into(), role: named(role), href: None }
-}
-
-fn tabled(id: &'static str, title: &'static str, caption: impl Into<String>, table: &Table) -> PageTable {
-    let (head, rows) = table.parts();
-    let rows = rows.iter().map(|row| row.iter().map(|cell| text(cell.text.replace("**", ""), cell.role)).collect());
-    PageTable { id, title, caption: caption.into(), head: head.to_vec(), rows: rows.collect() }
-}
-
-/// What the page shows of `decision` as JSON in a line; `live` says how far it is, where it goes on.
-pub(super) fn data(decision: Decision<'_>, found: Runs<'_>, live: Option<String>) -> io::Result<String> {
-    let mut page = match decision {
-        Decision::Sweep(plan, sweep) => sweep::page(plan, sweep),
-        Decision::Capacity(plan, capacity) => capacity::page(plan, capacity, live.is_none()),
-        Decision::Comparison(compared) => comparison::page(compared),
+/// The page of `decision`; `live` says how far it is, where it goes on.
+pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) -> Page {
+    let mut content = match decision {
+        Decision::Sweep(plan, sweep) => sweep::content(plan, sweep),
+        Decision::Capacity(plan, capacity) => capacity::content(plan, capacity, live.is_none()),
+        Decision::Comparison(compared) => comparison::content(compared),
     };
     let evidence = evidence(decision);
     if !evidence.is_empty() {
         let (role, verdicts) = match decision {
             Decision::Capacity(_, capacity) => super::capacity::verdict(capacity),
-            _ => runs::verdicts(evidence.iter().map(|(_, run)| *run)),
+            _ => figures::verdicts(evidence.iter().map(|(_, run)| *run)),
         };
-        page.found.push(text(verdicts, role));
-        page.tables.push(rested_on(&evidence, found));
-        page.started_unix_ms = decision.started_unix_ms();
-        let numbers = found.numbers(evidence.len()).into_iter().flatten();
-        page.commands = numbers.map(|number| found.command(*number)).collect();
-        page.outlines = evidence.iter().map(|(_, run)| run.outline.clone()).collect();
+        content.found.push((verdicts, role));
+        content.sections.push(runs::section(&evidence, found));
     }
-    page.found.extend(decision.losses().iter().map(|loss| text(loss.as_str(), Role::Warning)));
-    page.live = live;
-    page.origin = decision.origin().clone();
-    html::embedded(&page)
+    content.found.extend(decision.losses().iter().map(|loss| (loss.clone(), Role::Warning)));
+    content.sections.push(repeat(&decision.origin().command));
+    let name = decision.origin().name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
+    let title = format!("{name}{}", clean(&content.title));
+    let mut main = Html::default();
+    header(&mut main, &title, decision, &content.how);
+    if let Some(how_far) = live {
+        main.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ").text(&clean(how_far));
+        main.raw("</p><p id=\"problem\" class=\"warning\" role=\"status\"></p></div>");
+    }
+    sentences(&mut main, &content.found, live.is_some());
+    write_all(&mut main, &content.sections);
+    Page::new(title, main)
 }
 
-fn page(title: String, how: Vec<String>) -> Page {
-    Page {
-        kind: "decision",
-        live: None,
-        brunt_version: env!("CARGO_PKG_VERSION"),
-        title,
-        origin: Origin::default(),
-        how,
-        found: Vec::new(),
-        tables: Vec::new(),
-        charts: Vec::new(),
-        started_unix_ms: None,
-        outlines: Vec::new(),
-        commands: Vec::new(),
+fn header(html: &mut Html, title: &str, decision: Decision<'_>, how: &[String]) {
+    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(title).raw("</h1>");
+    for line in how.iter().filter(|line| !line.is_empty()) {
+        html.raw("<p class=\"faint\">").text(&clean(line)).raw("</p>");
     }
+    html.raw("<p class=\"faint\">");
+    if let Some(began) = decision.started_unix_ms() {
+        html.raw("<time datetime=\"").text(&iso_8601(began / 1000)).raw("\">").text(&text::moment(began)).raw("</time> · ");
+    }
+    html.raw("brunt ").raw(env!("CARGO_PKG_VERSION"));
+    for (key, value) in &decision.origin().tags {
+        html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
+    }
+    html.raw("</p></header>");
 }
 
-/// The plan's thresholds on these figures of all calls, as they are written.
-fn limits(plan: &Plan, figures: &[&str]) -> Vec<String> {
-    let texts = plan.thresholds.iter().map(ToString::to_string);
-    let is_of = |text: &str, figure: &str| {
-        text.trim().strip_prefix(figure).is_some_and(|rest| rest.trim_start().starts_with('<'))
-    };
-    texts.filter(|text| figures.iter().any(|figure| is_of(text, figure))).collect()
+/// What was found; the first sentence leads.
+fn sentences(html: &mut Html, found: &[(String, Role)], is_live: bool) {
+    if found.is_empty() {
+        return;
+    }
+    html.raw("<section id=\"found\" aria-labelledby=\"found-title\"><h2 id=\"found-title\">");
+    html.raw(if is_live { "What was found so far" } else { "What was found" }).raw("</h2>");
+    for (nth, (sentence, role)) in found.iter().enumerate() {
+        let class = if *role == Role::Strong { "" } else { tabled::class(*role) };
+        html.raw("<p class=\"").raw(if nth == 0 { "outcome " } else { "" }).raw(class).raw("\">").text(&clean(sentence)).raw("</p>");
+    }
+    html.raw("</section>");
 }
 
 /// What was decided, in a sentence.
@@ -240,7 +141,7 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
             let length = |length| if length == Length::Full { "full" } else { "short" };
             let each = (1..).zip(&capacity.trials);
             let of = |(n, trial): (u32, &'_ Trial)| {
-                format!("trial {n}, {}/s, {}", runs::rate(trial.rate_per_s), length(trial.length))
+                format!("trial {n}, {}/s, {}", figures::rate(trial.rate_per_s), length(trial.length))
             };
             each.map(|(n, trial)| (of((n, trial)), &trial.evidence)).collect()
         }
@@ -249,44 +150,6 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
             compared.runs.iter().map(|run| (format!("{} {}", side(run.is_b), run.number), &run.evidence)).collect()
         }
     }
-}
-
-fn rested_on(evidence: &[(String, &Evidence)], found: Runs<'_>) -> PageTable {
-    let numbers = found.numbers(evidence.len());
-    let mut table =
-        Table::new(["run", "kept as", "answered/s", "mean", "p50", "p99", "due", "ok", "failed", "verdict"]);
-    for (i, (of, run)) in evidence.iter().enumerate() {
-        let number = numbers.and_then(|numbers| numbers.get(i));
-        let verdict = Cell::from(run.verdict.as_str());
-        table.push([
-            of.as_str().into(),
-            number.map_or("-".to_owned(), i64::to_string).into(),
-            runs::rate(run.ok_per_s()).into(),
-            runs::time(run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))).into(),
-            runs::time(run.p50_ns).into(),
-            runs::time(run.p99_ns).into(),
-            count(run.due).into(),
-            count(run.ok).into(),
-            runs::failed(run),
-            verdict.as_(if run.is_trustworthy() { Role::Good } else { Role::Warning }),
-        ]);
-    }
-    let caption = match numbers {
-        Some(_) if found.address.is_empty() => {
-            "in the order in which they were made; open one to see its course, and the command that makes its whole page"
-        }
-        Some(_) => "in the order in which they were made; open one to see its course, its number leads to its page",
-        None => "in the order in which they were made; open one to see its course",
-    };
-    let mut tabled = tabled("runs", "Runs behind this result", caption, &table);
-    if !found.address.is_empty() {
-        for (row, number) in tabled.rows.iter_mut().zip(numbers.unwrap_or_default()) {
-            if let Some(cell) = row.get_mut(1) {
-                cell.href = Some(format!("{}{number}", found.address));
-            }
-        }
-    }
-    tabled
 }
 
 /// What the runs behind `decision` are called, in the order in which they were made.

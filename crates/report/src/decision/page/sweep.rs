@@ -1,4 +1,4 @@
-//! A sweep on its page: its values, the law, and the charts over its axis.
+//! A sweep on its page: throughput, response times and failures over its axis, the law, and its values.
 
 use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Fit, Law, Step, Sweep};
@@ -6,96 +6,133 @@ use brunt_plan::plan::Plan;
 use brunt_record::histogram::AtLeast;
 
 use super::super::sweep;
-use super::{Chart, Line, Page, Point, limits, tabled, text};
+use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, limits, plots, section};
+use super::tabled::tabled;
+use super::Content;
 use crate::numbers::count;
+use crate::page::{Mark, Section, Unit};
 use crate::style::Role;
 
-pub(super) fn page(plan: &Plan, sweep: &Sweep) -> Page {
-    let mut page = super::page(format!("sweep {} {}", sweep.axis.name, plan.target.url()), vec![sweep::how(plan)]);
-    page.found.extend(sweep::law(sweep).into_iter().map(|(role, sentence)| text(sentence, role)));
+const THROUGHPUT: f64 = 130.0;
+const LATENCY: f64 = 120.0;
+const FAILED: f64 = 50.0;
+
+pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
+    let mut content = Content {
+        title: format!("sweep {} {}", sweep.axis.name, plan.target.url()),
+        how: vec![sweep::how(plan)],
+        found: sweep::law(sweep).into_iter().map(|(role, sentence)| (sentence, role)).collect(),
+        sections: Vec::new(),
+    };
     if !sweep.ended.is_empty() {
-        page.found.push(text(sweep.ended.clone(), Role::Warning));
+        content.found.push((sweep.ended.clone(), Role::Warning));
     }
     if sweep.steps.is_empty() {
-        return page;
+        return content;
     }
-    page.found.extend(sweep.steps.iter().filter_map(|step| {
+    content.found.extend(sweep.steps.iter().filter_map(|step| {
         let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
         let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
-        (!all.is_empty()).then(|| text(format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
+        (!all.is_empty()).then(|| (format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
     }));
+    content.sections.push(charts(plan, sweep));
     let caption = match sweep.axis.name.as_str() {
         "connections" => "one run per connection count".to_owned(),
         name => format!("one run per value of {name}"),
     };
-    let mut steps = tabled("steps", "Values", caption, &sweep::table(sweep));
     // Each value leads to its run, on this page.
-    let answered = steps.rows.iter_mut().zip(&sweep.steps).filter(|(_, step)| step.evidence.is_some());
-    for (nth, (row, _)) in answered.enumerate() {
-        if let Some(cell) = row.first_mut() {
-            cell.href = Some(format!("#run-{}", nth + 1));
+    let mut nth = 0;
+    let hrefs: Vec<_> = sweep
+        .steps
+        .iter()
+        .map(|step| {
+            step.evidence.as_ref()?;
+            nth += 1;
+            Some(format!("#run-{nth}"))
+        })
+        .collect();
+    content.sections.push(tabled("steps", "Values", &caption, &sweep::table(sweep), &hrefs));
+    content
+}
+
+/// What was answered, how long it took, and what failed: one above the other.
+fn charts(plan: &Plan, sweep: &Sweep) -> Section {
+    let places = |of: &dyn Fn(&Evidence) -> Option<f64>| {
+        let place = |step: &Step| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
+        sweep.steps.iter().filter_map(place).collect::<Vec<_>>()
+    };
+    let line = |name, class, places| Line { name, class, how: How::Joined, sign: Sign::Disc, places };
+    let axis = Axis::through(sweep.steps.iter().map(|step| step.value as f64), &sweep.axis.name, |value| count(value as u64));
+    let mut throughput = vec![line("ok/s", "blue", places(&|run| Some(run.ok_per_s())))];
+    let mut marks = Vec::new();
+    let mut mark = |value: f64, words: String| {
+        marks.push(Mark { class: "choice", from: axis.x(value), to: axis.x(value), words });
+    };
+    if let Some(choice) = sweep.choice() {
+        mark(choice.enough.0 as f64, format!("enough: {}", count(choice.enough.0)));
+    }
+    if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
+        throughput.push(Line { name: "the law", class: "faint", how: How::Dashed, sign: Sign::Disc, places: fitted(sweep, fit) });
+        if let Some(knee) = fit.knee.filter(|knee| axis.scale.holds(knee.value)) {
+            mark(knee.value, "knee".to_owned());
+        }
+        if let Some(peak) = fit.peak.filter(|peak| !peak.is_beyond && axis.scale.holds(peak.connections.value)) {
+            mark(peak.connections.value, "peak".to_owned());
         }
     }
-    page.tables.push(steps);
-    let points = |of: &dyn Fn(&Evidence) -> Option<f64>| {
-        let point = |step: &Step| Some(Point { x: step.value as f64, y: of(step.evidence.as_ref()?)?, interval: None });
-        sweep.steps.iter().filter_map(point).collect::<Vec<_>>()
-    };
-    let chart = |id, title, summary: String, unit, lines| Chart {
-        id,
-        title,
-        summary,
-        x: sweep.axis.name.clone(),
-        x_is_logarithmic: sweep.steps.iter().all(|step| step.value > 0),
-        unit,
-        lines,
-        ..Chart::default()
-    };
-    let answered = points(&|run| Some(run.ok_per_s()));
-    let mut throughput = vec![Line { label: "answered", colour: "one", how: "points", mark: "", points: answered }];
-    let mut marks = Vec::new();
-    if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
-        let points = fitted(sweep, fit);
-        throughput.push(Line { label: "the law", colour: "faint", how: "dashed", mark: "", points });
-        marks.extend(fit.knee.map(|knee| (knee.value, "knee".to_owned())));
-        marks.extend(fit.peak.filter(|peak| !peak.is_beyond).map(|peak| (peak.connections.value, "peak".to_owned())));
-    }
-    if let Some(choice) = sweep.choice() {
-        marks.push((choice.enough.0 as f64, format!("enough: {}", count(choice.enough.0))));
-    }
-    let summary = format!("calls answered a second, against {}", sweep.axis.name);
-    page.charts.push(Chart { marks, ..chart("throughput", "Throughput", summary, "per_s", throughput) });
     let ns = |time: Option<AtLeast<u64>>| time.map(|time| time.value.max(1) as f64);
-    let line = |label, colour, points| Line { label, colour, how: "line", mark: "", points };
-    let latency = vec![
-        line("p50", "one", points(&|run| ns(run.p50_ns))),
-        line("p90", "two", points(&|run| ns(run.p90_ns))),
-        line("p99", "three", points(&|run| ns(run.p99_ns))),
+    let mut charts = vec![
+        Chart {
+            title: "Throughput",
+            note: format!("ok calls a second, against {}", sweep.axis.name),
+            unit: Unit::PerSecond,
+            is_logarithmic: false,
+            height: THROUGHPUT,
+            lines: throughput,
+            limits: Vec::new(),
+        },
+        Chart {
+            title: "Response time",
+            note: "logarithmic".to_owned(),
+            unit: Unit::Ns,
+            is_logarithmic: true,
+            height: LATENCY,
+            lines: vec![
+                line("p50", "one", places(&|run| ns(run.p50_ns))),
+                line("p90", "two", places(&|run| ns(run.p90_ns))),
+                line("p99", "three", places(&|run| ns(run.p99_ns))),
+            ],
+            limits: limits(plan, &[0.5, 0.9, 0.99]),
+        },
     ];
-    let summary = format!("response times, against {}", sweep.axis.name);
-    let limits = limits(plan, &["p50", "p90", "p99"]);
-    page.charts.push(Chart { y_is_logarithmic: true, limits, ..chart("latency", "Latency", summary, "ns", latency) });
     let per_s = |n: u64, run: &Evidence| n as f64 * 1e9 / run.measured_ns.max(1) as f64;
-    let marked = |label, colour, mark, points| Line { mark, ..line(label, colour, points) };
-    let outcomes = vec![
-        marked("ok", "two", "●", points(&|run| Some(per_s(run.ok, run)))),
-        marked("failed", "bad", "✕", points(&|run| Some(per_s(run.failed, run)))),
-    ];
-    let summary = format!("calls a second that were ok, and that were not, against {}", sweep.axis.name);
-    page.charts.push(chart("outcomes", "Outcomes", summary, "per_s", outcomes));
-    page
+    if sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).any(|run| run.failed > 0) {
+        let failed = places(&|run| Some(per_s(run.failed, run)));
+        charts.push(Chart {
+            title: "Failed",
+            note: "calls a second that were not ok".to_owned(),
+            unit: Unit::PerSecond,
+            is_logarithmic: false,
+            height: FAILED,
+            lines: vec![Line { sign: Sign::Cross, ..line("failed/s", "orange", failed) }],
+            limits: Vec::new(),
+        });
+    }
+    let mut plots = plots("sweep", &axis, &charts);
+    plots.marks = marks;
+    section("charts", "Over the values", plots, csv("sweep", &axis, &charts))
 }
 
 /// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.
-fn fitted(sweep: &Sweep, fit: &Fit) -> Vec<Point> {
+fn fitted(sweep: &Sweep, fit: &Fit) -> Vec<Measured> {
     const POINTS: i32 = 60;
     let values = || sweep.steps.iter().map(|step| step.value as f64);
     let (low, high) = (values().fold(f64::INFINITY, f64::min).max(1.0), values().fold(1.0, f64::max));
     let point = |i: i32| {
         let n = low * (high / low).powf(f64::from(i) / f64::from(POINTS));
         let held_up = 1.0 + fit.sigma.value * (n - 1.0) + fit.kappa.value * n * (n - 1.0);
-        Point { x: n, y: fit.lambda_per_s.value * n / held_up, interval: None }
+        Measured { x: n, y: fit.lambda_per_s.value * n / held_up }
     };
     (0..=POINTS).map(point).filter(|point| point.y.is_finite()).collect()
 }

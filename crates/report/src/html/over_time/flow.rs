@@ -4,12 +4,11 @@ use brunt_plan::units::Number;
 
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
-use super::ACROSS;
-use super::panel::{Across, Label, Panel, steps};
 use crate::chart;
 use crate::failed;
 use crate::markup::Html;
 use crate::numbers::count;
+use crate::page::{ACROSS, Across, Label, Panel, Scale, Unit, steps};
 
 /// Heights of plots, in pixels; of answers and failures apart.
 const ANSWERED: f64 = 72.0;
@@ -48,12 +47,12 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
         (true, true) => "by when calls ended; not ok below zero, at a scale of their own".to_owned(),
     };
     let y = |rate: f64| ANSWERED * (1.0 - (rate / full).min(1.0));
-    let mut panel = Panel { title: "Ok calls a second", note, height: ANSWERED + below, ..Panel::default() };
+    let mut panel = Panel { title: "Ok calls a second".to_owned(), note, height: ANSWERED + below, ..Panel::default() };
     panel.lines.push((ANSWERED, "0".to_owned()));
-    panel.lines.extend(round(full / ROOM, 2).into_iter().map(|rate| (y(rate), format!("{}/s", Number(rate)))));
+    panel.lines.extend(round(full / ROOM, 2).into_iter().map(|rate| (y(rate), Unit::PerSecond.tick(rate))));
     let below_zero = |rate: f64| ANSWERED + below * rate / worst.max(1e-9);
     if below > 24.0 {
-        panel.lines.extend(round(worst, 1).into_iter().map(|rate| (below_zero(rate), format!("−{}/s", Number(rate)))));
+        panel.lines.extend(round(worst, 1).into_iter().map(|rate| (below_zero(rate), format!("−{}", Unit::PerSecond.tick(rate)))));
     }
     area(&mut panel.plot, "ok", ANSWERED, stretches, axis, &ok, y);
     line(&mut panel.plot, "ok-line", stretches, axis, &ok, y);
@@ -97,7 +96,7 @@ pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> 
     let full = (most * ROOM).max(1.0);
     let y = |calls: f64| WAITING * (1.0 - calls / full);
     let mut panel =
-        Panel { title: "Calls under way", note: "due, and not ended".to_owned(), height: WAITING, ..Panel::default() };
+        Panel { title: "Calls under way".to_owned(), note: "due, and not ended".to_owned(), height: WAITING, ..Panel::default() };
     panel.lines.push((WAITING, "0".to_owned()));
     let lines = round(most, 1).into_iter().filter(|calls| *calls >= 1.0);
     panel.lines.extend(lines.map(|calls| (y(calls), Number(calls).to_string())));
@@ -117,7 +116,7 @@ pub(super) fn users(shown: Shown<'_>, axis: Across) -> Option<Panel> {
     let most = users.iter().map(|(.., users)| *users).max().filter(|most| *most > 0)?;
     let full = (most as f64 * ROOM).max(1.0);
     let y = |users: u64| USERS * (1.0 - users as f64 / full);
-    let mut panel = Panel { title: "Virtual users", height: USERS, ..Panel::default() };
+    let mut panel = Panel { title: "Virtual users".to_owned(), height: USERS, ..Panel::default() };
     panel.lines.push((USERS, "0".to_owned()));
     panel.plot.raw("<path class=\"users\" d=\"");
     steps(&mut panel.plot, users.iter().map(|(from, to, users)| (axis.x(*from), axis.x(*to), Some(y(*users)))));
@@ -126,19 +125,14 @@ pub(super) fn users(shown: Shown<'_>, axis: Across) -> Option<Panel> {
     Some(panel)
 }
 
-fn most(values: &[f64]) -> f64 {
+pub(super) fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Round values up to `most`, at most so many.
-fn round(most: f64, at_most: usize) -> Vec<f64> {
-    if most <= 0.0 {
-        return Vec::new();
-    }
-    let power = 10_f64.powf((most / at_most as f64).log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * power);
-    let Some(step) = steps.into_iter().find(|step| most / step < at_most as f64 + 1.0) else { return Vec::new() };
-    (1..=at_most).map(|number| step * number as f64).filter(|value| *value <= most).collect()
+/// Round values above zero up to `most`, about so many.
+pub(super) fn round(most: f64, at_most: usize) -> Vec<f64> {
+    let values = Scale::linear(0.0, most).round(at_most);
+    values.into_iter().filter(|value| *value > 0.0 && *value <= most).collect()
 }
 
 fn line(
@@ -173,18 +167,4 @@ fn area(
         html.raw("V").place(y(*value)).raw("H").place(axis.x(stretch.to_ns));
     }
     html.raw("V").place(zero).raw("z\"/>");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_stand_at_round_values() {
-        assert_eq!(round(300.0, 2), [200.0]);
-        assert_eq!(round(480.0, 2), [200.0, 400.0]);
-        assert_eq!(round(1000.0, 2), [500.0, 1000.0]);
-        assert_eq!(round(602.0, 1), [500.0]);
-        assert!(round(0.0, 2).is_empty());
-    }
 }

@@ -4,59 +4,50 @@ use super::ACROSS;
 use crate::markup::Html;
 
 /// The room for a panel's title, in pixels.
-const TITLE: f64 = 22.0;
+const TITLE: f64 = 25.0;
 /// The room below a panel.
 const GAP: f64 = 6.0;
 /// The least from one label to the next.
 const LINE: f64 = 14.0;
 
-/// The axis of time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Across {
-    pub(super) span_ns: u64,
-}
-
-impl Across {
-    /// The place of a time of the measured part.
-    pub(super) fn x(self, ns: u64) -> f64 {
-        ns as f64 / self.span_ns as f64 * ACROSS
-    }
-}
-
 /// What stands at the end of a line.
 #[derive(Debug)]
-pub(super) struct Label {
-    pub(super) class: &'static str,
-    pub(super) y: f64,
-    pub(super) text: String,
+pub(crate) struct Label {
+    pub(crate) class: &'static str,
+    pub(crate) y: f64,
+    pub(crate) text: String,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Panel {
-    pub(super) title: &'static str,
-    pub(super) note: String,
-    /// Where it begins, in pixels.
-    pub(super) top: f64,
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) note: String,
     /// How high its plot is.
-    pub(super) height: f64,
+    pub(crate) height: f64,
     /// Lines across: their places in the plot, and what they stand for.
-    pub(super) lines: Vec<(f64, String)>,
+    pub(crate) lines: Vec<(f64, String)>,
     /// The plot, drawn in a thousand units across and `height` down.
-    pub(super) plot: Html,
+    pub(crate) plot: Html,
     /// What stands at the right.
-    pub(super) labels: Vec<Label>,
+    pub(crate) labels: Vec<Label>,
     /// What stands within the plot: a class, the place across in the plot's units, the place down, and words.
-    pub(super) notes: Vec<(&'static str, f64, f64, String)>,
+    pub(crate) notes: Vec<(&'static str, f64, f64, String)>,
 }
 
 impl Panel {
     pub(super) fn full_height(&self) -> f64 {
-        TITLE + self.height + GAP
+        self.above() + self.height + GAP
     }
 
-    pub(super) fn write(&self, html: &mut Html) {
-        let top = self.top + TITLE;
-        html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 8.0).raw("\">").raw(self.title);
+    /// The room for its title.
+    fn above(&self) -> f64 {
+        if self.title.is_empty() { GAP } else { TITLE }
+    }
+
+    /// Writes it below `top`, in pixels.
+    pub(super) fn write(&self, html: &mut Html, top: f64) {
+        let top = top + self.above();
+        html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 10.0).raw("\">").text(&self.title);
         html.raw(" <tspan class=\"note\">").text(&self.note).raw("</tspan></text>");
         for (y, words) in &self.lines {
             html.raw("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"").place(top + y).raw("\" y2=\"").place(top + y);
@@ -100,7 +91,7 @@ pub(super) fn text(html: &mut Html, class: &'static str, x: f64, dx: f64, y: f64
 }
 
 /// A line of steps; none where a value is missing. Each is where it begins and ends across, and how far down.
-pub(super) fn steps(html: &mut Html, steps: impl Iterator<Item = (f64, f64, Option<f64>)>) {
+pub(crate) fn steps(html: &mut Html, steps: impl Iterator<Item = (f64, f64, Option<f64>)>) {
     let mut is_line = false;
     for (from, to, y) in steps {
         let Some(y) = y else {

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 
 use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
-use brunt_plan::units::ExactDuration;
 use brunt_record::catalogue::Timing;
 
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
-use super::panel::{Across, Label, Panel, steps};
 use crate::markup::Html;
 use crate::numbers::{clean, duration};
+use crate::page::{Across, Label, Panel, Scale, Unit, steps};
 
 const HEIGHT: f64 = 150.0;
 /// How many rows of the heat map double the time.
@@ -26,37 +25,16 @@ const FAILED_SHADES: [&str; 3] = ["f1", "f2", "f3"];
 /// The height of the mark of stretches that brunt itself spoiled.
 const MARK: f64 = 5.0;
 
-/// A logarithmic scale of times, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-struct Scale {
-    low: f64,
-    high: f64,
-}
-
-impl Scale {
-    fn y(self, ns: f64) -> f64 {
-        HEIGHT * (1.0 - (ns.max(1.0) / self.low).ln() / (self.high / self.low).ln())
-    }
-
-    /// Times at which a line is drawn: 1, 2 and 5 of each power of ten, fewer where there are many.
-    fn lines(self) -> Vec<(f64, String)> {
-        let decades = (self.high / self.low).log10();
-        let steps: &[u64] = match decades {
-            d if d < 2.5 => &[1, 2, 5],
-            _ => &[1],
-        };
-        let powers = (0..=18).map(|power| 10_u64.pow(power));
-        let times = powers.flat_map(|power| steps.iter().map(move |step| step * power));
-        let within = times.filter(|ns| (self.low..=self.high).contains(&(*ns as f64)));
-        within.map(|ns| (self.y(ns as f64), ExactDuration(ns).to_string())).collect()
-    }
+/// How far down a time lies.
+fn y(scale: Scale, ns: f64) -> f64 {
+    HEIGHT * (1.0 - scale.share(ns.max(1.0)))
 }
 
 /// A limit on a time of all calls.
-struct Limit {
-    ns: f64,
-    words: String,
-    held: bool,
+pub(in crate::html) struct Limit {
+    pub(in crate::html) ns: f64,
+    pub(in crate::html) words: String,
+    pub(in crate::html) held: bool,
 }
 
 pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Option<Panel> {
@@ -64,10 +42,10 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
     let scale = scale(stretches, &limits)?;
     let is_mixed = shown.summary.not_ok > 0;
     let mut panel = Panel {
-        title: "Response time",
+        title: "Response time".to_owned(),
         note: format!("by when calls were due; darker: more calls{}", if is_mixed { "; orange: not ok" } else { "" }),
         height: HEIGHT,
-        lines: scale.lines(),
+        lines: scale.round(9).into_iter().map(|ns| (y(scale, ns), Unit::Ns.tick(ns))).collect(),
         ..Panel::default()
     };
     cells(&mut panel.plot, stretches, axis, scale, &SHADES, |stretch, add| {
@@ -85,7 +63,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
     for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
         let line = |html: &mut Html| {
             let values = stretches.iter().map(|stretch| {
-                let y = stretch.calls.response.quantile(share).map(|ns| scale.y(ns as f64));
+                let y = stretch.calls.response.quantile(share).map(|ns| y(scale, ns as f64));
                 (axis.x(stretch.from_ns), axis.x(stretch.to_ns), y)
             });
             steps(html, values);
@@ -97,11 +75,11 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         }
         if let Some(value) = times.and_then(|times| times.quantile(name)) {
             let text = format!("{whose}{name} {}", duration(value));
-            panel.labels.push(Label { class: "", y: scale.y(value.value as f64), text });
+            panel.labels.push(Label { class: "", y: y(scale, value.value as f64), text });
         }
     }
-    for limit in limits.iter().filter(|limit| (scale.low..=scale.high).contains(&limit.ns)) {
-        let y = scale.y(limit.ns);
+    for limit in limits.iter().filter(|limit| scale.holds(limit.ns)) {
+        let y = y(scale, limit.ns);
         panel.plot.raw("<path class=\"limit\" d=\"M0 ").place(y).raw("H1000\"/>");
         let (sign, class) = if limit.held { ("✓", "good") } else { ("✗", "bad") };
         panel.labels.push(Label { class, y, text: format!("{sign} {}", limit.words) });
@@ -127,7 +105,7 @@ fn spoiled(panel: &mut Panel, stretches: &[Stretch], axis: Across) {
 }
 
 /// The limits on times of all calls.
-fn limits(shown: Shown<'_>) -> Vec<Limit> {
+pub(in crate::html) fn limits(shown: Shown<'_>) -> Vec<Limit> {
     let limit = |text: &str, held: bool| {
         let threshold: Threshold = text.parse().ok()?;
         let is_of_all = threshold.subject().is_none() && threshold.selection().is_none();
@@ -158,7 +136,7 @@ fn scale(stretches: &[Stretch], limits: &[Limit]) -> Option<Scale> {
         (low, high) = (low.min(limit.ns), high.max(limit.ns));
     }
     let missing = (LEAST_RATIO / (high / low)).max(1.0).sqrt();
-    Some(Scale { low: (low / missing / 1.15).max(0.5), high: high * missing * 1.15 })
+    Some(Scale::logarithmic((low / missing / 1.15).max(0.5), high * missing * 1.15))
 }
 
 /// Draws calls as cells, the darker the more.
@@ -181,7 +159,7 @@ fn cells(
         .collect();
     let most = columns.iter().flat_map(BTreeMap::values).max().copied().unwrap_or(0);
     let shade = |n: u64| ((n as f64 / most.max(1) as f64).sqrt() * shades.len() as f64).ceil() as usize;
-    let edge = |row: u32| scale.y((f64::from(row) / ROWS_AN_OCTAVE).exp2()).clamp(0.0, HEIGHT);
+    let edge = |row: u32| y(scale, (f64::from(row) / ROWS_AN_OCTAVE).exp2()).clamp(0.0, HEIGHT);
     for (number, class) in shades.iter().enumerate() {
         let mut path = Html::default();
         for (stretch, rows) in stretches.iter().zip(&columns) {
@@ -195,21 +173,5 @@ fn cells(
         if path != Html::default() {
             html.raw("<path class=\"").raw(class).raw("\" d=\"").html(&path).raw("\"/>");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scale_has_lines_and_spans_a_decade() {
-        let scale = Scale { low: 1e6, high: 1e9 };
-        let words: Vec<_> = scale.lines().into_iter().map(|(_, words)| words).collect();
-        assert_eq!(words, ["1ms", "10ms", "100ms", "1s"]);
-        assert!((scale.y(1e6) - HEIGHT).abs() < 1e-9 && scale.y(1e9).abs() < 1e-9);
-        let narrow = Scale { low: 3e6, high: 3e7 };
-        let words: Vec<_> = narrow.lines().into_iter().map(|(_, words)| words).collect();
-        assert_eq!(words, ["5ms", "10ms", "20ms"]);
     }
 }

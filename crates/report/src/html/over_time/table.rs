@@ -1,0 +1,96 @@
+//! A run over time as a table, for who reads figures or takes them elsewhere.
+
+use brunt_plan::units::{Clock, Duration, Number};
+use brunt_record::catalogue::Counter;
+
+use super::super::shown::Shown;
+use super::super::stretches::Stretch;
+use crate::csv::Row;
+use crate::numbers::{count, duration, percent};
+use crate::page::{Cell, Column, Table};
+
+/// How brunt itself fared in a stretch: the worst of its seconds; and what stood open at its end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::html) struct Moment {
+    pub(in crate::html) lag_p99_ns: Option<u64>,
+    pub(in crate::html) busiest_worker: f64,
+    pub(in crate::html) most_starved_worker: f64,
+    pub(in crate::html) users: Option<u64>,
+    pub(in crate::html) open_connections: Option<u64>,
+}
+
+/// Those of each stretch.
+pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<Moment> {
+    let mut points = shown.document.series.as_slice();
+    let moment = |stretch: &Stretch| {
+        let mut moment = Moment::default();
+        let begun = points.partition_point(|point| point.start_ns + point.length_ns <= stretch.from_ns);
+        points = points.get(begun..).unwrap_or_default();
+        for point in points.iter().take_while(|point| point.start_ns < stretch.to_ns) {
+            moment.lag_p99_ns = moment.lag_p99_ns.max(point.lag.quantile(0.99));
+            moment.busiest_worker = moment.busiest_worker.max(point.health.ratio(Counter::BusiestWorker));
+            moment.most_starved_worker =
+                moment.most_starved_worker.max(point.health.ratio(Counter::MostStarvedWorker));
+            moment.users = point.users.or(moment.users);
+            moment.open_connections = point.open_connections.or(moment.open_connections);
+        }
+        moment
+    };
+    stretches.iter().map(moment).collect()
+}
+
+/// The table.
+pub(in crate::html) fn table(stretches: &[Stretch], moments: &[Moment]) -> Table {
+    let has_users = moments.iter().any(|moment| moment.users.is_some());
+    let names = ["at", "due/s", "ok/s", "not ok/s", "p50", "p99", "max", "under way", "lag p99", "CPU", "no CPU"];
+    let mut columns: Vec<_> = names.into_iter().map(Column::figure).collect();
+    if has_users {
+        columns.push(Column::figure("users"));
+    }
+    let mut table = Table::new("each", "response times by when calls were due, ends by when they ended; ! marks what brunt itself spoiled", columns);
+    for (stretch, moment) in stretches.iter().zip(moments) {
+        let rate = |calls: f64| Cell::new(Number(calls / stretch.seconds()).to_string());
+        let times = stretch.calls.response_times().quantiles([0.5, 0.99, 1.0]);
+        let times = times.map(|time| Cell::new(time.map_or("–".to_owned(), duration)));
+        let at = format!("{}{}", Clock(stretch.from_ns), if stretch.is_spoiled { " !" } else { "" });
+        let flow = &stretch.flow;
+        let mut cells = vec![Cell::new(at), rate(flow.due), rate(flow.ok), rate(flow.not_ok)];
+        cells.extend(times);
+        cells.push(Cell::new(count(flow.waiting.round() as u64)));
+        cells.push(Cell::new(moment.lag_p99_ns.map_or("–".to_owned(), |ns| Duration(ns).to_string())));
+        cells.push(Cell::new(percent(moment.busiest_worker)));
+        cells.push(Cell::new(percent(moment.most_starved_worker)));
+        if has_users {
+            cells.push(Cell::new(moment.users.map_or("–".to_owned(), count)));
+        }
+        table.push(cells);
+    }
+    table
+}
+
+/// The same as CSV (RFC 4180), with units in the names.
+pub(super) fn csv(stretches: &[Stretch], moments: &[Moment]) -> String {
+    let mut text = "start_s,length_s,due,ok,not_ok,p50_ns,p99_ns,max_ns,under_way,lag_p99_ns,busiest_worker_ratio,\
+                    most_starved_worker_ratio,open_connections,users\n"
+        .to_owned();
+    let known = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
+    for (stretch, moment) in stretches.iter().zip(moments) {
+        let mut row = Row::default();
+        row.put(format_args!("{:.3}", stretch.from_ns as f64 / 1e9));
+        row.put(format_args!("{:.3}", stretch.seconds()));
+        for calls in [stretch.flow.due, stretch.flow.ok, stretch.flow.not_ok] {
+            row.put(format_args!("{calls:.1}"));
+        }
+        for time in stretch.calls.response_times().quantiles([0.5, 0.99, 1.0]) {
+            row.put(known(time.map(|time| time.value)));
+        }
+        row.put(stretch.flow.waiting.round() as u64);
+        row.put(known(moment.lag_p99_ns));
+        row.put(format_args!("{:.4}", moment.busiest_worker));
+        row.put(format_args!("{:.4}", moment.most_starved_worker));
+        row.put(known(moment.open_connections));
+        row.put(known(moment.users));
+        text.push_str(&row.line());
+    }
+    text
+}

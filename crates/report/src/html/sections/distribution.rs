@@ -1,0 +1,23 @@
+//! How long calls took: a histogram of those that are ok and those that are not, and the times of ever fewer, slower calls.
+
+mod histogram;
+mod spectrum;
+
+use super::super::shown::Shown;
+use crate::page::{Section, Tool};
+
+pub(super) fn distribution(shown: Shown<'_>) -> Section {
+    let mut section = Section::new("distribution", "How long calls took");
+    let limits = super::super::over_time::limits(shown);
+    let html = &mut section.body;
+    if let Some(histogram) = histogram::Histogram::from_document(shown.document) {
+        section.tools.push(Tool::csv("histogram", &histogram.csv()));
+        histogram.write(html, &limits);
+    }
+    if let Some(spectra) = spectrum::Spectra::from_document(shown.document) {
+        section.tools.push(Tool::csv("spectrum", &spectra.csv()));
+        spectra.write(html);
+    }
+    section.is_drawn = true;
+    section
+}

@@ -1,0 +1,24 @@
+//! What the load was like and how brunt fared, over time; and the run as a table.
+
+use super::super::over_time::{self, Moment};
+use super::super::stretches::Stretch;
+use crate::markup::Html;
+use crate::page::Section;
+
+pub(super) fn load(stretches: &[Stretch], moments: &[Moment]) -> Section {
+    let mut section = Section::new("load", "Load and generator");
+    over_time::load(stretches, moments).write(&mut section.body);
+    section.is_drawn = true;
+    section
+}
+
+/// The run over time as a table, folded away.
+pub(in crate::html) fn each(stretches: &[Stretch], moments: &[Moment]) -> Html {
+    let mut html = Html::default();
+    if !stretches.is_empty() {
+        html.raw("<details id=\"each\"><summary>The run over time as a table</summary>");
+        over_time::table(stretches, moments).write(&mut html);
+        html.raw("</details>");
+    }
+    html
+}

@@ -1,0 +1,78 @@
+//! Whether to believe the figures, and why not.
+
+use brunt_judge::verdict::{Finding, Judgement};
+use brunt_record::catalogue::Counter;
+
+use super::super::last_second::LastSecond;
+use super::super::shown::Shown;
+use crate::numbers::{clean, duration, percent};
+use crate::page::Section;
+
+/// The most ranges of seconds that are listed of a finding.
+const MOST_RANGES: usize = 8;
+
+pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
+    let summary = shown.summary;
+    let mut section = Section::new("verdict", if live.is_some() { "Measurement so far" } else { "Measurement" });
+    let html = &mut section.body;
+    if shown.has_no_figure(live) {
+        html.raw("<p class=\"verdict\">nothing was measured yet</p>");
+        return section;
+    }
+    let verdict = &summary.verdict;
+    let (class, words) = match verdict.judgement {
+        Judgement::Trustworthy if verdict.findings.is_empty() => ("faint", "measured well".to_owned()),
+        Judgement::Trustworthy => ("faint", "measured well, apart from what is listed here".to_owned()),
+        Judgement::GeneratorBound => ("bad", "✗ generator-bound: throughput is a lower bound".to_owned()),
+        Judgement::LatencyUnreliable | Judgement::NothingMeasured => ("bad", format!("✗ {}", verdict.holding())),
+    };
+    if summary.answered() || live.is_some() {
+        html.raw("<p class=\"verdict ").raw(class).raw("\">").text(&words).raw("</p>");
+    }
+    html.raw("<p class=\"faint\">").text(&workers(shown)).raw("</p>");
+    if verdict.findings.is_empty() {
+        return section;
+    }
+    html.raw("<ul class=\"findings\">");
+    for finding in &verdict.findings {
+        html.raw("<li class=\"").raw(if finding.decisive { "bad" } else { "warning" }).raw("\">");
+        html.text(&clean(&finding.message)).text(&seconds(finding));
+        html.raw("<p class=\"advice\">→ ").text(&clean(&finding.advice)).raw("</p></li>");
+    }
+    html.raw("</ul>");
+    section
+}
+
+/// How busy brunt's workers were, and how late they sent.
+fn workers(shown: Shown<'_>) -> String {
+    let numbers = &shown.summary.total.numbers;
+    let mut text = format!("brunt's workers: CPU up to {}", percent(numbers.ratio(Counter::BusiestWorker)));
+    let starved = numbers.ratio(Counter::MostStarvedWorker);
+    if starved > 0.0 {
+        text += &format!(", waiting for a CPU up to {} of the time", percent(starved));
+    }
+    let lag = shown.document.times.lag.as_ref();
+    let [p50, p99] = ["p50", "p99"].map(|name| lag.and_then(|lag| lag.quantile(name)));
+    if let (Some(p50), Some(p99)) = (p50, p99) {
+        text += &format!("; lag p50 {}, p99 {}", duration(p50), duration(p99));
+    }
+    text
+}
+
+fn seconds(finding: &Finding) -> String {
+    let range = |seconds: &brunt_judge::verdict::Seconds| match (seconds.first, seconds.last) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}–{last}"),
+    };
+    let ranges: Vec<_> = finding.seconds.iter().take(MOST_RANGES).map(range).collect();
+    let is_one = matches!(finding.seconds.as_slice(), [only] if only.first == only.last);
+    match ranges.as_slice() {
+        [] => String::new(),
+        ranges => format!(
+            ", in second{} {}{}",
+            if is_one { "" } else { "s" },
+            ranges.join(", "),
+            if finding.seconds.len() > MOST_RANGES { ", …" } else { "" }
+        ),
+    }
+}

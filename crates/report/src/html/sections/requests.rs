@@ -1,0 +1,195 @@
+//! Calls by name and by tag, worst first: what failed, how long they took, and their course over time. The rest is seen on opening.
+
+use brunt_judge::distribution::Distribution;
+use brunt_plan::units::{Number, Size};
+use brunt_record::histogram::AtLeast;
+use brunt_record::outcome::OkStatus;
+
+use super::super::first_screen::within;
+use super::super::over_time::{OfCalls, calls_over_time, sparkline};
+use super::super::shown::Shown;
+use crate::json::{Calls, Kind, RequestTrack};
+use crate::markup::Html;
+use crate::numbers::{clean, count, counted, duration, percent};
+use crate::page::{Cell, Column, Scale, Section, Table, Unit};
+
+/// The most ways of failing that stand beside a name.
+const MOST_WAYS: usize = 2;
+/// The most names that open: beyond, a page would be slow.
+const MOST_OPENING: usize = 100;
+
+pub(super) fn requests(shown: Shown<'_>) -> Section {
+    let requests = shown.document.names.as_ref().map_or(&[][..], |names| names.requests.as_slice());
+    let tracks = shown.document.drilldown.as_ref().map(|drilldown| &drilldown.requests);
+    section(shown, ["requests", "Requests", "name"], requests, tracks)
+}
+
+pub(super) fn tags(shown: Shown<'_>) -> Section {
+    let tags = shown.document.names.as_ref().map_or(&[][..], |names| names.tags.as_slice());
+    let tracks = shown.document.drilldown.as_ref().map(|drilldown| &drilldown.tags);
+    section(shown, ["tags", "Tags", "tag"], tags, tracks)
+}
+
+fn section(
+    shown: Shown<'_>,
+    [id, title, noun]: [&'static str; 3],
+    all: &[Calls],
+    tracks: Option<&Kind<RequestTrack>>,
+) -> Section {
+    let mut section = Section::new(id, title);
+    let Some(scale) = scale(all) else { return section };
+    section.note = format!(
+        "{}, worst first; times in which a failed call counts as one that would have taken longer",
+        counted(all.len() as u64, noun)
+    );
+    let mut worst: Vec<_> = all.iter().collect();
+    let p99 = |calls: &Calls| calls.response.as_ref().and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
+    worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
+    let has_tracks = worst.iter().any(|calls| tracks.is_some_and(|kind| OfCalls::named(kind, &calls.name).is_some()));
+    let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
+    let mut columns = vec![Column::words(noun), Column::figure("calls"), Column::words("not ok")];
+    columns.extend(["p50", "p99", "max"].map(Column::time));
+    columns.push(Column::words(ends));
+    if has_tracks {
+        columns.push(Column::words("p50 to p99 over time"));
+    }
+    let caption = "bars on one scale: thin from the fastest to the slowest ok call, thick from p50 to p99; ✕ the median of those not ok";
+    let mut table = Table::new(id, caption, columns).sortable();
+    for (nth, calls) in worst.into_iter().enumerate() {
+        let track = tracks.and_then(|kind| OfCalls::named(kind, &calls.name));
+        let mut cells = vec![Cell::new(&calls.name), Cell::count(calls.due), not_ok(calls, &shown.document.plan.ok_status)];
+        cells.extend(["p50", "p99"].map(|name| time(shown, calls, name)));
+        cells.push(calls.response.as_ref().map_or_else(Cell::none, |times| bounded(times.max)));
+        cells.push(Cell::drawn(range(calls, scale)));
+        if has_tracks {
+            cells.push(track.map_or_else(|| Cell::new(""), |track| Cell::drawn(sparkline(track, scale))));
+        }
+        let below = (nth < MOST_OPENING).then(|| below(calls, track, &format!("{noun}-{nth}")));
+        table.push_opening(String::new(), cells, below);
+    }
+    section.tools.push(table.csv());
+    table.write(&mut section.body);
+    let crowded = shown.document.names.as_ref().map_or(&[][..], |names| names.crowded.as_slice());
+    if id == "requests" && !crowded.is_empty() {
+        section.body.raw("<p class=\"warning\">There were more ").text(&crowded.join(" and "));
+        section.body.raw(" than are told apart; the rest count as (others).</p>");
+    }
+    section
+}
+
+/// A scale on which the times of all of them lie.
+fn scale(all: &[Calls]) -> Option<Scale> {
+    let times = || all.iter().filter_map(|calls| calls.response.as_ref());
+    let low = times().map(|times| times.min).min();
+    let high = times().map(|times| times.max.value).max();
+    if all.is_empty() {
+        return None;
+    }
+    let (low, high) = (low.unwrap_or(1).max(1) as f64, high.unwrap_or(10).max(1) as f64);
+    let round = |value: f64, power: f64| 10_f64.powf(power).max(value.min(1.0));
+    Some(Scale::logarithmic(round(low, low.log10().floor()), round(high, high.log10().ceil()).max(low * 10.0)))
+}
+
+/// A time, marked where it is known from below alone.
+fn bounded(time: AtLeast<u64>) -> Cell {
+    Cell::sorted(duration(time), time.value as f64).classed(if time.at_least { "warning" } else { "" })
+}
+
+fn time(shown: Shown<'_>, calls: &Calls, name: &str) -> Cell {
+    let Some(quantile) = calls.response.as_ref().and_then(|times| times.named(name)) else { return Cell::none() };
+    let failed = shown.summary.thresholds.iter().any(|result| {
+        let rest = result.threshold.trim().strip_prefix(calls.name.as_str()).and_then(|rest| rest.strip_prefix(':'));
+        let rest = rest.and_then(|rest| rest.trim_start().strip_prefix(name));
+        !result.held && rest.is_some_and(|rest| rest.trim_start().starts_with('<'))
+    });
+    let cell = bounded(quantile.value());
+    let interval = quantile.interval.map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
+    let class = match () {
+        () if failed => "bad",
+        () if quantile.at_least || quantile.is_spoiled() => "warning",
+        () => "",
+    };
+    let cell = cell.classed(class).titled(interval);
+    if failed { cell.noted("✗ over its limit") } else { cell }
+}
+
+/// How many were not ok, and how they ended.
+fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
+    if calls.not_ok == 0 {
+        return Cell::sorted("0", 0.0);
+    }
+    let ways = ways(calls, |status| !ok.holds(status));
+    let named: u64 = ways.iter().map(|(n, _)| n).sum();
+    let checks = calls.not_ok.saturating_sub(named);
+    let checks = (checks > 0).then(|| (checks, "failed check".to_owned()));
+    let ways: Vec<_> = ways.into_iter().chain(checks).collect();
+    let more = if ways.len() > MOST_WAYS { ", …" } else { "" };
+    let text = format!("{} · {}", count(calls.not_ok), percent(calls.error_ratio));
+    let note = in_words(ways.into_iter().take(MOST_WAYS)) + more;
+    Cell::sorted(text, calls.error_ratio).classed("bad").noted(note)
+}
+
+/// In which of these statuses its calls ended, and in which failures, the most frequent first.
+fn ways(calls: &Calls, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
+    let statuses = calls.statuses.iter().filter(|status| status.status != 0 && is_named(status.status)).map(|status| {
+        let name = calls.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
+        (status.count, format!("{}{name}", status.status))
+    });
+    let failures = calls.failures.iter().map(|failure| (failure.count, failure.failure.clone()));
+    let others = [(calls.unfinished, "unfinished".to_owned()), (calls.unsent, "unsent".to_owned())];
+    let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|(n, _)| *n > 0).collect();
+    ways.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+    ways
+}
+
+/// `503 Busy × 67, timeout × 3`.
+fn in_words(ways: impl Iterator<Item = (u64, String)>) -> String {
+    ways.map(|(n, name)| format!("{name} × {}", count(n))).collect::<Vec<_>>().join(", ")
+}
+
+/// Its times on the scale of all: of calls that are ok, and where those lie that are not.
+fn range(calls: &Calls, scale: Scale) -> Html {
+    let mut html = Html::default();
+    html.raw("<svg class=\"range\" viewBox=\"0 0 160 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
+    let x = |ns: u64| scale.share(ns.max(1) as f64).clamp(0.0, 1.0) * 160.0;
+    let ok = calls.response_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| calls.not_ok == 0));
+    if let Some(times) = ok {
+        html.raw("<path class=\"whisker\" d=\"M").place(x(times.min)).raw(" 7H").place(x(times.max.value)).raw("\"/>");
+        if let (Some(p50), Some(p99)) = (times.quantile("p50"), times.quantile("p99")) {
+            html.raw("<path class=\"box\" d=\"M").place(x(p50.value)).raw(" 4H").place(x(p99.value)).raw("v6H");
+            html.place(x(p50.value)).raw("z\"/><path class=\"median\" d=\"M").place(x(p50.value)).raw(" 1v12\"/>");
+        }
+    }
+    let not_ok = calls.response_not_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| ok.is_none()));
+    if let Some(p50) = not_ok.and_then(|times| times.quantile("p50")) {
+        html.raw("<path class=\"cross\" d=\"M").place(x(p50.value) - 3.0).raw(" 4l6 6m0 -6l-6 6\"/>");
+    }
+    html.raw("</svg>");
+    html
+}
+
+/// What stands below a name when it is opened.
+fn below(calls: &Calls, track: Option<OfCalls<'_>>, id: &str) -> Html {
+    let mut html = Html::default();
+    let mut say = |words: &str| {
+        html.raw("<p class=\"faint\">").text(&clean(words)).raw("</p>");
+    };
+    say(&format!(
+        "{} answered/s, {} in, {} out; ended as {}",
+        Number(calls.answered_per_s),
+        Size(calls.clear_in_bytes as f64),
+        Size(calls.clear_out_bytes as f64),
+        in_words(ways(calls, |_| true).into_iter())
+    ));
+    let apart = |times: &Option<Distribution>| {
+        let times = times.as_ref()?;
+        Some(format!("p50 {}, p99 {}", duration(times.quantile("p50")?), duration(times.quantile("p99")?)))
+    };
+    if let (Some(ok), Some(not_ok)) = (apart(&calls.response_ok), apart(&calls.response_not_ok)) {
+        say(&format!("ok calls alone: {ok}; those not ok: {not_ok}"));
+    }
+    if let Some(track) = track {
+        calls_over_time(id.to_owned(), track).write(&mut html);
+    }
+    html
+}

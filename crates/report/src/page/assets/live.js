@@ -1,0 +1,86 @@
+// The page of what goes on: what it shows comes from where the page came from, again and again. What did not change stays as it is, and what its
+// reader did stays done.
+(() => {
+  "use strict";
+  const FOCUSABLE = "a, button, input, summary, [tabindex]";
+  const main = document.getElementById("report");
+
+  /** Parts by their ids; those without one by what they are, and which of these. */
+  function named(parts) {
+    const seen = new Map();
+    return new Map(
+      parts.map((part) => {
+        const nth = seen.get(part.tagName) ?? 0;
+        if (!part.id) seen.set(part.tagName, nth + 1);
+        return [part.id || `${part.tagName} ${nth}`, part];
+      }),
+    );
+  }
+
+  /** What each part was when it came: scripts change what is shown of it. */
+  const came = new WeakMap();
+
+  /** Makes the children of `parent` be as `fresh` are; those that are known by their names stay. */
+  function reconcile(parent, fresh) {
+    const [known, next] = [named([...parent.children]), named(fresh)];
+    for (const [name, old] of known) if (!next.has(name)) old.remove();
+    [...next].forEach(([name, part], i) => {
+      const old = known.get(name);
+      const text = part.outerHTML;
+      if (old && came.get(old) !== text) replace(old, part);
+      const shown = old?.isConnected ? old : part;
+      if (shown === part) came.set(part, text);
+      // What is moved loses the focus, so nothing is that need not be.
+      if (parent.children[i] !== shown) parent.insertBefore(shown, parent.children[i] ?? null);
+    });
+  }
+
+  /** Puts `fresh` in the place of `old`, with what was scrolled, chosen, opened and focused there. */
+  function replace(old, fresh) {
+    const scrolled = [...old.querySelectorAll(".scroll")].map((region) => region.scrollLeft);
+    const active = old.contains(document.activeElement) ? document.activeElement : null;
+    const focused = active ? [...old.querySelectorAll(FOCUSABLE)].indexOf(active) : -1;
+    const chosen = [...old.querySelectorAll("input:checked")].map(({ id }) => id);
+    const isOpen = old instanceof HTMLDetailsElement && old.open;
+    old.replaceWith(fresh);
+    fresh.querySelectorAll(".scroll").forEach((region, i) => {
+      region.scrollLeft = scrolled[i] ?? 0;
+    });
+    for (const id of chosen) if (id) fresh.querySelector(`#${CSS.escape(id)}`)?.click();
+    if (fresh instanceof HTMLDetailsElement) fresh.open = isOpen;
+    if (!active) return;
+    document.dispatchEvent(new Event("brunt:shown"));
+    const place = (active.id && document.getElementById(active.id)) || fresh.querySelectorAll(FOCUSABLE)[focused];
+    place?.focus({ preventScroll: true });
+  }
+
+  function show(event) {
+    const { title, main: parts } = JSON.parse(event.data);
+    document.title = `brunt ${title}`;
+    const place = document.createElement("template");
+    // brunt wrote it, and everything from elsewhere in it as text.
+    place.innerHTML = parts;
+    reconcile(main, [...place.content.children]);
+    document.dispatchEvent(new Event("brunt:shown"));
+  }
+
+  const events = new EventSource("events");
+  let kept;
+  events.addEventListener("data", show);
+  events.addEventListener("kept", (event) => {
+    kept = event.data;
+  });
+  events.addEventListener("finished", (event) => {
+    events.close();
+    show(event);
+    const ended = document.createElement("p");
+    ended.id = "finished";
+    ended.setAttribute("role", "status");
+    ended.textContent = kept === undefined ? "● finished" : `● finished, kept as ${kept}: brunt show ${kept}`;
+    main.prepend(ended);
+  });
+  events.addEventListener("error", () => {
+    const problem = document.getElementById("problem");
+    if (problem) problem.textContent = "No connection to brunt: it has ended, or this page will catch up in a moment.";
+  });
+})();
