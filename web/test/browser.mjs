@@ -1,5 +1,4 @@
 // A real Chromium, and the page in it.
-import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
@@ -35,47 +34,41 @@ export async function open(browser, file, options = {}) {
     if (to !== url && !to.startsWith("data:")) complaints.push(`request: ${to}`);
   });
   await page.goto(url);
-  await page.waitForFunction(
-    () => document.querySelectorAll("figure").length === document.querySelectorAll("figure .uplot").length,
-  );
   return { page, complaints };
 }
 
 /** The rows of a table in the section of that id, as texts. */
 export const rows = (page, section) =>
-  page.$$eval(`#${section} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  page.$$eval(`#${section} tbody tr:not(.below)`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector(".opener")?.textContent ?? cell.textContent)));
 
 /** Everything that can be read in the page. */
 export const text = (page) => page.$eval("main", (main) => main.textContent);
 
-/** Pixels of a chart's plotting area that are of a colour of the style sheet, and where: shares of its width and height. */
-export const inked = (page, chart, colour) =>
-  page.$eval(
-    `#${chart}`,
-    (figure, colour) => {
-      const canvas = figure.querySelector("canvas");
-      const wanted = getComputedStyle(document.documentElement).getPropertyValue(`--${colour}`).trim();
-      const rgb = [1, 3, 5].map((at) => Number.parseInt(wanted.slice(at, at + 2), 16));
-      const over = figure.querySelector(".u-over");
-      const scale = canvas.width / canvas.clientWidth;
-      const [left, top, width, height] = [over.offsetLeft, over.offsetTop, over.clientWidth, over.clientHeight].map((n) => Math.round(n * scale));
-      const { data } = canvas.getContext("2d").getImageData(left, top, width, height);
-      const places = [];
-      for (let i = 0; i < data.length; i += 4) {
-        if (rgb.every((part, at) => Math.abs(part - data[i + at]) < 12) && data[i + 3] > 200) {
-          places.push([((i / 4) % width) / width, Math.floor(i / 4 / width) / height]);
-        }
-      }
-      return places;
-    },
-    colour,
-  );
-
-/** Whether a line of that colour goes from one end to the other without leaving at the top or the bottom. */
-export async function isWithin(page, chart, colour) {
-  const places = await inked(page, chart, colour);
-  assert.ok(places.length > 20, `${chart}: no ${colour} in it`);
-  const ys = places.map(([, y]) => y);
-  const [highest, lowest] = [Math.min(...ys), Math.max(...ys)];
-  assert.ok(highest > 0 && lowest < 1, `${chart}: ${colour} is cut off, ${highest} to ${lowest}`);
+/** Goes through all points of a drawing by the keyboard; what is said of each. */
+export async function said(page, drawing) {
+  await page.focus(`#${drawing}`);
+  const all = [];
+  await page.keyboard.press("Home");
+  for (;;) {
+    const words = await page.textContent(`#${drawing} .readout`);
+    if (words === all.at(-1)) return all;
+    all.push(words);
+    await page.keyboard.press("ArrowRight");
+  }
 }
+
+/** What stands at the ends of a drawing's lines. */
+export const labels = (page, drawing) => page.$$eval(`#${drawing} .end`, (all) => all.map((label) => label.textContent));
+
+/** What is drawn in a place and lies outside of its plot, or at no place at all. */
+export const outside = (page, place) =>
+  page.$$eval(`${place} svg[data-plot]`, (plots) =>
+    plots.flatMap((plot) => {
+      const { x, y, width, height } = plot.viewBox.baseVal;
+      return [...plot.querySelectorAll("path")].flatMap((path) => {
+        const box = path.getBBox();
+        const fits = box.x >= x - 0.2 && box.y >= y - 0.2 && box.x + box.width <= x + width + 0.2 && box.y + box.height <= y + height + 0.2;
+        return fits && !/NaN|Infinity/.test(path.getAttribute("d")) ? [] : [`${path.getAttribute("class")}: ${box.x} ${box.y} ${box.width} ${box.height} in ${width} ${height}`];
+      });
+    }),
+  );

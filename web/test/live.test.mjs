@@ -29,12 +29,12 @@ async function watch(run) {
   page.on("console", (message) => complaints.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   await page.goto(run.url);
-  await page.waitForSelector("#generator .uplot");
+  await page.waitForSelector("#load-over-time");
   return { page, complaints };
 }
 
-/** How many seconds the chart of throughput has. */
-const length = (page) => page.getAttribute("#generator .chart", "data-points").then(Number);
+/** How many milliseconds of the run are drawn. */
+const length = (page) => page.getAttribute("#load-over-time", "data-span-ms").then(Number);
 
 test("the page moves while the run does, and ends as the finished report", async () => {
   const html = files.path("finished.html");
@@ -46,7 +46,7 @@ test("the page moves while the run does, and ends as the finished report", async
   // What its reader does stays done: the focus, and how near a chart is.
   await page.focus("#stack");
   await page.keyboard.press("Home");
-  await page.waitForFunction((before) => Number(document.querySelector("#generator .chart").dataset.points) > before, before);
+  await page.waitForFunction((before) => Number(document.querySelector("#load-over-time").dataset.spanMs) > before, before);
   assert.equal(await page.evaluate(() => document.activeElement.id), "stack");
   assert.match(await page.textContent("#stack .readout"), /^0:00, /);
   // However slow this machine is, the page is seen before the end.
@@ -59,12 +59,11 @@ test("the page moves while the run does, and ends as the finished report", async
   // The same as the report that was written, word for word.
   const finished = await blank(browser);
   await finished.goto(`file://${html}`);
-  await finished.waitForSelector("#generator .uplot");
   // But for what is under the pointer.
   const words = (page) =>
     page.$eval("main", (main) =>
       [...main.querySelectorAll("header, h2, p, dl, table, figcaption, summary")]
-        .filter((part) => !part.matches(".u-legend, .readout, [aria-live]"))
+        .filter((part) => !part.matches(".readout, #finished"))
         .map((part) => part.textContent),
     );
   assert.deepEqual(await words(page), await words(finished));
@@ -79,12 +78,12 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", server.url);
   const { page } = await watch(run);
   await page.reload();
-  await page.waitForSelector("#generator .uplot");
+  await page.waitForSelector("#load-over-time");
   // As when a network fails: what comes after it has everything.
   const before = await length(page);
   await page.context().setOffline(true);
   await page.context().setOffline(false);
-  await page.waitForFunction((before) => Number(document.querySelector("#generator .chart")?.dataset.points) > before, before);
+  await page.waitForFunction((before) => Number(document.querySelector("#load-over-time")?.dataset.spanMs) > before, before);
   run.kill();
   await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
   assert.ok((await length(page)) > before);

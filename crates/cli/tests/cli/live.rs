@@ -74,16 +74,8 @@ fn exchange(mut stream: impl std::io::Read + std::io::Write, path: &str, host: &
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Whether this brunt has a page to serve.
-fn has_page() -> bool {
-    brunt_report::html::check().is_ok()
-}
-
 #[test]
 fn a_page_that_others_can_reach_needs_its_token() {
-    if !has_page() {
-        return;
-    }
     let (_server, url) = target(Config::default());
     let page = Page::start(&url, &["--live=0.0.0.0:0"]);
     let token = page.path.trim_matches('/');
@@ -111,9 +103,6 @@ fn a_page_that_others_can_reach_needs_its_token() {
 
 #[test]
 fn a_page_of_this_machine_needs_none_and_no_foreign_name() {
-    if !has_page() {
-        return;
-    }
     let (_server, url) = target(Config::default());
     let page = Page::start(&url, &["--live"]);
     assert_eq!((page.path.as_str(), page.status("/", &page.address)), ("/", 200));
@@ -136,9 +125,6 @@ fn over_tls(page: &Page, pem: &str, path: &str) -> String {
 
 #[test]
 fn a_page_speaks_tls_with_a_certificate_that_is_given() {
-    if !has_page() {
-        return;
-    }
     let (_server, url) = target(Config::default());
     let made = brunt_testbed::tls::server_certificate().unwrap();
     let dir = Directory::new();
@@ -161,9 +147,6 @@ fn a_page_speaks_tls_with_a_certificate_that_is_given() {
 
 #[test]
 fn a_page_speaks_tls_with_a_certificate_made_on_the_spot() {
-    if !has_page() {
-        return;
-    }
     let (_server, url) = target(Config::default());
     let mut page = Page::start(&url, &["--live", "--live-tls"]);
     assert!(page.url.starts_with("https://127.0.0.1:"), "{}", page.url);
@@ -178,18 +161,13 @@ fn flags_of_the_page_need_a_page() {
     for args in [["--live-tls", "http://a/"].as_slice(), &["--live", "--live-cert", "x", "http://a/"]] {
         run(args).with_status(2);
     }
-    if has_page() {
-        let error = run(["--live", "--live-cert", "/nothing", "--live-key", "/nothing", "http://127.0.0.1:1/"]);
-        assert!(error.status == Some(2) && error.stderr.contains("--live-cert"), "{error:#?}");
-    }
+    let error = run(["--live", "--live-cert", "/nothing", "--live-key", "/nothing", "http://127.0.0.1:1/"]);
+    assert!(error.status == Some(2) && error.stderr.contains("--live-cert"), "{error:#?}");
 }
 
 /// What a short run leaves: its page with the number that it is kept under, until its time is over or Ctrl-C comes.
 #[test]
 fn a_finished_page_stays_and_says_what_it_is_kept_as() {
-    if !has_page() {
-        return;
-    }
     let (_server, url) = target(Config::default());
     let dir = Directory::new();
     let store = dir.path("runs.db");

@@ -91,9 +91,7 @@ impl Outputs {
         for name in ["result.txt", "result.json", "result.csv", "result.xml"] {
             command.args(["-o", &self.directory.path(name)]);
         }
-        if brunt_report::html::check().is_ok() {
-            command.args(["--html", &self.directory.path("page.html")]);
-        }
+        command.args(["--html", &self.directory.path("page.html")]);
         command.args(["-v", "--write-plan", &self.directory.path("plan.json")]);
         command.args(["--store", &self.directory.path("runs.db"), "--name", "one"]).args(behind);
         let done = done(command.env_remove("BRUNT_NO_SAVE").envs(env.iter().copied())).with_status(0);
@@ -105,9 +103,7 @@ impl Outputs {
     #[track_caller]
     fn search(&self) {
         let store = self.directory.path("runs.db");
-        let mut formats = vec!["text", "wrk", "json", "csv", "junit"];
-        formats.extend(brunt_report::html::check().is_ok().then_some("html"));
-        for format in formats {
+        for format in ["text", "wrk", "json", "csv", "junit", "html"] {
             let shown = done(&mut brunt(["show", "one", "--store", &store, "--format", format])).with_status(0);
             assert!(shown.stdout.len() > 100, "{format}: {shown:?}");
             search_done(format, &shown);
@@ -388,9 +384,7 @@ fn both_sides_of_a_comparison_show_none() {
     for name in ["c.txt", "c.json", "c.csv", "c.md"] {
         command.args(["-o", &directory.path(name)]);
     }
-    if brunt_report::html::check().is_ok() {
-        command.args(["--html", &directory.path("c.html")]);
-    }
+    command.args(["--html", &directory.path("c.html")]);
     let store = directory.path("runs.db");
     command.args(["--store", &store, "--name", "two", &url]).env_remove("BRUNT_NO_SAVE").env("FIELD", secret("field"));
     let compared = done(&mut command);
@@ -436,9 +430,6 @@ fn a_plan_file_with_secrets_in_it_shows_none() {
 
 #[test]
 fn a_live_page_shows_none() {
-    if brunt_report::html::check().is_err() {
-        return;
-    }
     let origin = Origin::start();
     let url = format!("http://me:{}@{}/?token={}", secret("password"), origin.authority(), secret("query"));
     let mut command = brunt(["-r", "50", "-d", "1s", "-c", "1", "--live", "--live-linger", "0s", &url]);

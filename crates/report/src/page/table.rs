@@ -148,7 +148,7 @@ impl Table {
 
     /// Writes it; it scrolls sideways where it is wider than the page.
     pub(crate) fn write(&self, html: &mut Html) {
-        html.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(&self.caption);
+        html.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").raw(self.id).raw(": ").text(&self.caption);
         html.raw("\"><table id=\"").raw(self.id).raw("-table\"").raw(if self.is_sortable { " data-sortable" } else { "" });
         html.raw("><caption>").text(&self.caption).raw("</caption><thead><tr>");
         for (at, column) in self.columns.iter().enumerate() {

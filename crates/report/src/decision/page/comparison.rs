@@ -17,6 +17,8 @@ const HEIGHT: f64 = 110.0;
 /// An interval's drawing, in its own units.
 const WIDTH: f64 = 280.0;
 const MIDDLE: f64 = 11.0;
+/// An interval that goes so many times as far as the usual one is no measure for the others.
+const OUTLIER: f64 = 6.0;
 
 pub(super) fn content(compared: &Compared) -> Content {
     let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
@@ -74,11 +76,7 @@ fn limits(compared: &Compared) -> Vec<(Metric, f64, bool)> {
 /// Each figure of A and B, and the interval of their ratio: what is worse lies to the right.
 fn differences(compared: &Compared, found: &Comparison) -> Section {
     let limits = limits(compared);
-    let ends = found.differences.iter().flat_map(|d| [worse(d.metric, d.low_ratio), worse(d.metric, d.high_ratio)]);
-    let ends = ends.chain(limits.iter().map(|(metric, ratio, _)| worse(*metric, *ratio)));
-    let (low, high) = ends.fold((0.99, 1.01), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
-    let room = (high - low) * 0.05;
-    let scale = Scale::linear(low - room, high + room);
+    let scale = scale(found, &limits);
     let mut section = Section::new("differences", "Differences");
     let mut columns = vec![Column::words("figure")];
     columns.extend(["A", "B", "B against A", "95 %", "p"].map(Column::figure));
@@ -127,6 +125,21 @@ fn differences(compared: &Compared, found: &Comparison) -> Section {
     section
 }
 
+/// A scale for all intervals. One that lies far off all others would leave no room for them: it ends at the edge.
+fn scale(found: &Comparison, limits: &[(Metric, f64, bool)]) -> Scale {
+    let ends = |d: &Difference| [worse(d.metric, d.low_ratio), worse(d.metric, d.high_ratio)];
+    let farthest = |d: &Difference| ends(d).into_iter().map(|end| (end - 1.0).abs()).fold(0.0, f64::max);
+    let mut sizes: Vec<f64> = found.differences.iter().map(farthest).collect();
+    sizes.sort_by(f64::total_cmp);
+    let usual = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+    let limits = limits.iter().map(|(metric, ratio, _)| worse(*metric, *ratio));
+    let most = limits.clone().map(|limit| (limit - 1.0).abs() * 1.6).fold((usual * OUTLIER).max(0.01), f64::max);
+    let all = found.differences.iter().flat_map(ends).map(|end| end.clamp(1.0 - most, 1.0 + most)).chain(limits);
+    let (low, high) = all.fold((0.99, 1.01), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    let room = (high - low) * 0.05;
+    Scale::linear(low - room, high + room)
+}
+
 /// An interval on the scale of all, where no difference is, and the limit.
 fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -> Html {
     let x = |ratio: f64| scale.share(worse(d.metric, ratio)).clamp(0.0, 1.0) * WIDTH;
@@ -149,7 +162,14 @@ fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -
         html.raw("M").place(x(end)).raw(" ").place(MIDDLE - 5.0).raw("v10");
     }
     html.raw("\"/>");
-    dot(&mut html, "dot", class, x(d.ratio), MIDDLE);
+    if scale.holds(worse(d.metric, d.ratio)) {
+        dot(&mut html, "dot", class, x(d.ratio), MIDDLE);
+    } else {
+        // Beyond the edge.
+        let (tip, back) = if worse(d.metric, d.ratio) < 1.0 { (0.0, 10.0) } else { (WIDTH, -10.0) };
+        html.raw("<path class=\"line ").raw(class).raw("\" d=\"M").place(tip + back).raw(" ").place(MIDDLE - 6.0).raw("L");
+        html.place(tip).raw(" ").place(MIDDLE).raw("L").place(tip + back).raw(" ").place(MIDDLE + 6.0).raw("\"/>");
+    }
     html.raw("</svg>");
     html
 }
@@ -201,8 +221,8 @@ fn shift(compared: &Compared) -> Option<Section> {
     let limits = limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());
     let limits = limits.map(|(metric, ratio, _)| (ratio, format!("limit on {}", metric.name())));
     let charts = [Chart {
-        title: "Shift by percentile",
-        note: "how much slower B is; above the line B is slower".to_owned(),
+        title: "B over A",
+        note: "response times; above the line B is slower".to_owned(),
         unit: Unit::Change,
         is_logarithmic: false,
         height: HEIGHT,
@@ -267,12 +287,10 @@ fn over_rounds(compared: &Compared) -> Option<Section> {
         chart("Throughput of each run", "ok calls a second", Unit::PerSecond, sides(&|run| Some(run.ok_per_s()))),
     ];
     let mut axis = Axis::through(compared.runs.iter().map(|run| run.number as f64), "", |round| format!("round {round:.0}"));
-    let numbers = axis.named.iter().map(|(value, _)| *value);
-    let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), n| (low.min(n), high.max(n)));
-    axis.scale = Scale::linear(low - 0.5, high + 0.5);
-    for (value, words) in &mut axis.named {
-        *words = format!("{value:.0}");
-    }
+    let last = compared.runs.iter().map(|run| run.number).max().unwrap_or(1) as f64;
+    axis.scale = Scale::linear(0.5, last + 0.5);
+    let rounds = axis.scale.round(12).into_iter().filter(|round| *round >= 1.0 && *round <= last && round.fract() == 0.0);
+    axis.named = rounds.map(|round| (round, format!("{round:.0}"))).collect();
     let file = csv("rounds", &axis, &charts);
     Some(section("rounds", "Pairs by round", narrow(plots("rounds-drawn", &axis, &charts)), file))
 }

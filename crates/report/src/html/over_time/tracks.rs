@@ -17,6 +17,8 @@ const ROOM: f64 = 1.15;
 const WIDTH: f64 = 160.0;
 const UPPER: f64 = 20.0;
 const LOWER: f64 = 8.0;
+/// The most that it has side by side.
+const MOST_COLUMNS: usize = 60;
 
 /// The stretches of tracks, without a last moment that is none beside the others.
 fn stretches<T>(kind: &Kind<T>) -> impl Iterator<Item = (u64, u64)> {
@@ -158,24 +160,56 @@ fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Opt
     panel
 }
 
+/// Neighbouring stretches of which a sparkline draws one: at most [`MOST_COLUMNS`] of them.
+struct Columns {
+    /// From when to when, and which stretches.
+    all: Vec<(u64, u64, std::ops::Range<usize>)>,
+    span_ns: u64,
+}
+
+impl Columns {
+    fn new<T>(kind: &Kind<T>) -> Self {
+        let stretches: Vec<_> = stretches(kind).collect();
+        let each = stretches.len().div_ceil(MOST_COLUMNS).max(1);
+        let columns = stretches.chunks(each).enumerate().filter_map(|(nth, chunk)| {
+            let (from, _) = chunk.first()?;
+            let (_, to) = chunk.last()?;
+            Some((*from, *to, nth * each..nth * each + chunk.len()))
+        });
+        Self { all: columns.collect(), span_ns: stretches.last().map_or(1, |(_, to)| *to).max(1) }
+    }
+
+    fn x(&self, ns: u64) -> f64 {
+        ns as f64 / self.span_ns as f64 * WIDTH
+    }
+
+    /// The longest of the times in a column.
+    fn longest(values: &[Option<u64>], column: &std::ops::Range<usize>) -> Option<u64> {
+        values.get(column.clone())?.iter().flatten().max().copied()
+    }
+}
+
 /// The calls of one name in a line: from p50 to p99 on a common scale, and below it those that were not ok.
 pub(in crate::html) fn sparkline(calls: OfCalls<'_>, scale: Scale) -> Html {
     let OfCalls { kind, track } = calls;
-    let span = axis(kind).span_ns.max(1) as f64;
-    let x = |ns: u64| ns as f64 / span * WIDTH;
+    let columns = Columns::new(kind);
     let y = |ns: u64| UPPER * (1.0 - scale.share(ns.max(1) as f64).clamp(0.0, 1.0));
     let mut html = Html::default();
     html.raw("<svg class=\"spark\" viewBox=\"0 0 160 28\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"between\" d=\"");
-    for (((from, to), p50), p99) in stretches(kind).zip(&track.p50_ns).zip(&track.p99_ns) {
+    for (from, to, column) in &columns.all {
+        let [p50, p99] = [&track.p50_ns, &track.p99_ns].map(|values| Columns::longest(values, column));
         let (Some(p50), Some(p99)) = (p50, p99) else { continue };
-        let (top, bottom) = (y(*p99), y(*p50));
-        html.raw("M").place(x(from)).raw(" ").place(top).raw("H").place(x(to)).raw("V").place(bottom.max(top + 1.0));
-        html.raw("H").place(x(from)).raw("z");
+        let (top, bottom) = (y(p99), y(p50));
+        html.raw("M").place(columns.x(*from)).raw(" ").place(top).raw("H").place(columns.x(*to));
+        html.raw("V").place(bottom.max(top + 1.0)).raw("H").place(columns.x(*from)).raw("z");
     }
     html.raw("\"/><path class=\"p50\" d=\"");
-    steps(&mut html, stretches(kind).zip(&track.p50_ns).map(|((from, to), ns)| (x(from), x(to), ns.map(y))));
+    let line = columns.all.iter().map(|(from, to, column)| {
+        (columns.x(*from), columns.x(*to), Columns::longest(&track.p50_ns, column).map(y))
+    });
+    steps(&mut html, line);
     html.raw("\"/>");
-    bars(&mut html, "failed", kind, &track.not_ok, UPPER, LOWER);
+    bars(&mut html, "failed", &columns, &track.not_ok, UPPER, LOWER);
     html.raw("</svg>");
     html
 }
@@ -184,24 +218,25 @@ pub(in crate::html) fn sparkline(calls: OfCalls<'_>, scale: Scale) -> Html {
 pub(in crate::html) fn bars_alone<T>(kind: &Kind<T>, calls: &[u64], is_ok: bool) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"spark\" viewBox=\"0 0 160 28\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
-    bars(&mut html, if is_ok { "between" } else { "failed" }, kind, calls, 0.0, UPPER + LOWER);
+    let class = if is_ok { "between" } else { "failed" };
+    bars(&mut html, class, &Columns::new(kind), calls, 0.0, UPPER + LOWER);
     html.raw("</svg>");
     html
 }
 
 /// Bars that hang from `top`.
-fn bars<T>(html: &mut Html, class: &'static str, kind: &Kind<T>, calls: &[u64], top: f64, height: f64) {
-    let most = calls.iter().copied().max().unwrap_or(0);
+fn bars(html: &mut Html, class: &'static str, columns: &Columns, calls: &[u64], top: f64, height: f64) {
+    let sum = |column: &std::ops::Range<usize>| calls.get(column.clone()).unwrap_or_default().iter().sum::<u64>();
+    let most = columns.all.iter().map(|(.., column)| sum(column)).max().unwrap_or(0);
     if most == 0 {
         return;
     }
-    let span = axis(kind).span_ns.max(1) as f64;
-    let x = |ns: u64| ns as f64 / span * WIDTH;
     html.raw("<path class=\"").raw(class).raw("\" d=\"");
-    for ((from, to), n) in stretches(kind).zip(calls).filter(|(_, n)| **n > 0) {
-        let length = (height * *n as f64 / most as f64).max(1.5);
-        html.raw("M").place(x(from)).raw(" ").place(top).raw("H").place(x(to).max(x(from) + 0.7)).raw("v").place(length);
-        html.raw("H").place(x(from)).raw("z");
+    for (from, to, column) in columns.all.iter().filter(|(.., column)| sum(column) > 0) {
+        let (from, to) = (columns.x(*from), columns.x(*to));
+        let length = (height * sum(column) as f64 / most as f64).max(1.5);
+        html.raw("M").place(from).raw(" ").place(top).raw("H").place(to.max(from + 0.7)).raw("v").place(length);
+        html.raw("H").place(from).raw("z");
     }
     html.raw("\"/>");
 }

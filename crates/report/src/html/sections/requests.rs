@@ -16,7 +16,7 @@ use crate::page::{Cell, Column, Scale, Section, Table, Unit};
 /// The most ways of failing that stand beside a name.
 const MOST_WAYS: usize = 2;
 /// The most names that open: beyond, a page would be slow.
-const MOST_OPENING: usize = 100;
+const MOST_OPENING: usize = 60;
 
 pub(super) fn requests(shown: Shown<'_>) -> Section {
     let requests = shown.document.names.as_ref().map_or(&[][..], |names| names.requests.as_slice());

@@ -115,7 +115,10 @@
   }
 
   /** From where to where panels stand, in pixels. */
-  const heights = (place) => [18, Number(place.querySelector(".ticks")?.dataset.y ?? 33) - 15];
+  const heights = (place) => {
+    const { top, y } = place.querySelector(".ticks")?.dataset ?? {};
+    return [Number(top ?? 0), Number(y ?? 15) - 15];
+  };
 
   /** Points at a place: a line through all panels, and its figures in words. */
   function point(stack, at, isNew = true) {

@@ -107,7 +107,11 @@ impl Plots {
         }
         let named = self.marks.iter().filter(|mark| !mark.words.is_empty()).count();
         let is_sign = |mark: &Mark| mark.words.chars().count() <= 1;
-        let top = if self.marks.iter().all(is_sign) { TOP } else { TOP + LINE * named.saturating_sub(1) as f64 };
+        let top = match named {
+            0 => 0.0,
+            _ if self.marks.iter().all(is_sign) => TOP,
+            lines => TOP + LINE * (lines - 1) as f64,
+        };
         let bottom = top + self.panels.iter().map(Panel::full_height).sum::<f64>();
         html.raw("<div id=\"").text(&self.id).raw("\" class=\"stack");
         html.raw(if self.is_narrow { " narrow" } else { "" });
@@ -124,7 +128,7 @@ impl Plots {
             panel.write(html, below);
             below += panel.full_height();
         }
-        html.raw("<g class=\"ticks\" data-y=\"").place(bottom + 15.0).raw("\">");
+        html.raw("<g class=\"ticks\" data-top=\"").place(top).raw("\" data-y=\"").place(bottom + 15.0).raw("\">");
         for (x, words) in &self.ticks {
             text(html, "time", *x, 0.0, bottom + 15.0, words);
         }

@@ -95,14 +95,16 @@ impl Scale {
             if (self.high / self.low).log10() < FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let powers = (-6..=18).map(|power| 10_f64.powi(power));
         let values = powers.flat_map(|power| steps.iter().map(move |step| step * power));
-        values.filter(|value| self.holds(*value)).collect()
+        let values: Vec<_> = values.filter(|value| self.holds(*value)).collect();
+        // Where hardly any lies on it, every step is as good.
+        if values.len() < 2 { self.even(at_most.min(4)) } else { values }
     }
 
     fn even(self, at_most: usize) -> Vec<f64> {
         let (length, at_most) = (self.high - self.low, at_most.max(1) as f64);
         let power = 10_f64.powf((length / at_most).log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * power);
-        let Some(step) = steps.into_iter().find(|step| length / step <= at_most + 1e-9) else { return Vec::new() };
+        let Some(step) = steps.into_iter().find(|step| (length / step + 1e-9).floor() <= at_most) else { return Vec::new() };
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         (first..=last).map(|nth| nth as f64 * step).collect()
     }
@@ -118,6 +120,7 @@ mod tests {
         assert_eq!(Scale::linear(0.0, 480.0).round(2), [0.0, 200.0, 400.0]);
         assert_eq!(Scale::linear(-0.04, 0.13).round(4), [0.0, 0.05, 0.1]);
         assert_eq!(Scale::logarithmic(3e6, 3e7).round(9), [5e6, 1e7, 2e7]);
+        assert_eq!(Scale::logarithmic(2.1e6, 2.9e6).round(9), [2.2e6, 2.4e6, 2.6e6, 2.8e6]);
         assert_eq!(Scale::logarithmic(1e6, 1e9).round(9), [1e6, 1e7, 1e8, 1e9]);
         assert!(Scale::linear(0.0, 0.0).share(0.0).is_finite());
     }

@@ -110,7 +110,7 @@ impl Spectra {
 
     /// How far off the first may be. Where nothing is known from above, there is no band to draw.
     fn band(&self, plot: &mut Html, y: impl Fn(u64) -> f64) {
-        let known: Vec<_> = self.ends.iter().filter_map(|(tail, low, high)| Some((self.x(*tail), *low, (*high)?))).collect();
+        let known: Vec<_> = self.ends.iter().filter(|(tail, ..)| self.x(*tail) <= ACROSS).filter_map(|(tail, low, high)| Some((self.x(*tail), *low, (*high)?))).collect();
         if known.len() < 2 {
             return;
         }
