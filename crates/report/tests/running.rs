@@ -71,7 +71,9 @@ fn seconds_that_are_missing_are_told_where_they_would_count() {
     let seconds = fixtures::live(3);
     let mut running = running(&seconds[..2]);
     running.miss(5);
-    let missed = |running: &Running, n: u64| shown(running).contains(&format!("{n} second{} came too fast", if n == 1 { "" } else { "s" }));
+    let missed = |running: &Running, n: u64| {
+        shown(running).contains(&format!("{n} second{} came too fast", if n == 1 { "" } else { "s" }))
+    };
     assert!(missed(&running, 5));
     running.push(&seconds[2]);
     assert!(!shown(&running).contains("came too fast"), "those of the warm-up are in no figure anyway");

@@ -1,10 +1,11 @@
 //! The list of runs: filters, a row for each with its course and outcome, and two to choose.
 
 use brunt_decide::kept::{Entry, Filter, ListedRun, Page, RUN};
-use brunt_plan::units::{Duration, Number};
+use brunt_plan::units::Number;
 
 use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page, svg};
 use crate::numbers::{brief, count, percent};
+use crate::page::{Scale, Unit};
 
 /// What a page of the list shows.
 #[derive(Debug, Clone, Copy)]
@@ -79,14 +80,29 @@ fn rows(body: &mut Html, runs: &[ListedRun]) {
         "<table role=\"table\"><caption class=\"hidden\">Runs, the newest first</caption><thead role=\"rowgroup\">",
     )
     .raw("<tr role=\"row\"><th role=\"columnheader\"><span class=\"hidden\">Choose</span></th>");
+    let scale = scale(runs);
     for name in ["Run", "Begun (UTC)", "Outcome", "Answered/s", "p99", "Errors", "What"] {
-        body.raw("<th role=\"columnheader\">").raw(name).raw("</th>");
+        body.raw("<th role=\"columnheader\">").raw(name);
+        if let Some(scale) = scale.filter(|_| name == "p99") {
+            let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
+            body.raw(" <small>").text(&ends).raw("</small>");
+        }
+        body.raw("</th>");
     }
     body.raw("</tr></thead><tbody role=\"rowgroup\">");
     for run in runs {
-        row(body, run);
+        row(body, run, scale);
     }
     body.raw("</tbody></table>");
+}
+
+/// A scale on which the p99 of each run has its place.
+fn scale(runs: &[ListedRun]) -> Option<Scale> {
+    let p99s = runs.iter().filter_map(|run| run.entry.p99_ns).map(|ns| ns.max(1) as f64);
+    let (low, high) = svg::range(p99s)?;
+    let power = |value: f64| 10_f64.powf(value);
+    let (low, high) = (power(low.log10().floor()), power(high.log10().ceil()));
+    Some(Scale::logarithmic(low, high.max(low * 10.0)))
 }
 
 /// Begins a cell that is called `name` where rows are too narrow for columns.
@@ -94,7 +110,7 @@ fn cell(body: &mut Html, name: &'static str) {
     body.raw("<td role=\"cell\" data-label=\"").raw(name).raw("\">");
 }
 
-fn row(body: &mut Html, run: &ListedRun) {
+fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     let entry = &run.entry;
     let is_run = entry.kind == RUN;
     body.raw("<tr role=\"row\">");
@@ -118,7 +134,6 @@ fn row(body: &mut Html, run: &ListedRun) {
     body.raw("</td>");
     let line = run.sparkline.as_ref();
     let rates: Vec<_> = line.map_or(&[][..], |line| &line.answered_per_s).iter().copied().map(Some).collect();
-    let p99s: Vec<_> = line.map_or(&[][..], |line| &line.p99_ns).iter().map(|ns| ns.map(|ns| ns as f64)).collect();
     cell(body, "Answered/s");
     if is_run {
         svg::sparkline(body, "answered a second", &rates, |n| format!("{}/s", Number(n)));
@@ -126,8 +141,8 @@ fn row(body: &mut Html, run: &ListedRun) {
     }
     body.raw("</td>");
     cell(body, "p99");
-    if let Some(p99) = p99(entry) {
-        svg::sparkline(body, "p99", &p99s, |ns| Duration(ns as u64).to_string());
+    if let Some((p99, scale)) = p99(entry).zip(scale) {
+        svg::dot(body, scale.share(entry.p99_ns.unwrap_or(1).max(1) as f64), entry.at_least);
         body.text(&p99);
     }
     body.raw("</td>");

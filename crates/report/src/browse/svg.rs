@@ -37,6 +37,16 @@ pub(super) fn sparkline(html: &mut Html, what: &'static str, values: &[Option<f6
     html.raw("\"/></svg>");
 }
 
+/// A dot at a share of a scale that all rows have in common; one known from below alone points upwards.
+pub(super) fn dot(html: &mut Html, share: f64, is_lower_bound: bool) {
+    let x = 4.0 + share.clamp(0.0, 1.0) * (WIDTH - 8.0);
+    html.raw("<svg class=\"spark\" viewBox=\"0 0 96 20\" width=\"96\" height=\"20\" aria-hidden=\"true\"><path class=\"grid\" d=\"M4 10H92M4 7v6M92 7v6\"/>");
+    if is_lower_bound {
+        html.raw("<path d=\"M").place(x).raw(" 10H92m-4 -3l4 3l-4 3\"/>");
+    }
+    html.raw("<circle class=\"dot\" r=\"3.5\" cy=\"10\" cx=\"").place(x).raw("\"/></svg>");
+}
+
 /// The least and the most.
 pub(super) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |range, value| {

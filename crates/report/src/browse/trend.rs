@@ -5,6 +5,7 @@ use brunt_plan::threshold::shown;
 
 use super::{Html, begun, field, filter_fields, page, svg};
 use crate::numbers::brief;
+use crate::page::Scale;
 
 /// What the page of a trend shows.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,13 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 24.0;
 /// From how near to the right edge on a mark's name stands to its left.
 const LATE: f64 = 120.0;
+/// The room above and below all values, as a share of what they span, and as one of the greatest.
+const ROOM: f64 = 0.15;
+const LEAST_ROOM: f64 = 0.02;
+/// Values that go down to this share of the greatest stand on an axis from zero.
+const NEAR_ZERO: f64 = 0.3;
+/// The most lines across.
+const MOST_TICKS: usize = 5;
 /// The most marks that are named.
 const MOST_NAMED: usize = 12;
 
@@ -66,27 +74,21 @@ fn value_of(trend: &Trend<'_>, value: f64) -> String {
     shown(trend.figure, value).unwrap_or_else(|| value.to_string())
 }
 
-/// Steps of 1, 2 or 5 times a power of ten, from zero to at least `most`.
-fn ticks(most: f64) -> Vec<f64> {
-    if most <= 0.0 || !most.is_finite() {
-        return vec![0.0, 1.0];
-    }
-    let rough = most / 4.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough);
-    let step = step.unwrap_or(rough);
-    let steps = (most / step).ceil() as u32;
-    (0..=steps).map(|n| f64::from(n) * step).collect()
+/// An axis on which all values lie, as near as they are to one another; from zero where they reach far down.
+fn axis(low: f64, high: f64) -> Scale {
+    let room = ((high - low) * ROOM).max(high.abs() * LEAST_ROOM);
+    let low = if low < high * NEAR_ZERO { 0.0 } else { (low - room).max(0.0) };
+    Scale::linear(low, high + room)
 }
 
 fn chart(body: &mut Html, trend: &Trend<'_>) {
     let points = trend.points;
     let everything = points.iter().flat_map(|point| [Some(point.value), point.limit]).flatten();
-    let Some((_, most)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
-    let ticks = ticks(most);
-    let top = ticks.last().copied().unwrap_or(1.0);
+    let Some((low, high)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
+    let scale = axis(low, high);
+    let ticks = scale.round(MOST_TICKS);
     let x = |at: usize| LEFT + 10.0 + at as f64 * (WIDTH - LEFT - 20.0) / points.len().saturating_sub(1).max(1) as f64;
-    let y = |value: f64| HEIGHT - BOTTOM - (value / top).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
+    let y = |value: f64| HEIGHT - BOTTOM - scale.share(value).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
     let failed = points.iter().filter(|point| !point.held).count();
     let label = format!("{} of {} runs; {failed} failed its threshold", brief(trend.figure), points.len());
     body.raw("<svg class=\"trend\" viewBox=\"0 0 900 300\" role=\"group\" aria-label=\"").text(&label).raw("\">");
@@ -185,15 +187,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_reach_over_the_most() {
-        assert_eq!(ticks(5.0), [0.0, 2.0, 4.0, 6.0]);
-        assert_eq!(ticks(0.0), [0.0, 1.0]);
-        for most in [1e-9, 0.3, 7.0, 99.0, 1e12, f64::INFINITY] {
-            let ticks = ticks(most);
-            assert!(
-                ticks.len() <= 12 && (most.is_infinite() || *ticks.last().unwrap_or(&0.0) >= most),
-                "{most}: {ticks:?}"
-            );
+    fn an_axis_fits_its_values() {
+        let near = axis(100.0, 110.0);
+        assert!(near.low > 90.0 && near.high < 120.0 && near.round(MOST_TICKS).len() >= 2, "{near:?}");
+        assert_eq!(axis(1.0, 110.0).low, 0.0);
+        for (low, high) in [(0.0, 0.0), (1e-9, 1e-9), (7.0, 7.0), (1.0, 1e12)] {
+            let axis = axis(low, high);
+            assert!(axis.holds(low) && axis.holds(high) && axis.round(MOST_TICKS).len() <= 6, "{axis:?}");
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::failed;
 use crate::headline::Statement;
 use crate::json::Document;
 use crate::markup::Html;
-use crate::page::Section;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
+use crate::page::Section;
 use crate::text;
 
 /// From so long on a waiting call is worth a word, in nanoseconds.

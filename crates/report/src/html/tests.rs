@@ -73,7 +73,14 @@ fn a_page_is_whole_without_a_script() {
         assert_eq!(screen.contains("class=\"failed\""), is_failing, "{name}");
         if ["shop", "open", "failing", "clean"].contains(&name) {
             assert!(main.contains("class=\"p99\" d=\"M") && main.contains("Ok calls a second"), "{name}");
-            for section in ["id=\"outcomes\"", "id=\"histogram\"", "id=\"spectrum\"", "id=\"latency\"", "id=\"load\"", "id=\"each\""] {
+            for section in [
+                "id=\"outcomes\"",
+                "id=\"histogram\"",
+                "id=\"spectrum\"",
+                "id=\"latency\"",
+                "id=\"load\"",
+                "id=\"each\"",
+            ] {
                 assert!(main.contains(section), "{name}: {section}");
             }
         }

@@ -48,10 +48,7 @@ static HEADS: LazyLock<[String; 2]> = LazyLock::new(|| {
              content=\"{policy}\">\n<link rel=\"icon\" href=\"data:,\">\n<script>{BEGIN}</script>\n<style>{STYLE}</style>\n<title>brunt "
         )
     };
-    [
-        head(policy(&[BEGIN, CHARTS, TABLES], "")),
-        head(policy(&[BEGIN, CHARTS, TABLES, LIVE], " connect-src 'self';")),
-    ]
+    [head(policy(&[BEGIN, CHARTS, TABLES], "")), head(policy(&[BEGIN, CHARTS, TABLES, LIVE], " connect-src 'self';"))]
 });
 
 /// A page: what its window is called, and what stands in it.
@@ -77,7 +74,12 @@ impl Page {
     fn write_after(&self, out: &mut impl Write, head: &str, scripts: &[&str]) -> io::Result<()> {
         let mut title = Html::default();
         title.text(&self.title);
-        write!(out, "{head}{}</title>\n</head>\n<body>\n<main id=\"report\">{}</main>\n", title.into_string(), self.main)?;
+        write!(
+            out,
+            "{head}{}</title>\n</head>\n<body>\n<main id=\"report\">{}</main>\n",
+            title.into_string(),
+            self.main
+        )?;
         for script in scripts {
             writeln!(out, "<script>{script}</script>")?;
         }
@@ -119,7 +121,8 @@ mod tests {
         let mut bytes = Vec::new();
         Page::new("</title><script>".to_owned(), Html::default()).write(&mut bytes).unwrap();
         let page = String::from_utf8(bytes).unwrap();
-        let scripts: Vec<_> = page.split("<script>").skip(1).map(|rest| rest.split("</script>").next().unwrap()).collect();
+        let scripts: Vec<_> =
+            page.split("<script>").skip(1).map(|rest| rest.split("</script>").next().unwrap()).collect();
         assert_eq!(scripts.len(), 3);
         for script in scripts {
             let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));

@@ -1,5 +1,7 @@
 //! Parts of a page: a heading with a link to it, and what can be taken away from it.
 
+use std::fmt::Write as _;
+
 use crate::markup::Html;
 
 /// Something that a reader can take away: a file that stands in the page itself.
@@ -25,7 +27,7 @@ fn encoded(text: &str) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b',' | b'.' | b'-' | b'_' | b'/' | b':' | b'(' | b')' => {
                 encoded.push(char::from(byte));
             }
-            other => encoded.push_str(&format!("%{other:02X}")),
+            other => drop(write!(encoded, "%{other:02X}")),
         }
     }
     encoded
@@ -55,7 +57,11 @@ impl Section {
     }
 
     pub(crate) fn write(&self, html: &mut Html) {
-        html.raw("<section id=\"").raw(self.id).raw("\" aria-labelledby=\"").raw(self.id).raw("-title\"><div class=\"heading\"><h2 id=\"");
+        html.raw("<section id=\"")
+            .raw(self.id)
+            .raw("\" aria-labelledby=\"")
+            .raw(self.id)
+            .raw("-title\"><div class=\"heading\"><h2 id=\"");
         html.raw(self.id).raw("-title\">").text(&self.title).raw("</h2>");
         if !self.note.is_empty() {
             html.raw(" <p class=\"faint\">").text(&self.note).raw("</p>");
@@ -65,9 +71,19 @@ impl Section {
             html.raw("<button type=\"button\" class=\"svg\" hidden>SVG</button> ");
         }
         for tool in &self.tools {
-            html.raw("<a download=\"").text(&tool.file).raw("\" href=\"").text(&tool.href).raw("\">").raw(tool.name).raw("</a> ");
+            html.raw("<a download=\"")
+                .text(&tool.file)
+                .raw("\" href=\"")
+                .text(&tool.href)
+                .raw("\">")
+                .raw(tool.name)
+                .raw("</a> ");
         }
-        html.raw("<a href=\"#").raw(self.id).raw("\" aria-label=\"link to ").text(&self.title).raw("\">link</a></p></div>");
+        html.raw("<a href=\"#")
+            .raw(self.id)
+            .raw("\" aria-label=\"link to ")
+            .text(&self.title)
+            .raw("\">link</a></p></div>");
         html.html(&self.body).raw("</section>");
     }
 }
@@ -89,7 +105,11 @@ pub(crate) fn write_all(html: &mut Html, sections: &[Section]) {
 pub(crate) fn repeat(command: &str) -> Section {
     let mut section = Section::new("repeat", "Run it again");
     if !command.is_empty() {
-        section.body.raw("<pre tabindex=\"0\" role=\"region\" aria-label=\"command\">").text(&crate::numbers::clean(command)).raw("</pre>");
+        section
+            .body
+            .raw("<pre tabindex=\"0\" role=\"region\" aria-label=\"command\">")
+            .text(&crate::numbers::clean(command))
+            .raw("</pre>");
     }
     section
 }

@@ -148,8 +148,15 @@ impl Table {
 
     /// Writes it; it scrolls sideways where it is wider than the page.
     pub(crate) fn write(&self, html: &mut Html) {
-        html.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").raw(self.id).raw(": ").text(&self.caption);
-        html.raw("\"><table id=\"").raw(self.id).raw("-table\"").raw(if self.is_sortable { " data-sortable" } else { "" });
+        html.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"")
+            .raw(self.id)
+            .raw(": ")
+            .text(&self.caption);
+        html.raw("\"><table id=\"").raw(self.id).raw("-table\"").raw(if self.is_sortable {
+            " data-sortable"
+        } else {
+            ""
+        });
         html.raw("><caption>").text(&self.caption).raw("</caption><thead><tr>");
         for (at, column) in self.columns.iter().enumerate() {
             html.raw("<th scope=\"col\" class=\"").raw(self.kind(at)).raw("\">").text(&column.name).raw("</th>");
@@ -196,7 +203,8 @@ impl Table {
 
     /// It as a file (CSV, RFC 4180): what its cells are sorted by, or else what they say.
     pub(crate) fn csv(&self) -> Tool {
-        let is_drawn = |at: usize| self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| cell.drawing.is_some()));
+        let is_drawn =
+            |at: usize| self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| cell.drawing.is_some()));
         let kept: Vec<usize> = (0..self.columns.len()).filter(|at| !is_drawn(*at)).collect();
         let mut head = CsvRow::default();
         for column in kept.iter().filter_map(|at| self.columns.get(*at)) {

@@ -59,10 +59,15 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
     let charts = [chart];
     let mut plots = plots("latency", &axis, &charts);
     if let Answer::Between { low_per_s, high_per_s, .. } = &capacity.answer {
-        let mark = |rate: f64, words: &str| Mark { class: "choice", from: axis.x(rate), to: axis.x(rate), words: words.to_owned() };
+        let mark = |rate: f64, words: &str| Mark {
+            class: "choice",
+            from: axis.x(rate),
+            to: axis.x(rate),
+            words: words.to_owned(),
+        };
         plots.marks = vec![mark(*low_per_s, "met"), mark(*high_per_s, "not met")];
     }
-    content.sections.push(section("charts", "Trials by rate", plots, csv("latency", &axis, &charts)));
+    content.sections.push(section("charts", "Trials by rate", &plots, csv("latency", &axis, &charts)));
     let trials = counted(capacity.trials.len() as u64, "trial");
     let caption = format!("{trials}; of several at one rate, the typical one");
     // Each rate leads to the trial that is shown for it.

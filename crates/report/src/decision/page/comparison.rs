@@ -44,7 +44,7 @@ pub(super) fn content(compared: &Compared) -> Content {
     content.sections.push(differences(compared, found));
     content.sections.extend(shift(compared));
     content.sections.extend(over_rounds(compared));
-    content.sections.extend(both(compared));
+    content.sections.push(both(compared));
     content
 }
 
@@ -80,7 +80,11 @@ fn differences(compared: &Compared, found: &Comparison) -> Section {
     let mut section = Section::new("differences", "Differences");
     let mut columns = vec![Column::words("figure")];
     columns.extend(["A", "B", "B against A", "95 %", "p"].map(Column::figure));
-    columns.push(Column::words(format!("◀ B better · {} to {} · B worse ▶", change(scale.low, 0), change(scale.high, 0))));
+    columns.push(Column::words(format!(
+        "◀ B better · {} to {} · B worse ▶",
+        change(scale.low, 0),
+        change(scale.high, 0)
+    )));
     let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
     let mut table = Table::new("differences", caption, columns);
     for d in &found.differences {
@@ -107,7 +111,11 @@ fn differences(compared: &Compared, found: &Comparison) -> Section {
         let points = |share: f64| format!("{:+.2}", share * 100.0);
         let seen = match (errors.differs, errors.difference > 0.0) {
             (false, _) => "no difference seen".to_owned(),
-            (true, more) => format!("{} points {}", points(errors.difference).trim_start_matches(['+', '-']), if more { "more" } else { "fewer" }),
+            (true, more) => format!(
+                "{} points {}",
+                points(errors.difference).trim_start_matches(['+', '-']),
+                if more { "more" } else { "fewer" }
+            ),
         };
         let class = if errors.differs && errors.difference > 0.0 { "bad" } else { "" };
         table.push(vec![
@@ -147,7 +155,11 @@ fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -
     html.raw("<svg class=\"interval\" viewBox=\"0 0 280 22\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
     html.text(&format!("{} to {}", in_words(d.metric, d.low_ratio), in_words(d.metric, d.high_ratio))).raw("\">");
     if let Some((_, ratio, _)) = limit {
-        html.raw("<path class=\"beyond\" d=\"M").place(x(*ratio)).raw(" 0V22H").place(WIDTH).raw("V0z\"/><path class=\"limit\" d=\"M");
+        html.raw("<path class=\"beyond\" d=\"M")
+            .place(x(*ratio))
+            .raw(" 0V22H")
+            .place(WIDTH)
+            .raw("V0z\"/><path class=\"limit\" d=\"M");
         html.place(x(*ratio)).raw(" 0V22\"/>");
     }
     html.raw("<path class=\"zero\" d=\"M").place(x(1.0)).raw(" 0V22\"/>");
@@ -167,7 +179,13 @@ fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -
     } else {
         // Beyond the edge.
         let (tip, back) = if worse(d.metric, d.ratio) < 1.0 { (0.0, 10.0) } else { (WIDTH, -10.0) };
-        html.raw("<path class=\"line ").raw(class).raw("\" d=\"M").place(tip + back).raw(" ").place(MIDDLE - 6.0).raw("L");
+        html.raw("<path class=\"line ")
+            .raw(class)
+            .raw("\" d=\"M")
+            .place(tip + back)
+            .raw(" ")
+            .place(MIDDLE - 6.0)
+            .raw("L");
         html.place(tip).raw(" ").place(MIDDLE).raw("L").place(tip + back).raw(" ").place(MIDDLE + 6.0).raw("\"/>");
     }
     html.raw("</svg>");
@@ -195,10 +213,8 @@ fn mean_of(lists: &[Vec<Option<u64>>]) -> Vec<Option<f64>> {
 /// The response times of both sides by percentile: means over their runs.
 fn by_percentile(compared: &Compared) -> [Vec<Measured>; 2] {
     [false, true].map(|is_b| {
-        let lists: Vec<Vec<_>> = runs(compared, is_b)
-            .iter()
-            .map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect())
-            .collect();
+        let lists: Vec<Vec<_>> =
+            runs(compared, is_b).iter().map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect()).collect();
         let means = mean_of(&lists).into_iter().enumerate();
         means.filter_map(|(place, ns)| Some(Measured { x: 1.0 / outline::tail(place), y: ns? })).collect()
     })
@@ -207,8 +223,7 @@ fn by_percentile(compared: &Compared) -> [Vec<Measured>; 2] {
 /// How much slower B is at each percentile.
 fn shift(compared: &Compared) -> Option<Section> {
     let [a, b] = by_percentile(compared);
-    let places: Vec<_> =
-        a.iter().zip(&b).map(|(a, b)| Measured { x: a.x, y: b.y / a.y.max(1.0) }).collect();
+    let places: Vec<_> = a.iter().zip(&b).map(|(a, b)| Measured { x: a.x, y: b.y / a.y.max(1.0) }).collect();
     if places.len() < 2 {
         return None;
     }
@@ -218,7 +233,8 @@ fn shift(compared: &Compared) -> Option<Section> {
     let powers = std::iter::once(2.0).chain((0..=12).map(|power| 10_f64.powi(power)));
     axis.named = powers.filter(|one_in| axis.scale.holds(*one_in)).map(|one_in| (one_in, percentile(one_in))).collect();
     axis.named.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let limits = limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());
+    let limits =
+        limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());
     let limits = limits.map(|(metric, ratio, _)| (ratio, format!("limit on {}", metric.name())));
     let charts = [Chart {
         title: "B over A",
@@ -230,14 +246,16 @@ fn shift(compared: &Compared) -> Option<Section> {
         limits: limits.collect(),
     }];
     let file = csv("shift", &axis, &charts);
-    Some(section("shift", "Shift by percentile", plots("shift-by-percentile", &axis, &charts), file))
+    Some(section("shift", "Shift by percentile", &plots("shift-by-percentile", &axis, &charts), file))
 }
 
 /// Both sides over each other: by percentile, and over time.
-fn both(compared: &Compared) -> Option<Section> {
+fn both(compared: &Compared) -> Section {
     let [a, b] = by_percentile(compared);
     let mut section = Section::new("sides", "Both sides");
-    section.note = if compared.runs.len() > 2 { "the geometric mean over the runs of each side" } else { "" }.to_owned();
+    if compared.runs.len() > 2 {
+        "the geometric mean over the runs of each side".clone_into(&mut section.note);
+    }
     section.is_drawn = true;
     section.body.raw("<div class=\"pair\">");
     if a.len() > 1 && b.len() > 1 {
@@ -256,7 +274,7 @@ fn both(compared: &Compared) -> Option<Section> {
         over_time("p99-over-time", vec![line("A", "blue", a_p99), line("B", "three", b_p99)]).write(&mut section.body);
     }
     section.body.raw("</div>");
-    Some(section)
+    section
 }
 
 /// The runs of both sides, round by round: their p99, and their throughput.
@@ -283,14 +301,21 @@ fn over_rounds(compared: &Compared) -> Option<Section> {
         limits: Vec::new(),
     };
     let charts = [
-        chart("p99 of each run", "what moves both is the machine", Unit::Ns, sides(&|run| Some(run.p99_ns?.value.max(1) as f64))),
+        chart(
+            "p99 of each run",
+            "what moves both is the machine",
+            Unit::Ns,
+            sides(&|run| Some(run.p99_ns?.value.max(1) as f64)),
+        ),
         chart("Throughput of each run", "ok calls a second", Unit::PerSecond, sides(&|run| Some(run.ok_per_s()))),
     ];
-    let mut axis = Axis::through(compared.runs.iter().map(|run| run.number as f64), "", |round| format!("round {round:.0}"));
+    let mut axis =
+        Axis::through(compared.runs.iter().map(|run| run.number as f64), "", |round| format!("round {round:.0}"));
     let last = compared.runs.iter().map(|run| run.number).max().unwrap_or(1) as f64;
     axis.scale = Scale::linear(0.5, last + 0.5);
-    let rounds = axis.scale.round(12).into_iter().filter(|round| *round >= 1.0 && *round <= last && round.fract() == 0.0);
+    let rounds =
+        axis.scale.round(12).into_iter().filter(|round| *round >= 1.0 && *round <= last && round.fract() == 0.0);
     axis.named = rounds.map(|round| (round, format!("{round:.0}"))).collect();
     let file = csv("rounds", &axis, &charts);
-    Some(section("rounds", "Pairs by round", narrow(plots("rounds-drawn", &axis, &charts)), file))
+    Some(section("rounds", "Pairs by round", &narrow(plots("rounds-drawn", &axis, &charts)), file))
 }

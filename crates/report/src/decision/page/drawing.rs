@@ -6,6 +6,7 @@ use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
 use brunt_plan::units::{Duration, Number};
 use brunt_record::catalogue::Timing;
 
+use crate::csv::Row;
 use crate::markup::Html;
 use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Section, Tool, Unit, change};
 
@@ -110,7 +111,12 @@ impl Axis {
             }
             has_room
         });
-        Self { named: values.into_iter().map(|value| (value, write(value))).collect(), scale, name: name.to_owned(), write }
+        Self {
+            named: values.into_iter().map(|value| (value, write(value))).collect(),
+            scale,
+            name: name.to_owned(),
+            write,
+        }
     }
 
     /// The place of a value.
@@ -153,7 +159,12 @@ fn points(axis: &Axis, charts: &[Chart]) -> Vec<Point> {
     values.dedup();
     let point = |value: f64| {
         let said = lines().filter(|(_, line)| line.how != How::Dashed).filter_map(|(chart, line)| {
-            let ys: Vec<_> = line.places.iter().filter(|place| place.x.total_cmp(&value).is_eq()).map(|place| in_full(chart.unit, place.y)).collect();
+            let ys: Vec<_> = line
+                .places
+                .iter()
+                .filter(|place| place.x.total_cmp(&value).is_eq())
+                .map(|place| in_full(chart.unit, place.y))
+                .collect();
             (!ys.is_empty()).then(|| format!("{} {}", line.name, ys.join(" and ")))
         });
         let named = (axis.write)(value);
@@ -237,11 +248,20 @@ pub(super) fn dot(plot: &mut Html, kind: &'static str, class: &'static str, x: f
 
 /// The places of charts as a file.
 pub(super) fn csv(id: &str, axis: &Axis, charts: &[Chart]) -> Tool {
-    let mut text = format!("figure,line,{},value\n", if axis.name.is_empty() { "at" } else { &axis.name });
+    let mut head = Row::default();
+    for name in ["figure", "line", if axis.name.is_empty() { "at" } else { &axis.name }, "value"] {
+        head.put(name);
+    }
+    let mut text = head.line();
     for chart in charts {
         for line in &chart.lines {
             for place in &line.places {
-                text += &format!("{},{},{},{}\n", chart.title, line.name, place.x, place.y);
+                let mut row = Row::default();
+                row.put(chart.title);
+                row.put(line.name);
+                row.put(place.x);
+                row.put(place.y);
+                text.push_str(&row.line());
             }
         }
     }
@@ -249,7 +269,7 @@ pub(super) fn csv(id: &str, axis: &Axis, charts: &[Chart]) -> Tool {
 }
 
 /// A section with these charts, if anything was measured.
-pub(super) fn section(id: &'static str, title: &str, plots: Plots, csv: Tool) -> Section {
+pub(super) fn section(id: &'static str, title: &str, plots: &Plots, csv: Tool) -> Section {
     let mut section = Section::new(id, title);
     plots.write(&mut section.body);
     section.tools.push(csv);
@@ -261,7 +281,9 @@ pub(super) fn section(id: &'static str, title: &str, plots: Plots, csv: Tool) ->
 pub(super) fn limits(plan: &Plan, shares: &[f64]) -> Vec<(f64, String)> {
     let limit = |threshold: &Threshold| {
         let is_of_all = threshold.subject().is_none() && threshold.selection().is_none();
-        let Figure::Time(Time::Usual | Time::Recorded(Timing::Response), Statistic::Quantile(share)) = threshold.measure() else {
+        let Figure::Time(Time::Usual | Time::Recorded(Timing::Response), Statistic::Quantile(share)) =
+            threshold.measure()
+        else {
             return None;
         };
         let is_asked = shares.iter().any(|asked| (asked - share).abs() < 1e-9);

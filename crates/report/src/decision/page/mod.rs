@@ -81,7 +81,8 @@ pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) 
     let mut main = Html::default();
     header(&mut main, &title, decision, &content.how);
     if let Some(how_far) = live {
-        main.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ").text(&clean(how_far));
+        main.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ")
+            .text(&clean(how_far));
         main.raw("</p><p id=\"problem\" class=\"warning\" role=\"status\"></p></div>");
     }
     sentences(&mut main, &content.found, live.is_some());
@@ -96,7 +97,11 @@ fn header(html: &mut Html, title: &str, decision: Decision<'_>, how: &[String]) 
     }
     html.raw("<p class=\"faint\">");
     if let Some(began) = decision.started_unix_ms() {
-        html.raw("<time datetime=\"").text(&iso_8601(began / 1000)).raw("\">").text(&text::moment(began)).raw("</time> · ");
+        html.raw("<time datetime=\"")
+            .text(&iso_8601(began / 1000))
+            .raw("\">")
+            .text(&text::moment(began))
+            .raw("</time> · ");
     }
     html.raw("brunt ").raw(env!("CARGO_PKG_VERSION"));
     for (key, value) in &decision.origin().tags {
@@ -114,7 +119,12 @@ fn sentences(html: &mut Html, found: &[(String, Role)], is_live: bool) {
     html.raw(if is_live { "What was found so far" } else { "What was found" }).raw("</h2>");
     for (nth, (sentence, role)) in found.iter().enumerate() {
         let class = if *role == Role::Strong { "" } else { tabled::class(*role) };
-        html.raw("<p class=\"").raw(if nth == 0 { "outcome " } else { "" }).raw(class).raw("\">").text(&clean(sentence)).raw("</p>");
+        html.raw("<p class=\"")
+            .raw(if nth == 0 { "outcome " } else { "" })
+            .raw(class)
+            .raw("\">")
+            .text(&clean(sentence))
+            .raw("</p>");
     }
     html.raw("</section>");
 }

@@ -6,8 +6,8 @@ use brunt_plan::units::Clock;
 use brunt_record::histogram::AtLeast;
 
 use super::super::runs as figures;
-use super::drawing::{Axis, Chart, How, Line, Measured, Sign, plots};
 use super::Runs;
+use super::drawing::{Axis, Chart, How, Line, Measured, Sign, plots};
 use crate::markup::Html;
 use crate::numbers::count;
 use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
@@ -31,10 +31,13 @@ pub(super) fn section(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Sect
     let mut table = Table::new("runs", caption, columns);
     for (nth, (name, run)) in evidence.iter().enumerate() {
         let number = numbers.and_then(|numbers| numbers.get(nth)).copied();
-        let kept = number.map_or_else(|| Cell::new("-"), |number| {
-            let href = (!found.address.is_empty()).then(|| format!("{}{number}", found.address));
-            Cell::sorted(number.to_string(), number as f64).leading_to(href)
-        });
+        let kept = number.map_or_else(
+            || Cell::new("-"),
+            |number| {
+                let href = (!found.address.is_empty()).then(|| format!("{}{number}", found.address));
+                Cell::sorted(number.to_string(), number as f64).leading_to(href)
+            },
+        );
         let verdict = Cell::new(run.verdict.as_str()).classed(if run.is_trustworthy() { "" } else { "warning" });
         let cells = vec![
             Cell::new(name.as_str()),
@@ -102,7 +105,15 @@ pub(super) fn spectrum(id: &str, lines: Vec<Line>) -> Plots {
     axis.scale.low = 1.0;
     axis.named = named;
     let note = "response time by percentile".to_owned();
-    let chart = Chart { title: "Latency spectrum", note, unit: Unit::Ns, is_logarithmic: true, height: HEIGHT, lines, limits: Vec::new() };
+    let chart = Chart {
+        title: "Latency spectrum",
+        note,
+        unit: Unit::Ns,
+        is_logarithmic: true,
+        height: HEIGHT,
+        lines,
+        limits: Vec::new(),
+    };
     narrow(plots(id, &axis, &[chart]))
 }
 
@@ -114,7 +125,15 @@ pub(super) fn over_time(id: &str, lines: Vec<Line>) -> Plots {
     axis.scale = Scale::linear(0.0, all().fold(1e-3, f64::max) * 1.02);
     axis.named = axis.scale.round(5).into_iter().map(|seconds| (seconds, clock(seconds))).collect();
     let note = "of each stretch of a run".to_owned();
-    let chart = Chart { title: "p99 over time", note, unit: Unit::Ns, is_logarithmic: true, height: HEIGHT, lines, limits: Vec::new() };
+    let chart = Chart {
+        title: "p99 over time",
+        note,
+        unit: Unit::Ns,
+        is_logarithmic: true,
+        height: HEIGHT,
+        lines,
+        limits: Vec::new(),
+    };
     narrow(plots(id, &axis, &[chart]))
 }
 

@@ -6,9 +6,9 @@ use brunt_plan::plan::Plan;
 use brunt_record::histogram::AtLeast;
 
 use super::super::sweep;
+use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, limits, plots, section};
 use super::tabled::tabled;
-use super::Content;
 use crate::numbers::count;
 use crate::page::{Mark, Section, Unit};
 use crate::style::Role;
@@ -63,7 +63,8 @@ fn charts(plan: &Plan, sweep: &Sweep) -> Section {
         sweep.steps.iter().filter_map(place).collect::<Vec<_>>()
     };
     let line = |name, class, places| Line { name, class, how: How::Joined, sign: Sign::Disc, places };
-    let axis = Axis::through(sweep.steps.iter().map(|step| step.value as f64), &sweep.axis.name, |value| count(value as u64));
+    let axis =
+        Axis::through(sweep.steps.iter().map(|step| step.value as f64), &sweep.axis.name, |value| count(value as u64));
     let mut throughput = vec![line("ok/s", "blue", places(&|run| Some(run.ok_per_s())))];
     let mut marks = Vec::new();
     let mut mark = |value: f64, words: String| {
@@ -73,7 +74,13 @@ fn charts(plan: &Plan, sweep: &Sweep) -> Section {
         mark(choice.enough.0 as f64, format!("enough: {}", count(choice.enough.0)));
     }
     if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
-        throughput.push(Line { name: "the law", class: "faint", how: How::Dashed, sign: Sign::Disc, places: fitted(sweep, fit) });
+        throughput.push(Line {
+            name: "the law",
+            class: "faint",
+            how: How::Dashed,
+            sign: Sign::Disc,
+            places: fitted(sweep, fit),
+        });
         if let Some(knee) = fit.knee.filter(|knee| axis.scale.holds(knee.value)) {
             mark(knee.value, "knee".to_owned());
         }
@@ -121,7 +128,7 @@ fn charts(plan: &Plan, sweep: &Sweep) -> Section {
     }
     let mut plots = plots("sweep", &axis, &charts);
     plots.marks = marks;
-    section("charts", "Over the values", plots, csv("sweep", &axis, &charts))
+    section("charts", "Over the values", &plots, csv("sweep", &axis, &charts))
 }
 
 /// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.

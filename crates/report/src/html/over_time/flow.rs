@@ -52,7 +52,9 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
     panel.lines.extend(round(full / ROOM, 2).into_iter().map(|rate| (y(rate), Unit::PerSecond.tick(rate))));
     let below_zero = |rate: f64| ANSWERED + below * rate / worst.max(1e-9);
     if below > 24.0 {
-        panel.lines.extend(round(worst, 1).into_iter().map(|rate| (below_zero(rate), format!("−{}", Unit::PerSecond.tick(rate)))));
+        panel.lines.extend(
+            round(worst, 1).into_iter().map(|rate| (below_zero(rate), format!("−{}", Unit::PerSecond.tick(rate)))),
+        );
     }
     area(&mut panel.plot, "ok", ANSWERED, stretches, axis, &ok, y);
     line(&mut panel.plot, "ok-line", stretches, axis, &ok, y);
@@ -95,8 +97,12 @@ pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> 
     }
     let full = (most * ROOM).max(1.0);
     let y = |calls: f64| WAITING * (1.0 - calls / full);
-    let mut panel =
-        Panel { title: "Calls under way".to_owned(), note: "due, and not ended".to_owned(), height: WAITING, ..Panel::default() };
+    let mut panel = Panel {
+        title: "Calls under way".to_owned(),
+        note: "due, and not ended".to_owned(),
+        height: WAITING,
+        ..Panel::default()
+    };
     panel.lines.push((WAITING, "0".to_owned()));
     let lines = round(most, 1).into_iter().filter(|calls| *calls >= 1.0);
     panel.lines.extend(lines.map(|calls| (y(calls), Number(calls).to_string())));

@@ -19,7 +19,8 @@ pub(in crate::html) fn load(stretches: &[Stretch], moments: &[Moment]) -> Plots 
         return Plots::default();
     }
     let axis = Across { span_ns: span };
-    let panels = [cpu(stretches, moments, axis), lag(stretches, moments, axis), connections(stretches, moments, axis)];
+    let panels =
+        [Some(cpu(stretches, moments, axis)), lag(stretches, moments, axis), connections(stretches, moments, axis)];
     let panels: Vec<_> = panels.into_iter().flatten().collect();
     let words = panels.iter().flat_map(|panel| &panel.labels).map(|label| label.text.as_str()).collect::<Vec<_>>();
     Plots {
@@ -34,17 +35,31 @@ pub(in crate::html) fn load(stretches: &[Stretch], moments: &[Moment]) -> Plots 
 }
 
 /// Draws a line of values over the stretches.
-fn line(panel: &mut Panel, class: &'static str, stretches: &[Stretch], axis: Across, ys: impl Iterator<Item = Option<f64>>) {
+fn line(
+    panel: &mut Panel,
+    class: &'static str,
+    stretches: &[Stretch],
+    axis: Across,
+    ys: impl Iterator<Item = Option<f64>>,
+) {
     panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
-    steps(&mut panel.plot, stretches.iter().zip(ys).map(|(stretch, y)| (axis.x(stretch.from_ns), axis.x(stretch.to_ns), y)));
+    steps(
+        &mut panel.plot,
+        stretches.iter().zip(ys).map(|(stretch, y)| (axis.x(stretch.from_ns), axis.x(stretch.to_ns), y)),
+    );
     panel.plot.raw("\"/>");
 }
 
-fn cpu(stretches: &[Stretch], moments: &[Moment], axis: Across) -> Option<Panel> {
+fn cpu(stretches: &[Stretch], moments: &[Moment], axis: Across) -> Panel {
     let y = |share: f64| HEIGHT * (1.0 - share.min(1.0));
     let [busiest, starved] = [|moment: &Moment| moment.busiest_worker, |moment: &Moment| moment.most_starved_worker]
         .map(|share| moments.iter().map(share).collect::<Vec<_>>());
-    let mut panel = Panel { title: "brunt's workers".to_owned(), note: "CPU of the busiest, and the longest wait for one".to_owned(), height: HEIGHT, ..Panel::default() };
+    let mut panel = Panel {
+        title: "brunt's workers".to_owned(),
+        note: "CPU of the busiest, and the longest wait for one".to_owned(),
+        height: HEIGHT,
+        ..Panel::default()
+    };
     panel.lines = [0.0, 0.5, 1.0].map(|share| (y(share), percent(share))).to_vec();
     line(&mut panel, "ok-line", stretches, axis, busiest.iter().map(|share| Some(y(*share))));
     let [busiest, starved_most] = [most(&busiest), most(&starved)];
@@ -54,7 +69,7 @@ fn cpu(stretches: &[Stretch], moments: &[Moment], axis: Across) -> Option<Panel>
         let text = format!("waiting for a CPU up to {}", percent(starved_most));
         panel.labels.push(Label { class: "orange", y: y(starved_most), text });
     }
-    Some(panel)
+    panel
 }
 
 /// How late calls were sent, at the 99th percentile of each second.
@@ -62,7 +77,12 @@ fn lag(stretches: &[Stretch], moments: &[Moment], axis: Across) -> Option<Panel>
     let most = moments.iter().filter_map(|moment| moment.lag_p99_ns).max()?;
     let scale = Scale::logarithmic(SHORTEST_LAG, LONGEST_LAG.max(most as f64 * ROOM));
     let y = |ns: f64| HEIGHT * (1.0 - scale.share(ns.max(scale.low)));
-    let mut panel = Panel { title: "Lag p99".to_owned(), note: "from when a call could be sent to when it was".to_owned(), height: HEIGHT, ..Panel::default() };
+    let mut panel = Panel {
+        title: "Lag p99".to_owned(),
+        note: "from when a call could be sent to when it was".to_owned(),
+        height: HEIGHT,
+        ..Panel::default()
+    };
     panel.lines = scale.round(4).into_iter().map(|ns| (y(ns), Unit::Ns.tick(ns))).collect();
     line(&mut panel, "p99", stretches, axis, moments.iter().map(|moment| moment.lag_p99_ns.map(|ns| y(ns as f64))));
     let text = format!("at most {}", brunt_plan::units::Duration(most));
@@ -80,7 +100,11 @@ fn connections(stretches: &[Stretch], moments: &[Moment], axis: Across) -> Optio
     panel.lines.extend(round(most as f64, 2).into_iter().filter(|n| *n >= 1.0).map(|n| (y(n), Unit::Count.tick(n))));
     line(&mut panel, "users", stretches, axis, open.iter().map(|n| Some(y(*n as f64))));
     let least = open.iter().copied().min().unwrap_or(0);
-    let text = if least == most { format!("{} throughout", count(most)) } else { format!("{} to {}", count(least), count(most)) };
+    let text = if least == most {
+        format!("{} throughout", count(most))
+    } else {
+        format!("{} to {}", count(least), count(most))
+    };
     panel.labels.push(Label { class: "", y: y(most as f64), text });
     Some(panel)
 }

@@ -21,7 +21,12 @@ pub(super) use table::{Moment, moments, table};
 pub(super) use tracks::{OfCalls, bars_alone, calls_over_time, ends_over_time, sparkline};
 
 /// The panels of a run; none where nothing was measured.
-pub(super) fn section(shown: Shown<'_>, statements: &[Statement], stretches: &[Stretch], moments: &[Moment]) -> Section {
+pub(super) fn section(
+    shown: Shown<'_>,
+    statements: &[Statement],
+    stretches: &[Stretch],
+    moments: &[Moment],
+) -> Section {
     let mut section = Section::new("over-time", "Over time");
     let Some(span) = stretches.last().map(|stretch| stretch.to_ns).filter(|span| *span > 0) else { return section };
     let axis = Across { span_ns: span };

@@ -29,8 +29,7 @@ pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<M
         for point in points.iter().take_while(|point| point.start_ns < stretch.to_ns) {
             moment.lag_p99_ns = moment.lag_p99_ns.max(point.lag.quantile(0.99));
             moment.busiest_worker = moment.busiest_worker.max(point.health.ratio(Counter::BusiestWorker));
-            moment.most_starved_worker =
-                moment.most_starved_worker.max(point.health.ratio(Counter::MostStarvedWorker));
+            moment.most_starved_worker = moment.most_starved_worker.max(point.health.ratio(Counter::MostStarvedWorker));
             moment.users = point.users.or(moment.users);
             moment.open_connections = point.open_connections.or(moment.open_connections);
         }
@@ -47,7 +46,11 @@ pub(in crate::html) fn table(stretches: &[Stretch], moments: &[Moment]) -> Table
     if has_users {
         columns.push(Column::figure("users"));
     }
-    let mut table = Table::new("each", "response times by when calls were due, ends by when they ended; ! marks what brunt itself spoiled", columns);
+    let mut table = Table::new(
+        "each",
+        "response times by when calls were due, ends by when they ended; ! marks what brunt itself spoiled",
+        columns,
+    );
     for (stretch, moment) in stretches.iter().zip(moments) {
         let rate = |calls: f64| Cell::new(Number(calls / stretch.seconds()).to_string());
         let times = stretch.calls.response_times().quantiles([0.5, 0.99, 1.0]);

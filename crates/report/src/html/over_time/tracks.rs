@@ -65,7 +65,12 @@ pub(in crate::html) fn calls_over_time(id: String, calls: OfCalls<'_>) -> Plots 
     if let Some((low, high)) = calls.ends() {
         let scale = Scale::logarithmic(low as f64 / ROOM, (high as f64 * ROOM).max(low as f64 * 2.0));
         let y = |ns: u64| TIMES * (1.0 - scale.share(ns.max(1) as f64));
-        let mut panel = Panel { title: "Response time".to_owned(), note: "by when calls ended; to within 0.8%".to_owned(), height: TIMES, ..Panel::default() };
+        let mut panel = Panel {
+            title: "Response time".to_owned(),
+            note: "by when calls ended; to within 0.8%".to_owned(),
+            height: TIMES,
+            ..Panel::default()
+        };
         panel.lines = scale.round(5).into_iter().map(|ns| (y(ns as u64), Unit::Ns.tick(ns))).collect();
         for (class, values) in [("p50", &track.p50_ns), ("p99", &track.p99_ns)] {
             panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
@@ -109,7 +114,11 @@ pub(in crate::html) fn calls_over_time(id: String, calls: OfCalls<'_>) -> Plots 
 pub(in crate::html) fn ends_over_time<T>(id: String, name: &str, kind: &Kind<T>, calls: &[u64], is_ok: bool) -> Plots {
     let axis = axis(kind);
     let none = vec![0; calls.len()];
-    let panel = if is_ok { ends(kind, axis, "Calls a second", calls, None) } else { ends(kind, axis, "Calls a second", &none, Some(calls)) };
+    let panel = if is_ok {
+        ends(kind, axis, "Calls a second", calls, None)
+    } else {
+        ends(kind, axis, "Calls a second", &none, Some(calls))
+    };
     let points = stretches(kind).zip(calls).map(|((from, to), n)| Point {
         from: axis.x(from),
         to: axis.x(to),
@@ -154,7 +163,8 @@ fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Opt
             panel.plot.raw("V").place(if class == "ok" { y(*rate) } else { down(*rate) }).raw("H").place(axis.x(to));
         }
         panel.plot.raw("V").place(above).raw("z\"/>");
-        let (class, y, what) = if class == "ok" { ("blue", y(most), "ok/s") } else { ("orange", down(most), "not ok/s") };
+        let (class, y, what) =
+            if class == "ok" { ("blue", y(most), "ok/s") } else { ("orange", down(most), "not ok/s") };
         panel.labels.push(Label { class, y, text: format!("up to {} {what}", Number(most)) });
     }
     panel
@@ -204,9 +214,10 @@ pub(in crate::html) fn sparkline(calls: OfCalls<'_>, scale: Scale) -> Html {
         html.raw("V").place(bottom.max(top + 1.0)).raw("H").place(columns.x(*from)).raw("z");
     }
     html.raw("\"/><path class=\"p50\" d=\"");
-    let line = columns.all.iter().map(|(from, to, column)| {
-        (columns.x(*from), columns.x(*to), Columns::longest(&track.p50_ns, column).map(y))
-    });
+    let line = columns
+        .all
+        .iter()
+        .map(|(from, to, column)| (columns.x(*from), columns.x(*to), Columns::longest(&track.p50_ns, column).map(y)));
     steps(&mut html, line);
     html.raw("\"/>");
     bars(&mut html, "failed", &columns, &track.not_ok, UPPER, LOWER);

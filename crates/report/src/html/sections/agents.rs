@@ -43,8 +43,14 @@ fn of_last_second(agents: &[Agent]) -> Table {
             (false, false) => Cell::new(""),
         };
         let p99 = agent.p99.map_or_else(Cell::none, |p99| Cell::sorted(duration(p99), p99.value as f64));
-        let cells =
-            [Cell::new(&agent.name), Cell::count(agent.answered), p99, time(agent.lag_p99_ns), Cell::wrong(agent.not_ok), state];
+        let cells = [
+            Cell::new(&agent.name),
+            Cell::count(agent.answered),
+            p99,
+            time(agent.lag_p99_ns),
+            Cell::wrong(agent.not_ok),
+            state,
+        ];
         table.push(cells.into());
     }
     table
@@ -69,7 +75,8 @@ fn of_run(agents: &json::Agents) -> Table {
         Column::figure("not ok"),
         Column::words("figures"),
     ];
-    let mut table = Table::new("agents", caption.into_iter().flatten().collect::<Vec<_>>().join(", "), columns).sortable();
+    let mut table =
+        Table::new("agents", caption.into_iter().flatten().collect::<Vec<_>>().join(", "), columns).sortable();
     for agent in &agents.list {
         let figures = &agent.figures;
         let state = match (&agent.lost, figures.judgement) {

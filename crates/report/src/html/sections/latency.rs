@@ -28,7 +28,8 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
         ("ok", &times.ok),
         ("not ok", &times.not_ok),
     ];
-    let known: Vec<(&str, &Distribution)> = all.iter().filter_map(|(name, times)| Some((*name, times.as_ref()?))).collect();
+    let known: Vec<(&str, &Distribution)> =
+        all.iter().filter_map(|(name, times)| Some((*name, times.as_ref()?))).collect();
     if known.is_empty() {
         return section;
     }
@@ -40,7 +41,11 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
             columns.push(Column::figure(format!("{name} within")));
         }
     }
-    let note = if known.iter().any(|(_, times)| has_ends(times)) { "; within: 95% sampling and brunt's own delays" } else { "" };
+    let note = if known.iter().any(|(_, times)| has_ends(times)) {
+        "; within: 95% sampling and brunt's own delays"
+    } else {
+        ""
+    };
     let caption = format!("response from when a call was due, service from when it was sent{note}");
     let mut table = Table::new("latency", caption, columns);
     let mut row = |name: &str, cell: &dyn Fn(&Distribution) -> Cell, ends: &dyn Fn(&Distribution) -> String| {

@@ -1,5 +1,7 @@
 //! Whether to believe the figures, and why not.
 
+use std::fmt::Write as _;
+
 use brunt_judge::verdict::{Finding, Judgement};
 use brunt_record::catalogue::Counter;
 
@@ -49,12 +51,12 @@ fn workers(shown: Shown<'_>) -> String {
     let mut text = format!("brunt's workers: CPU up to {}", percent(numbers.ratio(Counter::BusiestWorker)));
     let starved = numbers.ratio(Counter::MostStarvedWorker);
     if starved > 0.0 {
-        text += &format!(", waiting for a CPU up to {} of the time", percent(starved));
+        let _ = write!(text, ", waiting for a CPU up to {} of the time", percent(starved));
     }
     let lag = shown.document.times.lag.as_ref();
     let [p50, p99] = ["p50", "p99"].map(|name| lag.and_then(|lag| lag.quantile(name)));
     if let (Some(p50), Some(p99)) = (p50, p99) {
-        text += &format!("; lag p50 {}, p99 {}", duration(p50), duration(p99));
+        let _ = write!(text, "; lag p50 {}, p99 {}", duration(p50), duration(p99));
     }
     text
 }

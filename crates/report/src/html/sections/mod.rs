@@ -26,7 +26,8 @@ pub(super) fn sections(
     moments: &[Moment],
     live: Option<&LastSecond>,
 ) -> Vec<Section> {
-    let mut sections = vec![requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)];
+    let mut sections =
+        vec![requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)];
     sections.extend(names::names(shown));
     sections.extend([
         latency::latency(shown),

@@ -42,8 +42,12 @@ fn groups(names: &Names) -> Section {
     let mut table = Table::new("groups", "without the pauses of users, and with them", columns).sortable();
     for group in &names.groups {
         let group = &group.derived;
-        let mut cells =
-            vec![Cell::new(&group.name), Cell::count(group.count), Cell::wrong(group.failed), Cell::wrong(group.unfinished)];
+        let mut cells = vec![
+            Cell::new(&group.name),
+            Cell::count(group.count),
+            Cell::wrong(group.failed),
+            Cell::wrong(group.unfinished),
+        ];
         cells.extend(times(group.without_pauses.as_ref()));
         cells.extend(times(group.with_pauses.as_ref()));
         table.push(cells);
@@ -97,7 +101,15 @@ fn scenarios(names: &Names) -> Section {
     }
     let mut columns = vec![Column::words("scenario")];
     let counts = [
-        "users started", "from the warm-up", "ended", "not admitted", "out of rows", "iterations", "with failed calls", "cut short", "errors",
+        "users started",
+        "from the warm-up",
+        "ended",
+        "not admitted",
+        "out of rows",
+        "iterations",
+        "with failed calls",
+        "cut short",
+        "errors",
     ];
     columns.extend(counts.map(Column::figure));
     columns.extend(SHOWN.map(Column::time));
@@ -146,9 +158,7 @@ fn own(names: &Names) -> Section {
     let value = |n: Option<f64>| n.map_or_else(Cell::none, |n| Cell::sorted(Number(n).to_string(), n));
     let first = |one: &OwnFigure| match (one.ratio, one.sum) {
         (Some(ratio), _) => Cell::sorted(percent(ratio), ratio),
-        (None, Some(sum)) => {
-            Cell::sorted(format!("{}, {}/s", Number(sum), Number(one.sum_per_s.unwrap_or(0.0))), sum)
-        }
+        (None, Some(sum)) => Cell::sorted(format!("{}, {}/s", Number(sum), Number(one.sum_per_s.unwrap_or(0.0))), sum),
         (None, None) => value(one.last),
     };
     let mut columns = vec![Column::words("figure"), Column::words("kind"), Column::words("unit")];
@@ -156,9 +166,15 @@ fn own(names: &Names) -> Section {
     let caption = "counted by the script itself: the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend";
     let mut table = Table::new("own", caption, columns).sortable();
     for one in &names.own {
-        let quantile = |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
-        let mut cells =
-            vec![Cell::new(&one.name), Cell::new(&one.kind), Cell::new(&one.unit), Cell::sorted(count(one.count), one.count as f64), first(one)];
+        let quantile =
+            |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
+        let mut cells = vec![
+            Cell::new(&one.name),
+            Cell::new(&one.kind),
+            Cell::new(&one.unit),
+            Cell::sorted(count(one.count), one.count as f64),
+            first(one),
+        ];
         cells.extend(SHOWN.map(|name| value(quantile(name))));
         cells.extend([one.mean, one.min, one.max].map(value));
         table.push(cells);

@@ -18,7 +18,11 @@ const MOST_PLACES: usize = 2;
 
 pub(super) fn outcomes(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
     let mut section = Section::new("outcomes", "Outcomes");
-    section.body.raw("<p class=\"sum\">").text(&text::sum_of_outcomes(shown.summary, Paint(false), live.is_some())).raw("</p>");
+    section
+        .body
+        .raw("<p class=\"sum\">")
+        .text(&text::sum_of_outcomes(shown.summary, Paint(false), live.is_some()))
+        .raw("</p>");
     let ways = ways(shown.document);
     if !ways.is_empty() {
         let table = table(shown, &ways);
@@ -137,8 +141,12 @@ fn over<T>(kind: &Kind<T>, counts: Vec<u64>) -> Kind<Vec<u64>> {
 fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
     let has_places = ways.iter().any(|way| !way.places.is_empty());
     let has_tracks = ways.iter().any(|way| way.track.is_some());
-    let mut columns =
-        vec![Column::words("ended as"), Column::figure("calls"), Column::figure("of all calls"), Column::words("counts as")];
+    let mut columns = vec![
+        Column::words("ended as"),
+        Column::figure("calls"),
+        Column::figure("of all calls"),
+        Column::words("counts as"),
+    ];
     if has_places {
         columns.push(Column::words("where"));
     }
@@ -163,7 +171,9 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
         if has_tracks {
             let known = way.track.as_ref().and_then(|track| Some((track, track.tracks.first()?)));
             cells.push(Cell::new(known.map_or_else(String::new, |(kind, counts)| when(kind, counts))));
-            cells.push(known.map_or_else(|| Cell::new(""), |(kind, counts)| Cell::drawn(bars_alone(kind, counts, way.is_ok))));
+            cells.push(
+                known.map_or_else(|| Cell::new(""), |(kind, counts)| Cell::drawn(bars_alone(kind, counts, way.is_ok))),
+            );
             below = known.filter(|(kind, _)| kind.start_ns.len() > 1).map(|(kind, counts)| {
                 let mut html = Html::default();
                 ends_over_time(format!("ended-{nth}"), &way.name, kind, counts, way.is_ok).write(&mut html);
@@ -186,7 +196,7 @@ fn places(places: &[(String, u64)]) -> String {
 fn when(kind: &Kind<Vec<u64>>, counts: &[u64]) -> String {
     let some = |(_, n): &(usize, &u64)| **n > 0;
     let first = counts.iter().enumerate().find(some).and_then(|(at, _)| kind.start_ns.get(at));
-    let last = counts.iter().enumerate().filter(some).last();
+    let last = counts.iter().enumerate().rfind(some);
     let last = last.and_then(|(at, _)| Some(kind.start_ns.get(at)? + kind.length_ns.get(at)?));
     match (first, last) {
         (Some(first), Some(last)) => format!("{} to {}", Clock(*first), Clock(last)),
@@ -201,9 +211,10 @@ fn notes(html: &mut Html, shown: Shown<'_>) {
     let mut say = |words: &str| {
         html.raw("<p>").text(&clean(words)).raw("</p>");
     };
-    for (counter, what) in
-        [(Counter::WaitedForConnection, "waited for a free connection"), (Counter::Unasked, "messages that nobody asked for")]
-    {
+    for (counter, what) in [
+        (Counter::WaitedForConnection, "waited for a free connection"),
+        (Counter::Unasked, "messages that nobody asked for"),
+    ] {
         if numbers.get(counter) > 0 {
             say(&format!("{} {what}", count(numbers.get(counter))));
         }
@@ -229,7 +240,8 @@ fn notes(html: &mut Html, shown: Shown<'_>) {
     if !troubles.is_empty() {
         say(&format!("In trouble, without cost to a call: {}", troubles.join(", ")));
     }
-    let [bytes_in, bytes_out] = [Counter::WireIn, Counter::WireOut].map(|counter| summary.run.measured.numbers.get(counter));
+    let [bytes_in, bytes_out] =
+        [Counter::WireIn, Counter::WireOut].map(|counter| summary.run.measured.numbers.get(counter));
     say(&format!(
         "Bytes: {}/s in ({}), {}/s out ({})",
         Size(summary.rates.wire_in_per_s),

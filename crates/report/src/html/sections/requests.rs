@@ -43,7 +43,8 @@ fn section(
         counted(all.len() as u64, noun)
     );
     let mut worst: Vec<_> = all.iter().collect();
-    let p99 = |calls: &Calls| calls.response.as_ref().and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
+    let p99 =
+        |calls: &Calls| calls.response.as_ref().and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
     worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
     let has_tracks = worst.iter().any(|calls| tracks.is_some_and(|kind| OfCalls::named(kind, &calls.name).is_some()));
     let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
@@ -57,7 +58,8 @@ fn section(
     let mut table = Table::new(id, caption, columns).sortable();
     for (nth, calls) in worst.into_iter().enumerate() {
         let track = tracks.and_then(|kind| OfCalls::named(kind, &calls.name));
-        let mut cells = vec![Cell::new(&calls.name), Cell::count(calls.due), not_ok(calls, &shown.document.plan.ok_status)];
+        let mut cells =
+            vec![Cell::new(&calls.name), Cell::count(calls.due), not_ok(calls, &shown.document.plan.ok_status)];
         cells.extend(["p50", "p99"].map(|name| time(shown, calls, name)));
         cells.push(calls.response.as_ref().map_or_else(Cell::none, |times| bounded(times.max)));
         cells.push(Cell::drawn(range(calls, scale)));

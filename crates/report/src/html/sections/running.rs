@@ -26,10 +26,14 @@ fn how_far(live: &LastSecond) -> String {
 
 pub(in crate::html) fn state(live: &LastSecond) -> Html {
     let mut html = Html::default();
-    html.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ").text(&how_far(live)).raw("</p>");
+    html.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ")
+        .text(&how_far(live))
+        .raw("</p>");
     if let Some(planned) = live.planned_ns.filter(|ns| *ns > 0) {
         let share = (live.elapsed_ns as f64 / planned as f64).min(1.0);
-        html.raw("<progress max=\"1\" value=\"").text(&format!("{share:.4}")).raw("\" aria-label=\"how far the run is\"></progress>");
+        html.raw("<progress max=\"1\" value=\"")
+            .text(&format!("{share:.4}"))
+            .raw("\" aria-label=\"how far the run is\"></progress>");
     }
     if live.elapsed_ns > 0 {
         html.raw("<p class=\"faint\">in the last second: ").text(&last_second(live)).raw("</p>");

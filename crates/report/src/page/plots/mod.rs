@@ -9,9 +9,9 @@ mod scale;
 use brunt_plan::units::Clock;
 
 use crate::markup::Html;
+use panel::text;
 pub(crate) use panel::{Label, Panel, steps};
 pub(crate) use scale::{Scale, Unit, change};
-use panel::text;
 
 /// How many units a plot is wide.
 pub(crate) const ACROSS: f64 = 1000.0;
@@ -155,7 +155,13 @@ impl Plots {
                 html.raw("<rect class=\"").raw(mark.class).raw("\" y=\"0\" x=\"").place(x).raw("\" width=\"");
                 html.place((mark.to.min(ACROSS) - x).max(2.0)).raw("\" height=\"").place(height).raw("\"/>");
             } else {
-                html.raw("<path class=\"").raw(mark.class).raw("\" d=\"M").place(x).raw(" 0V").place(height).raw("\"/>");
+                html.raw("<path class=\"")
+                    .raw(mark.class)
+                    .raw("\" d=\"M")
+                    .place(x)
+                    .raw(" 0V")
+                    .place(height)
+                    .raw("\"/>");
             }
         }
         html.raw("</svg>");

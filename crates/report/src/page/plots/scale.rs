@@ -46,10 +46,7 @@ fn short(value: f64) -> String {
     let text = Number(value).to_string();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
-    match digits.contains('.') {
-        true => format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.')),
-        false => text,
-    }
+    if digits.contains('.') { format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.')) } else { text }
 }
 
 /// From which value to which an axis goes, and how.
@@ -91,8 +88,7 @@ impl Scale {
         if !self.is_logarithmic {
             return self.even(at_most);
         }
-        let steps: &[f64] =
-            if (self.high / self.low).log10() < FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let steps: &[f64] = if (self.high / self.low).log10() < FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let powers = (-6..=18).map(|power| 10_f64.powi(power));
         let values = powers.flat_map(|power| steps.iter().map(move |step| step * power));
         let values: Vec<_> = values.filter(|value| self.holds(*value)).collect();
@@ -104,7 +100,9 @@ impl Scale {
         let (length, at_most) = (self.high - self.low, at_most.max(1) as f64);
         let power = 10_f64.powf((length / at_most).log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * power);
-        let Some(step) = steps.into_iter().find(|step| (length / step + 1e-9).floor() <= at_most) else { return Vec::new() };
+        let Some(step) = steps.into_iter().find(|step| (length / step + 1e-9).floor() <= at_most) else {
+            return Vec::new();
+        };
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         (first..=last).map(|nth| nth as f64 * step).collect()
     }

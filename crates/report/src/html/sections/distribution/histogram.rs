@@ -99,8 +99,11 @@ impl Histogram {
         html.raw("<fieldset class=\"choice\"><legend class=\"visually-hidden\">scale of times</legend><input type=\"radio\" name=\"histogram-scale\" id=\"histogram-log\" checked><label for=\"histogram-log\">logarithmic</label> <input type=\"radio\" name=\"histogram-scale\" id=\"histogram-linear\"><label for=\"histogram-linear\">linear</label></fieldset>");
         let ends = |bars: &[Bar]| (bars.first().map_or(1.0, |bar| bar.from), bars.last().map_or(2.0, |bar| bar.to));
         let (low, high) = ends(&logarithmic);
-        let near: Vec<_> =
-            limits.iter().filter(|limit| (low / NEAR..=high * NEAR).contains(&limit.ns)).map(|limit| limit.ns).collect();
+        let near: Vec<_> = limits
+            .iter()
+            .filter(|limit| (low / NEAR..=high * NEAR).contains(&limit.ns))
+            .map(|limit| limit.ns)
+            .collect();
         let low = near.iter().map(|ns| ns / 1.1).fold(low, f64::min);
         let high = near.iter().map(|ns| ns * 1.1).fold(high, f64::max);
         html.raw("<div class=\"log\">");
@@ -129,7 +132,11 @@ fn range(bar: &Bar) -> String {
 
 fn in_words(bars: &[Bar], (ok, not_ok): (u64, u64), limits: &[Limit]) -> String {
     let fullest = bars.iter().max_by_key(|bar| bar.ok + bar.not_ok).map_or_else(String::new, range);
-    let bad = if not_ok > 0 { format!(", of which {} not ok (below zero, at a scale of their own)", count(not_ok)) } else { String::new() };
+    let bad = if not_ok > 0 {
+        format!(", of which {} not ok (below zero, at a scale of their own)", count(not_ok))
+    } else {
+        String::new()
+    };
     let sentence = format!("{}{bad}; most took {fullest}", counted(ok + not_ok, "call"));
     limits.iter().fold(sentence, |sentence, limit| format!("{sentence}; {}", limit.words))
 }
@@ -154,15 +161,25 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
     };
     panel.lines.extend(round(most_ok, 2).map(|n| (up(n), Unit::Count.tick(n))));
     panel.lines.extend(round(most_not_ok, 1).map(|n| (down(n), Unit::Count.tick(n))));
-    for (class, calls, y) in
-        [("bar", (|bar: &Bar| bar.ok) as fn(&Bar) -> u64, &up as &dyn Fn(f64) -> f64), ("failed", |bar| bar.not_ok, &down)]
-    {
+    for (class, calls, y) in [
+        ("bar", (|bar: &Bar| bar.ok) as fn(&Bar) -> u64, &up as &dyn Fn(f64) -> f64),
+        ("failed", |bar| bar.not_ok, &down),
+    ] {
         panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
         for bar in bars.iter().filter(|bar| calls(bar) > 0) {
             // A bar of few calls is seen beside one of many.
             let height = y(calls(bar) as f64) - above;
             let height = if class == "bar" { height.min(-1.0) } else { height.max(2.0) };
-            panel.plot.raw("M").place(x(bar.from)).raw(" ").place(above).raw("H").place(x(bar.to)).raw("v").place(height);
+            panel
+                .plot
+                .raw("M")
+                .place(x(bar.from))
+                .raw(" ")
+                .place(above)
+                .raw("H")
+                .place(x(bar.to))
+                .raw("v")
+                .place(height);
             panel.plot.raw("H").place(x(bar.from)).raw("z");
         }
         panel.plot.raw("\"/>");
@@ -177,7 +194,11 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
     let points = bars.iter().map(|bar| {
         let not_ok = if bar.not_ok > 0 { format!(", {} not ok", counted(bar.not_ok, "call")) } else { String::new() };
         let share = percent((bar.ok + bar.not_ok) as f64 / all);
-        Point { from: x(bar.from), to: x(bar.to), words: format!("{}: {} ok{not_ok}, {share} of all", range(bar), counted(bar.ok, "call")) }
+        Point {
+            from: x(bar.from),
+            to: x(bar.to),
+            words: format!("{}: {} ok{not_ok}, {share} of all", range(bar), counted(bar.ok, "call")),
+        }
     });
     let marks = limits.iter().filter(|limit| scale.holds(limit.ns)).map(|limit| Mark {
         class: if limit.held { "limit" } else { "limit lost" },

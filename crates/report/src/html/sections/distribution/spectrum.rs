@@ -4,6 +4,7 @@ use brunt_record::catalogue::Timing;
 use brunt_record::histogram::{AtLeast, Censored};
 
 use super::super::super::first_screen::within;
+use crate::csv::Row;
 use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{duration, percent};
@@ -110,12 +111,18 @@ impl Spectra {
 
     /// How far off the first may be. Where nothing is known from above, there is no band to draw.
     fn band(&self, plot: &mut Html, y: impl Fn(u64) -> f64) {
-        let known: Vec<_> = self.ends.iter().filter(|(tail, ..)| self.x(*tail) <= ACROSS).filter_map(|(tail, low, high)| Some((self.x(*tail), *low, (*high)?))).collect();
+        let known: Vec<_> = self
+            .ends
+            .iter()
+            .filter(|(tail, ..)| self.x(*tail) <= ACROSS)
+            .filter_map(|(tail, low, high)| Some((self.x(*tail), *low, (*high)?)))
+            .collect();
         if known.len() < 2 {
             return;
         }
         plot.raw("<path class=\"band-of-one\" d=\"");
-        let (upper, lower) = (known.iter().map(|(x, _, high)| (x, high)), known.iter().rev().map(|(x, low, _)| (x, low)));
+        let (upper, lower) =
+            (known.iter().map(|(x, _, high)| (x, high)), known.iter().rev().map(|(x, low, _)| (x, low)));
         for (nth, (x, ns)) in upper.chain(lower).enumerate() {
             plot.raw(if nth == 0 { "M" } else { "L" }).place(*x).raw(" ").place(y(*ns));
         }
@@ -151,7 +158,12 @@ impl Spectra {
                 let off = if off.is_empty() { off } else { format!(" ({off})") };
                 Some(format!("{name} {}{off}", duration(*time)))
             });
-            let words = format!("{} ({} took longer), {}", percentile(*tail), percent(*tail), times.collect::<Vec<_>>().join(", "));
+            let words = format!(
+                "{} ({} took longer), {}",
+                percentile(*tail),
+                percent(*tail),
+                times.collect::<Vec<_>>().join(", ")
+            );
             let point = Point { from, to: x, words };
             from = x;
             point
@@ -164,7 +176,12 @@ impl Spectra {
         let mut text = "time,share_longer_ratio,value_ns,at_least\n".to_owned();
         for (name, points) in &self.all {
             for (tail, time) in points {
-                text += &format!("{name},{tail:.9},{},{}\n", time.value, u8::from(time.at_least));
+                let mut row = Row::default();
+                row.put(name);
+                row.put(format_args!("{tail:.9}"));
+                row.put(time.value);
+                row.put(u8::from(time.at_least));
+                text.push_str(&row.line());
             }
         }
         text
