@@ -1,6 +1,6 @@
 // The page of a run that goes on, in a real browser; and browsers that are slow, gone or somebody else's.
 import assert from "node:assert/strict";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { blank, launch } from "./browser.mjs";
@@ -88,6 +88,54 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
   assert.ok((await length(page)) > before);
   await page.close();
+});
+
+test("an hour of seconds in one tab leaves nothing behind", async () => {
+  const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", server.url);
+  const { page: first } = await watch(run);
+  await first.close();
+  const address = new URL(run.url);
+  const ask = (path, until) =>
+    new Promise((resolve, reject) => {
+      let text = "";
+      const asked = request({ host: address.hostname, port: address.port, path }, (answer) => {
+        answer.setEncoding("utf8");
+        answer.on("data", (piece) => {
+          text += piece;
+          if (until?.(text)) asked.destroy();
+        });
+        answer.on("close", () => resolve(text));
+      });
+      asked.on("error", (error) => (text ? resolve(text) : reject(error))).end();
+    });
+  const html = await ask("/");
+  const event = JSON.parse((await ask("/events", (text) => /data: \{.*\}\n\n/.test(text))).match(/data: (\{.*\})\n\n/)[1]);
+  run.kill();
+  await run.end();
+  // What brunt sends in an hour, as fast as the page takes it.
+  const SECONDS = 3600;
+  const hour = createServer(async (asked, answer) => {
+    if (asked.url !== "/events") return answer.setHeader("content-type", "text/html").end(html);
+    answer.setHeader("content-type", "text/event-stream");
+    for (let second = 0; second < SECONDS; second++) {
+      const main = event.main.replace("running</strong>", `running</strong> second ${second},`).replaceAll("H1000", `H${1000 - (second % 7) / 10}`);
+      if (!answer.write(`event: data\ndata: ${JSON.stringify({ title: event.title, main })}\n\n`)) await new Promise((resolve) => answer.once("drain", resolve));
+    }
+  });
+  await new Promise((resolve) => hour.listen(0, "127.0.0.1", resolve));
+  const page = await blank(browser);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  await page.goto(`http://127.0.0.1:${hour.address().port}/`);
+  await page.waitForFunction((last) => document.querySelector("#live")?.textContent.includes(`second ${last},`), SECONDS - 1);
+  await session.send("HeapProfiler.collectGarbage");
+  const { metrics } = await session.send("Performance.getMetrics");
+  const of = (name) => metrics.find((metric) => metric.name === name).value;
+  assert.ok(of("JSHeapUsedSize") < 50e6, `${of("JSHeapUsedSize")} bytes`);
+  assert.ok(of("Nodes") < 20_000 && of("JSEventListeners") < 500, `${of("Nodes")} nodes, ${of("JSEventListeners")} listeners`);
+  await page.close();
+  hour.closeAllConnections();
+  hour.close();
 });
 
 test("before there is a figure it is running, and nothing is red", async () => {

@@ -554,7 +554,7 @@ test("what failed is named beside the outcome, the most frequent first", async (
   assert.equal(await clean.locator("#outcome .ways").count(), 0);
   // An answer whose status is ok and that failed a check is one, too.
   const { page: shop } = await pageOf("shop");
-  assert.match(await shop.textContent("#outcome .ways"), /failed check × 5/);
+  assert.match(await shop.textContent("#outcome .ways"), /failed by checks or the script × 5/);
   for (const one of [page, clean, shop]) await one.close();
 });
 
@@ -622,6 +622,25 @@ test("a request, a status and a reason open over time, and stay open", async () 
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => window.axe.run());
   assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("; ")}`), []);
+  await page.close();
+});
+
+test("how calls ended has examples, as text, and the one way apart from the others over time", async () => {
+  const hostile = `<script>window.hacked = 1</script>\n\u001b[31m{"error":"db"}`;
+  const { page, complaints } = await pageOf("failing", (result) => {
+    result.outcomes.examples["503"] = [1, 2, 3].map((second) => ({ due_ns: second * 1e9, took_ns: 6e5, request: "GET /<b>", said: hostile }));
+    return result;
+  });
+  const row = page.locator("#outcomes tr", { has: page.locator('.opener >> text="503"') });
+  await row.locator(".opener").click();
+  const shown = await row.evaluate((row) => [...row.nextElementSibling.querySelectorAll(".examples li")].map((li) => li.innerText));
+  assert.equal(shown.length, 3);
+  assert.match(shown[0], /^0:01: GET \/<b>, after 600\.0µs\s+<script>window\.hacked = 1<\/script>\s+\\u\{1b\}\[31m\{"error":"db"\}$/);
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  const ends = await labels(page, "stack");
+  assert.ok(ends.includes("■ 120 × 503") && ends.includes("□ 117 others"), String(ends));
+  await page.locator("#outcomes").screenshot({ path: new URL("screenshots/examples.png", import.meta.url).pathname });
+  assert.deepEqual(complaints, []);
   await page.close();
 });
 

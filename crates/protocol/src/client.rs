@@ -326,6 +326,12 @@ pub trait Client: Send {
         AnswerParts::default()
     }
 
+    /// The body of an answer, or a piece of it, within the bytes that ended it; empty where that is nothing to read. It is asked for a few answers
+    /// that are no success, to show what they say.
+    fn excerpt<'a>(&self, _came: &'a [u8]) -> &'a [u8] {
+        &[]
+    }
+
     /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
     fn hand_over(&mut self, kept: &mut KeptAnswer) {
         let parts = self.parts();

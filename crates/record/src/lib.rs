@@ -11,6 +11,7 @@ pub mod agents;
 pub mod catalogue;
 pub mod counts;
 pub mod drilldown;
+pub mod examples;
 pub mod figures;
 pub mod histogram;
 pub mod instrument;

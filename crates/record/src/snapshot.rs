@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Events, Failures, Statuses};
+use crate::examples::Examples;
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
@@ -106,6 +107,9 @@ pub struct Snapshot {
     pub figures: Figures,
     /// What became of measured calls, by when they were due.
     pub timeline: Timeline,
+    /// Measured calls that were not ok, the first of each way to end.
+    #[serde(default, skip_serializing_if = "Examples::is_empty")]
+    pub examples: Examples,
 }
 
 /// Calls that were due, and of which nobody has seen an end.
@@ -201,6 +205,7 @@ impl Snapshot {
         self.troubles.hide(secrets);
         self.events.hide(secrets);
         self.figures.hide(secrets);
+        self.examples.hide(secrets);
     }
 
     /// Adds everything that `other` recorded.
@@ -208,6 +213,7 @@ impl Snapshot {
         self.merge_totals(other);
         self.figures.merge(&other.figures);
         self.timeline.merge(&other.timeline);
+        self.examples.merge(&other.examples);
     }
 
     /// Adds everything that `other` recorded but for what is told apart by name or by when calls were due.
@@ -237,6 +243,7 @@ struct EitherSnapshot {
     troubles: Failures,
     figures: Figures,
     timeline: Timeline,
+    examples: Examples,
     // Version 1 from here on.
     due: Option<u64>,
     unfinished: u64,
@@ -319,6 +326,7 @@ impl From<EitherSnapshot> for Snapshot {
             troubles: read.troubles,
             figures: read.figures,
             timeline: read.timeline,
+            examples: read.examples,
         }
     }
 }

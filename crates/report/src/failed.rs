@@ -10,7 +10,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::outcome::{Failure, OkStatus};
 
-use crate::numbers::{brief, count, counted, percent};
+use crate::numbers::{brief, clean, count, counted, percent};
 
 /// The most reasons that are shown for one failure.
 const MOST_REASONS: usize = 3;
@@ -87,28 +87,61 @@ fn limit(summary: &Summary) -> String {
     format!("{limit} {}", percent(most))
 }
 
+/// A way in which calls ended that are not ok.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) count: u64,
+    /// The status with its name, the failure, or what else it is: `503`, `timeout`, `unfinished`.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+}
+
+/// What a way is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Status(u16),
+    Failure(Failure),
+    Other,
+}
+
+/// All of them, the most frequent first.
+pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
+    let (total, ok) = (&summary.total, summary.ok_status());
+    let statuses =
+        total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status)).map(|(status, n)| Way {
+            count: n.saturating_sub(total.excused.count(status)),
+            name: name(summary, status),
+            kind: Kind::Status(status),
+        });
+    let failures = total.failures.counted();
+    let failures =
+        failures.map(|(failure, count)| Way { count, name: failure.name().to_owned(), kind: Kind::Failure(failure) });
+    let checks = (total.failed_check.ok(ok), "failed by checks or the script");
+    let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
+    let others = unended.map(|counter| (total.numbers.get(counter), counter.key())).into_iter().chain([checks]);
+    let others = others.map(|(count, name)| Way { count, name: name.to_owned(), kind: Kind::Other });
+    let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|way| way.count > 0).collect();
+    ways.sort_by_key(|way| std::cmp::Reverse(way.count));
+    ways
+}
+
 /// What failed most, and what to write if that was meant.
 pub(crate) fn worst(summary: &Summary) -> (String, String) {
-    let (total, ok) = (&summary.total, summary.ok_status());
-    let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
-    let not_meant = |(status, n): (u16, u64)| (n.saturating_sub(total.excused.count(status)), status);
-    let statuses = statuses.map(not_meant).map(|(n, status)| (n, name(summary, status), Some(status)));
-    let failures = total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), None));
-    let checks = [(total.failed_check.ok(ok), "failed by checks or the script".to_owned(), None)];
-    let others = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
-    let others = others.map(|counter| (total.numbers.get(counter), counter.key().to_owned(), None));
-    let all = statuses.chain(failures).chain(checks).chain(others);
-    let Some((n, name, status)) = all.max_by_key(|(n, ..)| *n) else { return Default::default() };
-    let meant = status.filter(|status| (400..500).contains(status)).map_or_else(String::new, |status| {
-        let ok = if *ok == OkStatus::default() { "2xx,3xx".to_owned() } else { String::from(ok.clone()) };
-        format!(" Meant? --ok-status {ok},{status}")
-    });
+    let Some(Way { count: n, name, kind }) = ways(summary).into_iter().next() else { return Default::default() };
+    let ok = summary.ok_status();
+    let meant = match kind {
+        Kind::Status(status) if (400..500).contains(&status) => {
+            let ok = if *ok == OkStatus::default() { "2xx,3xx".to_owned() } else { String::from(ok.clone()) };
+            format!(" Meant? --ok-status {ok},{status}")
+        }
+        _ => String::new(),
+    };
     (format!("{} × {name}", count(n)), meant)
 }
 
 /// Such as `429`, or `8 RESOURCE_EXHAUSTED` where the protocol has names.
 fn name(summary: &Summary, status: u16) -> String {
-    summary.run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} {name}"))
+    summary.run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} {}", clean(name)))
 }
 
 /// Since when calls failed that were due then, such as ` from 0:03.2`; empty where they did from the first second on.

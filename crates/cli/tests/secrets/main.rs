@@ -186,6 +186,48 @@ fn passwords_and_arguments_of_scripts_show_none() {
     outputs.search();
 }
 
+/// Examples of calls that were not ok show what a target says, and it says what it was sent.
+#[test]
+fn what_failing_answers_repeat_shows_none() {
+    let origin = Origin::start();
+    let outputs = Outputs::new();
+    let url = format!("http://{}/wrong?token={}", origin.authority(), secret("query"));
+    let headers =
+        [format!("Authorization: Bearer {}", secret("bearer")), format!("Cookie: session={}", secret("cookie"))];
+    let body = format!(r#"{{"user":"me","password":"{}"}}"#, secret("body"));
+    let args = ["-n", "4", "-c", "1", "-H", &headers[0], "-H", &headers[1], "-X", "POST", "--json", &body];
+    outputs.run(&args, &[], &[&url]);
+    reached(&origin, &["query", "bearer", "cookie", "body"]);
+    outputs.search();
+    let result: Value = serde_json::from_slice(&std::fs::read(outputs.directory.path("result.json")).unwrap()).unwrap();
+    let said = result["outcomes"]["examples"]["500"][0]["said"].as_str().unwrap();
+    assert!(said.starts_with("POST /wrong") && said.contains("[redacted]"), "{said}");
+    // What only the target makes up is hidden by the names of its fields.
+    let outputs = Outputs::new();
+    let script = outputs.directory.file(
+        "s.lua",
+        r#"
+        local brunt = require("brunt")
+        local http = brunt.http{ base = brunt.env("BASE") }
+        brunt.scenario("s", function()
+          http:post("/wrong", { name = "pay", json = { password = brunt.env("PASSWORD") } })
+        end):inject{ brunt.iterations_each(1, 2) }
+        "#,
+    );
+    let base = format!("http://{}/", origin.authority());
+    let env = [("BASE", base.as_str()), ("PASSWORD", &secret("scenario"))];
+    let mut command = brunt(["run", &script, "--env", "BASE", "--env", "PASSWORD=@PASSWORD"]);
+    let json = outputs.directory.path("own.json");
+    let store = outputs.directory.path("runs.db");
+    command.args(["-o", &json, "--store", &store, "--name", "one"]).env_remove("BRUNT_NO_SAVE").envs(env);
+    search_done("the run", &done(&mut command).with_status(0));
+    reached(&origin, &["scenario"]);
+    outputs.search();
+    let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let example = &result["outcomes"]["examples"]["500"][0];
+    assert!(example["request"] == "pay" && example["said"].as_str().unwrap().contains("[redacted]"), "{example}");
+}
+
 #[test]
 fn scenarios_show_none() {
     let origin = Origin::start();

@@ -1,5 +1,5 @@
-//! A server that keeps every byte that it is sent, and answers each request with what it was asked: `/token` with a token, and
-//! what is below `/silent` with nothing of it.
+//! A server that keeps every byte that it is sent, and answers each request with what it was asked: `/token` with a token,
+//! what is below `/silent` with nothing of it, and what is below `/wrong` with status 500.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,7 +54,9 @@ fn answer(mut stream: TcpStream, received: &Mutex<Vec<u8>>) {
                 Some(path) if path.starts_with("/silent") => b"ok".to_vec(),
                 _ => asked.clone(),
             };
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            let is_wrong = text.split(' ').nth(1).is_some_and(|path| path.starts_with("/wrong"));
+            let status = if is_wrong { "500 Wrong" } else { "200 OK" };
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len());
             if stream.write_all(&[head.as_bytes(), &body].concat()).is_err() {
                 return;
             }

@@ -12,6 +12,7 @@ mod call;
 mod connecting;
 mod connection;
 mod deadlines;
+mod examples;
 mod expiring;
 mod holding;
 pub(crate) mod origins;
@@ -69,6 +70,11 @@ pub(crate) trait Load<D: Driver>: Sized {
     /// Whether a call may be answered with this status, which is no success otherwise.
     fn excuses(&self, _tag: Self::Tag, _status: u16) -> bool {
         false
+    }
+
+    /// The name of a call's request, where calls have names.
+    fn request_name(&self, _tag: Self::Tag) -> &str {
+        ""
     }
 
     /// The call that follows one whose message said so ([`Message::more`]), on the same connection.
@@ -380,12 +386,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
         let Some(mut call) = self.calls.remove(id) else { return };
+        let mut has_failed = matches!(end, End::Failed(..));
         if let End::Answered(status) = end
             && !self.recorder.is_ok(status)
         {
-            self.recorder.excuses(load.excuses(call.tag, status));
+            has_failed = !load.excuses(call.tag, status);
+            self.recorder.excuses(!has_failed);
         }
         self.recorder.ended(&mut call, end, now);
+        if has_failed {
+            self.note_example(load, &call, end, now);
+        }
         if call.streams {
             self.end_stream(load, id, &call, end, now);
         }

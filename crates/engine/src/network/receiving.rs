@@ -134,6 +134,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         while !rest.is_empty() {
             match self.connections[token].client.receive(rest, &mut self.outgoing) {
                 Ok((taken, progress)) => {
+                    if let Progress::Answered(answer) = &progress
+                        && !self.recorder.is_ok(answer.status)
+                    {
+                        self.keep_excerpt(token, answer.status, rest.get(..taken).unwrap_or(rest));
+                    }
                     rest = rest.get(taken..).unwrap_or(&[]);
                     let goes_on = self.progressed(load, token, progress, now);
                     if !goes_on || self.connections[token].generation != generation {

@@ -3,6 +3,7 @@
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::examples::{Ended, FailedCall};
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
@@ -166,6 +167,10 @@ pub(crate) struct Recorder {
     usual: Option<u16>,
     /// Whether the next answer that is no success by its status counts as one.
     excused: bool,
+    /// What the answer said that is being handled, where it is no success by its status.
+    pub(super) excerpt: String,
+    /// Ways to end that need no further example in this interval.
+    exemplified: Vec<Ended>,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
 }
@@ -229,6 +234,7 @@ impl Recorder {
         snapshot.figures = figures;
         snapshot.timeline = self.by_due.take();
         self.snapshot.figures = names;
+        self.exemplified.clear();
         snapshot.times.merge_known(Timing::Response, &self.plain);
         snapshot.times.merge_known(Timing::Service, &self.plain);
         snapshot.times.merge_known(Timing::FirstByte, &self.plain);
@@ -332,6 +338,24 @@ impl Recorder {
     #[inline]
     pub(crate) fn counts<T>(&self, call: &Call<T>) -> bool {
         call.measured || self.warming_up
+    }
+
+    /// Whether an example of a call that ended so would be of use.
+    pub(super) fn wants_example(&self, ended: Ended) -> bool {
+        !self.exemplified.contains(&ended)
+    }
+
+    /// A call ended so that was not ok.
+    pub(super) fn example(&mut self, ended: Ended, call: FailedCall) {
+        self.snapshot.examples.add(ended, call);
+        if !self.snapshot.examples.wants(ended) {
+            self.exemplified.push(ended);
+        }
+    }
+
+    /// A time as one after the measured part's beginning.
+    pub(super) fn measured_at(&self, at: u64) -> u64 {
+        self.by_due.since_beginning(at)
     }
 
     /// Something went wrong with a connection, and cost no call.

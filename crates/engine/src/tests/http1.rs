@@ -60,6 +60,34 @@ fn answers_that_are_not_ok_have_latency_of_their_own() {
     assert_eq!(total.times.known(Timing::Response).count(), total.statuses.total(), "they are among all");
 }
 
+#[test]
+fn the_first_calls_that_were_not_ok_are_kept_with_what_was_said() {
+    let whole = b"HTTP/1.1 503 Busy\r\nContent-Length: 14\r\n\r\n{\"error\":\"db\"}".to_vec();
+    let chunked =
+        b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{\"error\":\"db\"}\r\n0\r\n\r\n".to_vec();
+    let zipped = b"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\n\x1f\x8b\xff".to_vec();
+    let (head, body) = whole.split_at(whole.len() - 14);
+    let pieces = vec![(MS, Act::Send(head.to_vec())), (2 * MS, Act::Send(body.to_vec()))];
+    let once = |bytes: &Vec<u8>| vec![(2 * MS, Act::Send(bytes.clone()))];
+    for (acts, said) in [
+        (once(&whole), r#"{"error":"db"}"#),
+        (once(&chunked), r#"{"error":"db"}"#),
+        (pieces, r#"{"error":"db"}"#),
+        (once(&zipped), ""),
+    ] {
+        let total = carry_out(&plan(HTTP.url), Always(acts)).summary.total;
+        let kept = total.examples.get("503");
+        assert_eq!(kept.len(), 3, "{said}");
+        for call in kept {
+            assert_eq!((call.took_ns, call.said.as_str(), call.request.as_str()), (2 * MS, said, ""));
+        }
+        assert!(kept[0].due_ns < 10 * MS && kept.windows(2).all(|two| two[0].due_ns <= two[1].due_ns), "{kept:?}");
+    }
+    let refused = carry_out(&plan(HTTP.url), Always(vec![(MS, Act::Send(HTTP.garbage.to_vec()))])).summary.total;
+    let kept = refused.examples.get("protocol");
+    assert!(kept.len() == 3 && kept[0].said.contains("SSH"), "{kept:?}");
+}
+
 fn posting() -> Plan {
     let options = Options { method: "POST".to_owned(), ..Options::default() };
     Plan { protocol: options.to_protocol(), ..plan(HTTP.url) }

@@ -69,6 +69,11 @@ impl Names {
         self.new_label(figures, call.name, Label { tags, ..label })
     }
 
+    /// What calls with this label are called.
+    pub(super) fn name(&self, label: u32) -> &str {
+        self.get(label).map_or("", |label| label.name.as_str())
+    }
+
     /// Whether calls with this label succeed when answered so; none if that goes by the run.
     #[inline]
     pub(super) fn expects(&self, label: u32, status: u16) -> Option<bool> {

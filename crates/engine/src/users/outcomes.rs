@@ -35,6 +35,10 @@ impl<D: Driver> Load<D> for VirtualUsers {
         self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
     }
 
+    fn request_name(&self, slot: u32) -> &str {
+        self.calls.get(slot as usize).map_or("", |call| self.names.name(call.label))
+    }
+
     fn excuses(&self, slot: u32, status: u16) -> bool {
         self.calls.get(slot as usize).is_some_and(|call| self.names.expects(call.label, status) == Some(true))
     }

@@ -174,6 +174,24 @@ impl Client for Http1Client {
         AnswerParts { head, body }
     }
 
+    /// What follows the head; of an answer that came in pieces, its last piece. A first line of a chunk (RFC 9112, section 7.1) is left out.
+    fn excerpt<'a>(&self, came: &'a [u8]) -> &'a [u8] {
+        let after = |bytes: &'a [u8], end: &[u8]| {
+            let at = bytes.windows(end.len()).position(|window| window == end)?;
+            Some((bytes.get(..at)?, bytes.get(at + end.len()..)?))
+        };
+        if !came.starts_with(b"HTTP/") {
+            return came;
+        }
+        let Some((head, body)) = after(came, b"\r\n\r\n") else { return &[] };
+        let is_chunked = head.to_ascii_lowercase().windows(8).any(|window| window == b": chunke");
+        if !is_chunked {
+            return body;
+        }
+        let chunk = after(body, b"\r\n").map_or(body, |(_, chunk)| chunk);
+        after(chunk, b"\r\n").map_or(chunk, |(chunk, _)| chunk)
+    }
+
     fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.parser.hand_over(kept);
     }

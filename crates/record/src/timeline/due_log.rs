@@ -32,6 +32,11 @@ impl DueLog {
         Self { begin, ..Self::default() }
     }
 
+    /// A time as one after the measured part's beginning.
+    pub const fn since_beginning(&self, at: u64) -> u64 {
+        at.saturating_sub(self.begin)
+    }
+
     /// The tick that `at` lies in: when it begins, and when it ends.
     #[inline]
     pub const fn tick_around(&self, at: u64) -> (u64, u64) {

@@ -6,7 +6,6 @@ use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Judgement, Spoils};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::Counter;
-use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;
 
 use super::last_second::LastSecond;
@@ -177,34 +176,19 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
 /// What went wrong with the calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
 /// `is_said` where the headline names the first.
 fn ways_of_failing(html: &mut Html, summary: &Summary, is_said: bool) {
-    let (total, ok) = (&summary.total, summary.ok_status());
-    let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status));
-    let status = |status: u16| match summary.run.status_names.get(&status) {
-        Some(name) => format!("{status} {}", clean(name)),
-        None => status.to_string(),
-    };
-    let reason = |failure: Failure| {
-        let reasons = total.failures.reasons(failure);
-        reasons.first().filter(|(reason, _)| !reason.is_empty()).map(|(reason, _)| brief(reason))
-    };
-    let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown]
-        .map(|counter| (total.numbers.get(counter), counter.key()));
-    let mut ways: Vec<(u64, String, Option<String>)> = statuses
-        .map(|(known, n)| (n.saturating_sub(total.excused.count(known)), status(known), None))
-        .chain(total.failures.counted().map(|(failure, n)| (n, failure.name().to_owned(), reason(failure))))
-        .chain(unended.map(|(n, name)| (n, name.to_owned(), None)))
-        .chain([(total.failed_check.ok(ok), "failed check".to_owned(), None)])
-        .filter(|(n, ..)| *n > 0)
-        .collect();
+    let ways = failed::ways(summary);
     // The one way that the headline names is not named again.
     if ways.len() <= usize::from(is_said) {
         return;
     }
-    ways.sort_by_key(|(n, ..)| std::cmp::Reverse(*n));
-    let words = ways.iter().take(MOST_WAYS).map(|(n, name, reason)| {
-        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-        format!("{name} × {}{reason}", count(*n))
-    });
+    let reason = |kind: failed::Kind| {
+        let failed::Kind::Failure(failure) = kind else { return String::new() };
+        let reasons = summary.total.failures.reasons(failure);
+        let first = reasons.first().filter(|(reason, _)| !reason.is_empty());
+        first.map_or_else(String::new, |(reason, _)| format!(" ({})", brief(reason)))
+    };
+    let words =
+        ways.iter().take(MOST_WAYS).map(|way| format!("{} × {}{}", way.name, count(way.count), reason(way.kind)));
     html.raw("<p class=\"ways\">Not ok: <a href=\"#outcomes\">").text(&words.collect::<Vec<_>>().join(", "));
     html.raw(if ways.len() > MOST_WAYS { "</a>, …</p>" } else { "</a></p>" });
 }

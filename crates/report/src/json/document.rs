@@ -9,6 +9,7 @@ use brunt_judge::verdict::{self, Verdict};
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Numbers, Placed, places};
 use brunt_record::counts;
+use brunt_record::examples::Examples;
 use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
@@ -132,6 +133,9 @@ pub struct Outcomes {
     pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<FailureCount>,
+    /// The first calls of the measured part that were not ok, by their status or failure; left out if there are none.
+    #[serde(default, skip_serializing_if = "Examples::is_empty")]
+    pub examples: Examples,
 }
 
 /// Calls whose answers come as messages.
@@ -340,6 +344,7 @@ impl Outcomes {
             statuses: Status::all(&total.statuses),
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
+            examples: total.examples.clone(),
         }
     }
 }

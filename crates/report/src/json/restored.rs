@@ -133,6 +133,7 @@ impl Document {
             troubles: FailureCount::restored(&self.connections.troubles),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
             timeline: self.by_due.clone(),
+            examples: self.outcomes.examples.clone(),
         }
     }
 }

@@ -6,9 +6,13 @@ use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 
 use super::{WIDTH, label, title, wrapped};
+use crate::columns;
 use crate::failed::in_words;
-use crate::numbers::{count, counted, percent};
+use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
+
+/// The most statuses of which an answer is shown.
+const MOST_EXAMPLES: usize = 3;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let mut lines = vec![format!("{}{}", title("Outcomes", paint), sum(summary, paint, false))];
@@ -24,6 +28,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));
     }
     lines.extend(listed("failed", &summary.total.failures, |line| paint.bad(line), paint));
+    lines.extend(such_as(summary, paint));
     if summary.total.numbers.get(Counter::Due) > 0 {
         let rate = percent(summary.error_rate);
         // Green is for thresholds that held.
@@ -73,6 +78,23 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     lines.extend(made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))));
     lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
     lines
+}
+
+/// What the first answer said of each status that is not ok, in a line each; a failure has said its reason.
+fn such_as(summary: &Summary, paint: Paint) -> Vec<String> {
+    let statuses =
+        summary.total.statuses.sorted().into_iter().filter(|(status, _)| !summary.ok_status().holds(*status));
+    let said = statuses.filter_map(|(status, _)| {
+        let examples = summary.total.examples.get(&status.to_string());
+        let call = examples.iter().find(|call| !call.said.is_empty())?;
+        let words = call.said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let request = if call.request.is_empty() { String::new() } else { format!(" of {}", brief(&call.request)) };
+        let text = format!("{status}{request} after {}: {}", Duration(call.took_ns), clean(&words));
+        let cut = columns::cut(&text, WIDTH - 16).trim_end();
+        let more = if cut.len() < text.len() { "…" } else { "" };
+        Some(format!("{}{cut}{more}", label("such as", paint)))
+    });
+    said.take(MOST_EXAMPLES).collect()
 }
 
 /// Each failure on a line of its own, wrapped.

@@ -5,7 +5,7 @@ use brunt_plan::units::Number;
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use crate::chart;
-use crate::failed;
+use crate::failed::{self, Way};
 use crate::markup::Html;
 use crate::numbers::count;
 use crate::page::{ACROSS, Across, Label, Panel, Scale, Unit, steps};
@@ -58,7 +58,14 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
     }
     area(&mut panel.plot, "ok", ANSWERED, stretches, axis, &ok, y);
     line(&mut panel.plot, "ok-line", stretches, axis, &ok, y);
-    area(&mut panel.plot, "failed", ANSWERED, stretches, axis, &failed, below_zero);
+    let ways = failed::ways(shown.summary);
+    let first = first_way(shown, stretches, &ways);
+    if let Some(first) = &first {
+        area(&mut panel.plot, "failed others", ANSWERED, stretches, axis, &failed, below_zero);
+        area(&mut panel.plot, "failed", ANSWERED, stretches, axis, first, below_zero);
+    } else {
+        area(&mut panel.plot, "failed", ANSWERED, stretches, axis, &failed, below_zero);
+    }
     if is_open {
         line(&mut panel.plot, "due", stretches, axis, &due, y);
     }
@@ -79,10 +86,50 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
         },
     });
     if worst > 0.0 {
-        let (worst, _) = failed::worst(shown.summary);
-        panel.labels.push(Label { class: "orange", y: ANSWERED + below / 2.0, text: worst });
+        let named = |way: &Way| format!("{} × {}", count(way.count), way.name);
+        let text = match (ways.as_slice(), &first) {
+            ([], _) => String::new(),
+            ([only], _) => named(only),
+            ([first, ..], None) => format!("{}, …", named(first)),
+            ([first, ..], Some(_)) => format!("■ {}", named(first)),
+        };
+        panel.labels.push(Label { class: "orange", y: ANSWERED + below / 2.0, text });
+        if let ([_, others @ ..], Some(_)) = (ways.as_slice(), &first) {
+            let text = match others {
+                [only] => named(only),
+                others => format!("{} others", count(others.iter().map(|way| way.count).sum())),
+            };
+            panel.labels.push(Label { class: "orange", y: ANSWERED + below, text: format!("□ {text}") });
+        }
     }
     panel
+}
+
+/// Of calls that were not ok, those a second that ended in the most frequent way; none where there is no other, or where nobody knows when they did.
+fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Way]) -> Option<Vec<f64>> {
+    let [first, _, ..] = ways else { return None };
+    let tracks = shown.document.drilldown.as_ref()?;
+    let ok = &shown.document.plan.ok_status;
+    let statuses = tracks.statuses.tracks.iter().filter(|track| !ok.holds(track.status));
+    let statuses = statuses.map(|track| (first.kind == failed::Kind::Status(track.status), &track.answers));
+    let name = matches!(first.kind, failed::Kind::Failure(_)).then_some(first.name.as_str());
+    let failures = tracks.failures.tracks.iter();
+    let failures = failures.map(|track| (Some(track.failure.as_str()) == name, &track.calls));
+    let all: Vec<_> = statuses.chain(failures).collect();
+    let starts =
+        [&tracks.failures.start_ns, &tracks.statuses.start_ns].into_iter().max_by_key(|starts| starts.len())?;
+    if !all.iter().any(|(is_first, _)| *is_first) || all.iter().any(|(_, counts)| counts.len() != starts.len()) {
+        return None;
+    }
+    let share = |stretch: &Stretch| {
+        let at = starts.partition_point(|start| *start <= stretch.from_ns).saturating_sub(1);
+        let sum = |only_first: bool| {
+            let counts = all.iter().filter(|(is_first, _)| !only_first || *is_first);
+            counts.filter_map(|(_, counts)| counts.get(at)).sum::<u64>()
+        };
+        sum(true) as f64 / sum(false).max(1) as f64
+    };
+    Some(stretches.iter().map(|stretch| stretch.flow.not_ok / stretch.seconds() * share(stretch)).collect())
 }
 
 /// Calls that were due and had not ended; in the closed model there are as many as connections.

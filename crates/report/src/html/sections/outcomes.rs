@@ -2,6 +2,7 @@
 
 use brunt_plan::units::{Clock, Duration, Size};
 use brunt_record::catalogue::Counter;
+use brunt_record::examples::FailedCall;
 
 use super::super::last_second::LastSecond;
 use super::super::over_time::{bars_alone, ends_over_time};
@@ -42,6 +43,8 @@ struct Way {
     places: Vec<(String, u64)>,
     /// How many ended so over time: when stretches begin, how long they are, and counts.
     track: Option<Kind<Vec<u64>>>,
+    /// The first calls that ended so.
+    examples: Vec<FailedCall>,
 }
 
 /// All of them: those that are not ok first, each with the most frequent first.
@@ -65,6 +68,7 @@ fn ways(document: &Document) -> Vec<Way> {
                 calls.statuses.iter().filter(|known| known.status == status.status).map(|known| known.count).sum()
             }),
             track: drilldown.and_then(|drilldown| of_status(drilldown, status.status)),
+            examples: outcomes.examples.get(&status.status.to_string()).to_vec(),
         }
     });
     let of_failure = outcomes.failures.iter().flat_map(|failure| {
@@ -78,6 +82,10 @@ fn ways(document: &Document) -> Vec<Way> {
             is_ok: false,
             places: places.clone(),
             track: drilldown.and_then(|drilldown| of_failure(drilldown, &failure.failure, reason)),
+            examples: {
+                let all = outcomes.examples.get(&failure.failure).iter();
+                all.filter(|call| reason.is_none_or(|reason| call.said == reason)).cloned().collect()
+            },
         };
         // One reason for all of them needs no second line.
         match reasons.as_slice() {
@@ -104,6 +112,7 @@ fn ways(document: &Document) -> Vec<Way> {
         is_ok: false,
         places: places(&of),
         track: None,
+        examples: Vec::new(),
     });
     let (mut ok, mut others): (Vec<_>, Vec<_>) = of_status.chain(of_failure).chain(unended).partition(|way| way.is_ok);
     for ways in [&mut ok, &mut others] {
@@ -154,7 +163,12 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
         columns.extend([Column::words("from, to"), Column::words("over time")]);
     }
     let due = shown.summary.total.numbers.get(Counter::Due);
-    let mut table = Table::new("outcomes", "statuses and failures, what is not ok first", columns).sortable();
+    let mut table = Table::new(
+        "outcomes",
+        "statuses and failures, what is not ok first; open one to see its course and the first calls that ended so",
+        columns,
+    )
+    .sortable();
     for (nth, way) in ways.iter().enumerate() {
         let class = if way.is_ok { "" } else { "bad" };
         let share = if due > 0 { way.count as f64 / due as f64 } else { 0.0 };
@@ -167,22 +181,44 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
         if has_places {
             cells.push(Cell::new(places(&way.places)));
         }
-        let mut below = None;
+        let mut below = Html::default();
         if has_tracks {
             let known = way.track.as_ref().and_then(|track| Some((track, track.tracks.first()?)));
             cells.push(Cell::new(known.map_or_else(String::new, |(kind, counts)| when(kind, counts))));
             cells.push(
                 known.map_or_else(|| Cell::new(""), |(kind, counts)| Cell::drawn(bars_alone(kind, counts, way.is_ok))),
             );
-            below = known.filter(|(kind, _)| kind.start_ns.len() > 1).map(|(kind, counts)| {
-                let mut html = Html::default();
-                ends_over_time(format!("ended-{nth}"), &way.name, kind, counts, way.is_ok).write(&mut html);
-                html
-            });
+            if let Some((kind, counts)) = known.filter(|(kind, _)| kind.start_ns.len() > 1) {
+                ends_over_time(format!("ended-{nth}"), &way.name, kind, counts, way.is_ok).write(&mut below);
+            }
         }
-        table.push_opening(String::new(), cells, below);
+        examples(&mut below, &way.examples);
+        table.push_opening(String::new(), cells, Some(below).filter(|below| *below != Html::default()));
     }
     table
+}
+
+/// The first calls that ended so: when they were due, how long they took, and what was said.
+fn examples(html: &mut Html, examples: &[FailedCall]) {
+    if examples.is_empty() {
+        return;
+    }
+    html.raw("<ul class=\"examples\">");
+    for call in examples {
+        let request = if call.request.is_empty() { String::new() } else { format!("{}, ", clean(&call.request)) };
+        html.raw("<li><p>")
+            .text(&format!("{}: {request}after {}", Clock(call.due_ns), Duration(call.took_ns)))
+            .raw("</p>");
+        if !call.said.is_empty() {
+            html.raw("<pre tabindex=\"0\" role=\"region\" aria-label=\"what was said\">");
+            for (nth, line) in call.said.lines().enumerate() {
+                html.raw(if nth > 0 { "\n" } else { "" }).text(&clean(&line.replace('\t', "    ")));
+            }
+            html.raw("</pre>");
+        }
+        html.raw("</li>");
+    }
+    html.raw("</ul>");
 }
 
 /// The requests that ended so most often.

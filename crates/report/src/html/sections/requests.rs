@@ -123,7 +123,7 @@ fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
     let ways = ways(calls, |status| !ok.holds(status));
     let named: u64 = ways.iter().map(|(n, _)| n).sum();
     let checks = calls.not_ok.saturating_sub(named);
-    let checks = (checks > 0).then(|| (checks, "failed check".to_owned()));
+    let checks = (checks > 0).then(|| (checks, "failed by checks or the script".to_owned()));
     let ways: Vec<_> = ways.into_iter().chain(checks).collect();
     let more = if ways.len() > MOST_WAYS { ", …" } else { "" };
     let text = format!("{} · {}", count(calls.not_ok), percent(calls.error_ratio));

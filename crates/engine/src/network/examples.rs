@@ -1,0 +1,56 @@
+//! Examples of calls that were not ok. What is done here is done for few calls of each way to end.
+
+use brunt_plan::bodies::shown_beginning;
+use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
+
+use super::call::{Call, End};
+use super::{Load, Network};
+use crate::transport::Driver;
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// An answer with a status that is no success has come, at the end of these bytes: keeps what it said for its example.
+    #[cold]
+    pub(super) fn keep_excerpt(&mut self, token: usize, status: u16, came: &[u8]) {
+        if self.recorder.wants_example(Ended::Status(status)) {
+            let excerpt = shown(self.connections[token].client.excerpt(came));
+            self.recorder.excerpt = excerpt;
+        }
+    }
+
+    /// A call has ended and was not ok.
+    #[cold]
+    pub(super) fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, end: End<'_>, now: u64) {
+        let excerpt = std::mem::take(&mut self.recorder.excerpt);
+        let ended = match end {
+            End::Answered(status) => Ended::Status(status),
+            End::Failed(failure, _) => Ended::Failure(failure),
+            End::Unfinished | End::Unsent | End::Withdrawn => return,
+        };
+        if !call.measured || !self.recorder.wants_example(ended) {
+            return;
+        }
+        let said = match (end, call.connection()) {
+            (End::Failed(_, reason), _) => reason.to_owned(),
+            (_, Some(token)) if excerpt.is_empty() => shown(self.connections[token].client.parts().body),
+            _ => excerpt,
+        };
+        let request = load.request_name(call.tag).to_owned();
+        let due_ns = self.recorder.measured_at(call.due);
+        self.recorder.example(ended, FailedCall { due_ns, took_ns: call.response_ns(now), request, said });
+    }
+}
+
+/// The beginning of a body as it may be shown; nothing of one that is no text.
+fn shown(body: &[u8]) -> String {
+    let (beginning, is_cut) = shown_beginning(body, LONGEST_SAID);
+    let mut text = String::from_utf8_lossy(&beginning).into_owned();
+    if is_cut {
+        // A character that the cut went through is no sign of another kind of body.
+        while text.ends_with('\u{fffd}') {
+            text.pop();
+        }
+        text.push('…');
+    }
+    let is_text = !text.chars().any(|c| c == '\u{fffd}' || (c.is_control() && !matches!(c, '\t' | '\n' | '\r')));
+    if is_text { text.trim().to_owned() } else { String::new() }
+}

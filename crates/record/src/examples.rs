@@ -1,0 +1,159 @@
+//! Calls that were not ok, as examples of how others ended.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Failure;
+use crate::redaction::Secrets;
+
+/// The most examples of one way to end.
+pub const MOST_EXAMPLES: usize = 3;
+/// The most ways that have examples.
+const MOST_WAYS: usize = 32;
+/// The longest beginning of what was said that is kept, in bytes.
+pub const LONGEST_SAID: usize = 200;
+
+/// A call that was not ok.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct FailedCall {
+    /// When it was due, in nanoseconds after the measured part's beginning.
+    pub due_ns: u64,
+    /// From due to its end, in nanoseconds.
+    pub took_ns: u64,
+    /// The name of its request; left out where calls have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request: String,
+    /// The reason of a failure, or the beginning of an answer's body, at most 200 bytes, without secrets; left out where there was nothing to see.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+}
+
+/// How a call ended that was not ok.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With a status.
+    Status(u16),
+    /// With a failure.
+    Failure(Failure),
+}
+
+impl Ended {
+    /// Its key: `503`, `timeout`.
+    pub fn key(self) -> String {
+        match self {
+            Self::Status(status) => status.to_string(),
+            Self::Failure(failure) => failure.name().to_owned(),
+        }
+    }
+}
+
+/// The first calls that ended in each way, by its key: a status, or a failure's name.
+///
+/// Merging keeps those that were due first, and of very many ways those whose keys come first, so that its order does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Examples(BTreeMap<String, Vec<FailedCall>>);
+
+impl Examples {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that ended in the way with this key.
+    pub fn get(&self, key: &str) -> &[FailedCall] {
+        self.0.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether one more of that way would be of use.
+    pub fn wants(&self, ended: Ended) -> bool {
+        match self.0.get(&ended.key()) {
+            Some(calls) => calls.len() < MOST_EXAMPLES,
+            None => self.0.len() < MOST_WAYS,
+        }
+    }
+
+    /// Adds a call.
+    pub fn add(&mut self, ended: Ended, call: FailedCall) {
+        let calls = self.0.entry(ended.key()).or_default();
+        calls.push(call);
+        calls.sort();
+        calls.truncate(MOST_EXAMPLES);
+        self.cut();
+    }
+
+    /// Adds those of another.
+    pub fn merge(&mut self, other: &Self) {
+        for (key, calls) in &other.0 {
+            let known = self.0.entry(key.clone()).or_default();
+            known.extend(calls.iter().cloned());
+            known.sort();
+            known.truncate(MOST_EXAMPLES);
+        }
+        self.cut();
+    }
+
+    fn cut(&mut self) {
+        while self.0.len() > MOST_WAYS {
+            self.0.pop_last();
+        }
+    }
+
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        for call in self.0.values_mut().flatten() {
+            secrets.hide_in(&mut call.said);
+            secrets.hide_in(&mut call.request);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn examples() -> impl Strategy<Value = Examples> {
+        let call =
+            (0..50_u64, 0..3_u64).prop_map(|(due_ns, took_ns)| FailedCall { due_ns, took_ns, ..FailedCall::default() });
+        vec((400..460_u16, call), 0..60).prop_map(|calls| {
+            let mut examples = Examples::default();
+            for (status, call) in calls {
+                if examples.wants(Ended::Status(status)) {
+                    examples.add(Ended::Status(status), call);
+                }
+            }
+            examples
+        })
+    }
+
+    fn merged(all: &[&Examples]) -> Examples {
+        let mut sum = Examples::default();
+        all.iter().for_each(|one| sum.merge(one));
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_merging_does_not_matter(a in examples(), b in examples(), c in examples()) {
+            prop_assert_eq!(merged(&[&a, &b, &c]), merged(&[&c, &merged(&[&b, &a])]));
+            prop_assert!(merged(&[&a, &b, &c]).0.len() <= MOST_WAYS);
+        }
+    }
+
+    #[test]
+    fn the_first_calls_of_each_way_are_kept() {
+        let mut examples = Examples::default();
+        let call = |due_ns| FailedCall { due_ns, ..FailedCall::default() };
+        [5, 3, 9].into_iter().for_each(|due| examples.add(Ended::Failure(Failure::Timeout), call(due)));
+        assert!(!examples.wants(Ended::Failure(Failure::Timeout)) && examples.wants(Ended::Status(503)));
+        let mut earlier = Examples::default();
+        earlier.add(Ended::Failure(Failure::Timeout), call(1));
+        examples.merge(&earlier);
+        let kept: Vec<_> = examples.get("timeout").iter().map(|call| call.due_ns).collect();
+        assert_eq!(kept, [1, 3, 5]);
+    }
+}
