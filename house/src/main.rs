@@ -100,7 +100,7 @@ fn print_sizes(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) 
     }
     println!("functions called `of`: {}", total.named_of);
     println!("lines of Lua in crates: {}", files::code(&folder.join("crates"), "lua", "--")?);
-    println!("lines of TypeScript in web/src: {}", files::code(&folder.join("web/src"), "ts", "//")?);
+    println!("lines of JavaScript in crates: {}", files::code(&folder.join("crates"), "js", "//")?);
     let (source, tests) = files::long(packages.iter().map(|package| package.folder.as_path()))?;
     println!("files over {} lines: {} ({} of tests beside them)\n", files::LONG, source.len(), tests);
     for (lines, path) in source {

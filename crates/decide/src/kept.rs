@@ -194,6 +194,13 @@ pub struct Sparkline {
     pub answered_per_s: Vec<f64>,
     /// The worst second's p99 of response times in each step, in nanoseconds.
     pub p99_ns: Vec<Option<u64>>,
+    /// Between which times the run's p99 lies, in nanoseconds, the upper one missing where nothing is known from above; missing of runs that
+    /// earlier brunts kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_interval_ns: Option<(u64, Option<u64>)>,
+    /// The threshold on the p99 of all calls, in nanoseconds, and whether it held; of several, one that did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_limit_ns: Option<(u64, bool)>,
 }
 
 impl Digest {
@@ -222,11 +229,15 @@ impl Digest {
             got: result.got.clone(),
             held: result.held,
         });
-        Self {
-            figures: names.into_iter().filter_map(figure).collect(),
-            limits: limits.collect(),
-            sparkline: Sparkline::from_points(summary.run.series.points()),
-        }
+        let limits: Vec<_> = limits.collect();
+        let of_p99 = limits.iter().filter(|limit| limit.figure == "p99").min_by_key(|limit| limit.held);
+        let p99 = summary.times.response.as_ref().and_then(|times| times.named("p99"));
+        let sparkline = Sparkline {
+            p99_interval_ns: p99.and_then(|p99| p99.interval).map(|interval| (interval.low_ns, interval.high_ns)),
+            p99_limit_ns: of_p99.map(|limit| (limit.limit as u64, limit.held)),
+            ..Sparkline::from_points(summary.run.series.points())
+        };
+        Self { figures: names.into_iter().filter_map(figure).collect(), limits, sparkline }
     }
 }
 
@@ -241,7 +252,11 @@ impl Sparkline {
         let p99 = |points: &[Point]| {
             points.iter().filter_map(|point| Some(point.response_times().quantile(0.99)?.value)).max()
         };
-        Self { answered_per_s: points.chunks(step).map(rate).collect(), p99_ns: points.chunks(step).map(p99).collect() }
+        Self {
+            answered_per_s: points.chunks(step).map(rate).collect(),
+            p99_ns: points.chunks(step).map(p99).collect(),
+            ..Self::default()
+        }
     }
 }
 

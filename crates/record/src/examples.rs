@@ -132,7 +132,9 @@ mod tests {
 
     fn merged(all: &[&Examples]) -> Examples {
         let mut sum = Examples::default();
-        all.iter().for_each(|one| sum.merge(one));
+        for one in all {
+            sum.merge(one);
+        }
         sum
     }
 
@@ -148,7 +150,9 @@ mod tests {
     fn the_first_calls_of_each_way_are_kept() {
         let mut examples = Examples::default();
         let call = |due_ns| FailedCall { due_ns, ..FailedCall::default() };
-        [5, 3, 9].into_iter().for_each(|due| examples.add(Ended::Failure(Failure::Timeout), call(due)));
+        for due in [5, 3, 9] {
+            examples.add(Ended::Failure(Failure::Timeout), call(due));
+        }
         assert!(!examples.wants(Ended::Failure(Failure::Timeout)) && examples.wants(Ended::Status(503)));
         let mut earlier = Examples::default();
         earlier.add(Ended::Failure(Failure::Timeout), call(1));

@@ -34,7 +34,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             (_, Some(token)) if excerpt.is_empty() => shown(self.connections[token].client.parts().body),
             _ => excerpt,
         };
-        let request = load.request_name(call.tag).to_owned();
+        let request = load.request_name(call.tag).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);
         self.recorder.example(ended, FailedCall { due_ns, took_ns: call.response_ns(now), request, said });
     }

@@ -73,8 +73,8 @@ pub(crate) trait Load<D: Driver>: Sized {
     }
 
     /// The name of a call's request, where calls have names.
-    fn request_name(&self, _tag: Self::Tag) -> &str {
-        ""
+    fn request_name(&self, _tag: Self::Tag) -> Option<&str> {
+        None
     }
 
     /// The call that follows one whose message said so ([`Message::more`]), on the same connection.

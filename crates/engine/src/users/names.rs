@@ -70,8 +70,8 @@ impl Names {
     }
 
     /// What calls with this label are called.
-    pub(super) fn name(&self, label: u32) -> &str {
-        self.get(label).map_or("", |label| label.name.as_str())
+    pub(super) fn name(&self, label: u32) -> Option<&str> {
+        Some(self.get(label)?.name.as_str())
     }
 
     /// Whether calls with this label succeed when answered so; none if that goes by the run.

@@ -35,8 +35,8 @@ impl<D: Driver> Load<D> for VirtualUsers {
         self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
     }
 
-    fn request_name(&self, slot: u32) -> &str {
-        self.calls.get(slot as usize).map_or("", |call| self.names.name(call.label))
+    fn request_name(&self, slot: u32) -> Option<&str> {
+        self.names.name(self.calls.get(slot as usize)?.label)
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {

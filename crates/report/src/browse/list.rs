@@ -35,6 +35,9 @@ const KINDS: [(&str, &str); 5] = [
 /// The formats that several runs can be had in at once, and what they are called.
 const EXPORTS: [(&str, &str); 3] = [("csv", "CSV"), ("json", "JSON"), ("figures", "JSON without histograms")];
 
+/// How far beyond every p99 a limit may lie and still be on their scale.
+const NEAR: f64 = 10.0;
+
 /// The page of a list.
 pub fn list(list: &List<'_>) -> String {
     let mut body = Html::default();
@@ -98,8 +101,12 @@ fn rows(body: &mut Html, runs: &[ListedRun]) {
 
 /// A scale on which the p99 of each run has its place.
 fn scale(runs: &[ListedRun]) -> Option<Scale> {
-    let p99s = runs.iter().filter_map(|run| run.entry.p99_ns).map(|ns| ns.max(1) as f64);
-    let (low, high) = svg::range(p99s)?;
+    let p99s = runs.iter().filter_map(|run| run.entry.p99_ns);
+    let limits = runs.iter().filter_map(|run| Some(run.sparkline.as_ref()?.p99_limit_ns?.0));
+    let (low, high) = svg::range(p99s.clone().map(|ns| ns.max(1) as f64))?;
+    // A limit far off all runs would leave them no room.
+    let near = limits.map(|ns| ns.max(1) as f64).filter(|ns| (low / NEAR..=high * NEAR).contains(ns));
+    let (low, high) = near.fold((low, high), |(low, high), ns| (low.min(ns), high.max(ns)));
     let power = |value: f64| 10_f64.powf(value);
     let (low, high) = (power(low.log10().floor()), power(high.log10().ceil()));
     Some(Scale::logarithmic(low, high.max(low * 10.0)))
@@ -142,7 +149,16 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     body.raw("</td>");
     cell(body, "p99");
     if let Some((p99, scale)) = p99(entry).zip(scale) {
-        svg::dot(body, scale.share(entry.p99_ns.unwrap_or(1).max(1) as f64), entry.at_least);
+        let share = |ns: u64| scale.share(ns.max(1) as f64);
+        let dot = svg::Dot {
+            at: share(entry.p99_ns.unwrap_or(1)),
+            interval: line
+                .and_then(|line| line.p99_interval_ns)
+                .map(|(low, high)| (share(low), high.map_or(1.0, share))),
+            is_lower_bound: entry.at_least,
+            limit: line.and_then(|line| line.p99_limit_ns).map(|(ns, held)| (share(ns), held)),
+        };
+        dot.write(body);
         body.text(&p99);
     }
     body.raw("</td>");

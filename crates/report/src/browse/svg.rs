@@ -37,14 +37,33 @@ pub(super) fn sparkline(html: &mut Html, what: &'static str, values: &[Option<f6
     html.raw("\"/></svg>");
 }
 
-/// A dot at a share of a scale that all rows have in common; one known from below alone points upwards.
-pub(super) fn dot(html: &mut Html, share: f64, is_lower_bound: bool) {
-    let x = 4.0 + share.clamp(0.0, 1.0) * (WIDTH - 8.0);
-    html.raw("<svg class=\"spark\" viewBox=\"0 0 96 20\" width=\"96\" height=\"20\" aria-hidden=\"true\"><path class=\"grid\" d=\"M4 10H92M4 7v6M92 7v6\"/>");
-    if is_lower_bound {
-        html.raw("<path d=\"M").place(x).raw(" 10H92m-4 -3l4 3l-4 3\"/>");
+/// A figure on a scale that all rows have in common; places are shares of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dot {
+    pub(super) at: f64,
+    pub(super) interval: Option<(f64, f64)>,
+    /// Whether the true value may be larger.
+    pub(super) is_lower_bound: bool,
+    /// The limit on it, and whether it held.
+    pub(super) limit: Option<(f64, bool)>,
+}
+
+impl Dot {
+    pub(super) fn write(self, html: &mut Html) {
+        let x = |share: f64| 4.0 + share.clamp(0.0, 1.0) * (WIDTH - 8.0);
+        html.raw("<svg class=\"spark\" viewBox=\"0 0 96 20\" width=\"96\" height=\"20\" aria-hidden=\"true\"><path class=\"grid\" d=\"M4 10H92M4 7v6M92 7v6\"/>");
+        if let Some((limit, held)) = self.limit.filter(|(limit, _)| (0.0..=1.0).contains(limit)) {
+            html.raw(if held { "<path class=\"held\" d=\"M" } else { "<path class=\"lost\" d=\"M" });
+            html.place(x(limit)).raw(" 1V19\"/>");
+        }
+        if let Some((low, high)) = self.interval {
+            html.raw("<path d=\"M").place(x(low)).raw(" 10H").place(x(high)).raw("M").place(x(low)).raw(" 7v6M");
+            html.place(x(high)).raw(" 7v6\"/>");
+        } else if self.is_lower_bound {
+            html.raw("<path d=\"M").place(x(self.at)).raw(" 10H92m-4 -3l4 3l-4 3\"/>");
+        }
+        html.raw("<circle class=\"dot\" r=\"3.5\" cy=\"10\" cx=\"").place(x(self.at)).raw("\"/></svg>");
     }
-    html.raw("<circle class=\"dot\" r=\"3.5\" cy=\"10\" cx=\"").place(x).raw("\"/></svg>");
 }
 
 /// The least and the most.
