@@ -3,24 +3,34 @@
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
 
-use super::call::{Call, End};
+use super::call::{Call, CallId, End};
 use super::{Load, Network};
 use crate::transport::Driver;
+use brunt_protocol::Answer;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer with a status that is no success has come, at the end of these bytes: keeps what it said for its example.
     #[cold]
-    pub(super) fn keep_excerpt(&mut self, token: usize, status: u16, came: &[u8]) {
-        if self.recorder.wants_example(Ended::Status(status)) {
-            let excerpt = shown(self.connections[token].client.excerpt(came));
-            self.recorder.excerpt = excerpt;
+    pub(super) fn keep_excerpt(&mut self, token: usize, answer: &Answer, came: &[u8]) {
+        let connection = &self.connections[token];
+        if let Some(id) = connection.calls.get(answer.position).copied()
+            && self.recorder.wants_example(Ended::Status(answer.status))
+        {
+            self.recorder.excerpt = Some((id, shown(connection.client.excerpt(came))));
         }
     }
 
     /// A call has ended and was not ok.
     #[cold]
-    pub(super) fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, end: End<'_>, now: u64) {
-        let excerpt = std::mem::take(&mut self.recorder.excerpt);
+    pub(super) fn note_example<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &L,
+        id: CallId,
+        call: &Call<T>,
+        end: End<'_>,
+        now: u64,
+    ) {
+        let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match end {
             End::Answered(status) => Ended::Status(status),
             End::Failed(failure, _) => Ended::Failure(failure),
@@ -31,8 +41,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let said = match (end, call.connection()) {
             (End::Failed(_, reason), _) => reason.to_owned(),
-            (_, Some(token)) if excerpt.is_empty() => shown(self.connections[token].client.parts().body),
-            _ => excerpt,
+            (_, Some(token)) => match excerpt.filter(|excerpt| !excerpt.is_empty()) {
+                Some(excerpt) => excerpt,
+                None => shown(self.connections[token].client.parts().body),
+            },
+            _ => String::new(),
         };
         let request = load.request_name(call.tag).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);

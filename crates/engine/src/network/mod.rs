@@ -395,7 +395,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.recorder.ended(&mut call, end, now);
         if has_failed {
-            self.note_example(load, &call, end, now);
+            self.note_example(load, id, &call, end, now);
         }
         if call.streams {
             self.end_stream(load, id, &call, end, now);

@@ -137,7 +137,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     if let Progress::Answered(answer) = &progress
                         && !self.recorder.is_ok(answer.status)
                     {
-                        self.keep_excerpt(token, answer.status, rest.get(..taken).unwrap_or(rest));
+                        self.keep_excerpt(token, answer, rest.get(..taken).unwrap_or(rest));
                     }
                     rest = rest.get(taken..).unwrap_or(&[]);
                     let goes_on = self.progressed(load, token, progress, now);

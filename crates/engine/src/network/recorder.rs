@@ -11,7 +11,7 @@ use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::DueLog;
 
 use super::Terms;
-use super::call::{Call, Counted, End};
+use super::call::{Call, CallId, Counted, End};
 use super::deadlines::NEVER;
 
 /// Reads that are timed in a second, at most, where some may stand for the others. Asking the kernel and writing down what it
@@ -167,8 +167,8 @@ pub(crate) struct Recorder {
     usual: Option<u16>,
     /// Whether the next answer that is no success by its status counts as one.
     excused: bool,
-    /// What the answer said that is being handled, where it is no success by its status.
-    pub(super) excerpt: String,
+    /// What the answer to a call said that is being handled, where it is no success by its status.
+    pub(super) excerpt: Option<(CallId, String)>,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.

@@ -74,7 +74,7 @@
   function draw() {
     for (const stack of stacks()) {
       if (spanOf(stack)) zoom(stack);
-      point(stack, pointed.get(stack.id) ?? -1, false);
+      point(stack, pointed.get(stack.id) ?? -1);
     }
   }
 
@@ -121,7 +121,7 @@
   };
 
   /** Points at a place: a line through all panels, and its figures in words. */
-  function point(stack, at, isNew = true) {
+  function point(stack, at) {
     const [place, readout] = [plotsOf(stack), stack.querySelector(":scope > .readout")];
     if (!place || !readout || (at < 0 && !pointed.has(stack.id))) return;
     const found = pointsOf(stack)[at];
@@ -140,7 +140,7 @@
       cursor.setAttribute(name, String(value));
     }
     cursor.classList.toggle("outside", share < 0 || share > 1);
-    if (isNew || readout.textContent !== found.words) readout.textContent = found.words;
+    if (readout.textContent !== found.words) readout.textContent = found.words;
   }
 
   /** The place in a drawing, in its own units, at a place of the window. */
