@@ -23,7 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PREFIX: &str = "brunt";
 
 /// Who carries runs out.
-pub enum Carrier {
+pub struct Carrier {
+    by: By,
+    /// Whether notes say what is waited for.
+    tells: bool,
+}
+
+enum By {
     /// This machine.
     Here,
     /// Agents, which belong to this process until it is done with them.
@@ -57,7 +63,9 @@ impl Carrier {
     /// # Errors
     /// When there are too few agents, or no way to them.
     pub fn from_flags(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
-        let Some(bus) = bus(&machines.bus)? else { return Ok(Self::Here) };
+        let Some(bus) = bus(&machines.bus)? else {
+            return Ok(Self { by: By::Here, tells: !quiet });
+        };
         let terms = Terms {
             wanted: machines.agents.clone().unwrap_or(Wanted::All),
             patience: machines.agents_wait.map_or(PATIENCE, Duration::from_nanos),
@@ -84,23 +92,24 @@ impl Carrier {
                 console::note(&format!("left out: {name} {why}"));
             }
         }
-        Ok(Self::Agents {
+        let by = By::Agents {
             cluster: Box::new(cluster),
             threads,
             on_lost: terms.on_lost,
             allows_loss: machines.on_lost_agent.is_some() && terms.on_lost != OnLost::Abort,
             secrets_from_agents: terms.secrets_from_agents,
-        })
+        };
+        Ok(Self { by, tells: !quiet })
     }
 
     /// Whether a run that lost an agent is what its user has said that it may be.
     pub fn allows_loss(&self) -> bool {
-        matches!(self, Self::Agents { allows_loss: true, .. })
+        matches!(self.by, By::Agents { allows_loss: true, .. })
     }
 
     /// Whether runs go on, or others are made, without an agent that was lost.
     pub fn goes_on_after_loss(&self) -> bool {
-        !matches!(self, Self::Agents { on_lost: OnLost::Abort, .. })
+        !matches!(self.by, By::Agents { on_lost: OnLost::Abort, .. })
     }
 
     /// Carries `plan` out.
@@ -114,9 +123,9 @@ impl Carrier {
         observer: &mut dyn Observer,
         stop: &StopHandle,
     ) -> Result<Carried> {
-        ready::wait(plan, registry, stop)?;
+        ready::wait(plan, registry, stop, self.tells)?;
         let observer = &mut AbortWatch::new(plan, observer);
-        let Self::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = self else {
+        let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
             let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;
             return Ok(Carried { plan, run, script });
         };

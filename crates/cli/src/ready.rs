@@ -8,21 +8,25 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use brunt_engine::{AskError, EngineError, StopHandle};
 use brunt_plan::plan::Plan;
+use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_protocol::discovery::Reply;
 
+use crate::console;
 use crate::exit::NoAnswer;
 use crate::wording::{Settings, told};
 
 /// How long to wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
+/// After so long who watches is told what is waited for.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// Waits until the target of `plan` answers, for as long as the plan says. A flood's own call has to succeed; of a script, whose calls nobody knows yet,
-/// any answer will do, and of scenarios a connection.
+/// any answer will do, and of scenarios a connection. `tells` says whether a note on standard error names what is waited for.
 ///
 /// # Errors
 /// [`NoAnswer`] when it does not within that time, and what is wrong with the plan.
-pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<()> {
+pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle, tells: bool) -> Result<()> {
     let attempt = |left: Duration| {
         if plan.scenarios.is_some() {
             return Ok(connect(plan, registry, left));
@@ -35,7 +39,7 @@ pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<()> {
             other => other.map(drop),
         })
     };
-    until(plan.transport.wait_ns, stop, attempt)
+    until(plan.transport.wait_ns, stop, tells, attempt)
 }
 
 /// Asks as `plan` says, and again while nothing answers, for as long as the plan says.
@@ -52,7 +56,7 @@ pub fn ask(plan: &Plan, registry: &Registry) -> Result<Reply, AskError> {
         Ok(if is_there { Ok(()) } else { Err(String::new()) })
     };
     // Why nothing came is in the last attempt.
-    drop(until(plan.transport.wait_ns, &stop, attempt));
+    drop(until(plan.transport.wait_ns, &stop, false, attempt));
     last.unwrap_or_else(|| answer(plan, registry, &stop))
 }
 
@@ -64,6 +68,7 @@ fn answer(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Reply, 
 fn until(
     wait_ns: u64,
     stop: &StopHandle,
+    mut tells: bool,
     mut attempt: impl FnMut(Duration) -> Result<Result<(), String>>,
 ) -> Result<()> {
     if wait_ns == 0 {
@@ -79,8 +84,12 @@ fn until(
         if stop.is_stopped() {
             return Ok(());
         }
+        if tells && begin.elapsed() >= SILENT {
+            console::note(&format!("waiting up to {} for the target: {problem}", ExactDuration(wait_ns)));
+            tells = false;
+        }
         if begin.elapsed() >= wait {
-            let wait = brunt_plan::units::ExactDuration(wait_ns);
+            let wait = ExactDuration(wait_ns);
             return Err(NoAnswer::new(format!("the target was not ready within {wait} (--wait-for): {problem}")).into());
         }
         thread::sleep(PAUSE.min(wait.saturating_sub(begin.elapsed())));

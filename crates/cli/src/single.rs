@@ -55,7 +55,7 @@ pub fn carry_out(
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
-        Some(trace) => ready::wait(plan, registry, &stop).and_then(|()| {
+        Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
             brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
                 .map(|Finished { plan, run, script }| Carried { plan, run, script })
                 .map_err(Into::into)
