@@ -16,7 +16,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::markup::Html;
-pub(crate) use plots::{ACROSS, Across, Label, Mark, Panel, Plots, Point, Scale, Unit, change, steps};
+pub(crate) use plots::{ACROSS, Across, Label, Mark, Panel, Plots, Point, Scale, Unit, change, percentile, steps};
 pub(crate) use section::{Section, Tool, repeat, write_all};
 pub(crate) use table::{Cell, Column, Table};
 

@@ -7,7 +7,7 @@ use brunt_decide::outline;
 use super::super::comparison;
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, dot, plots, section};
-use super::runs::{line, middle, narrow, over_time, percentile, spectrum};
+use super::runs::{line, middle, narrow, one_in, over_time, spectrum};
 use crate::markup::Html;
 use crate::numbers::percent;
 use crate::page::{Cell, Column, Scale, Section, Table, Unit, change};
@@ -228,10 +228,10 @@ fn shift(compared: &Compared) -> Option<Section> {
         return None;
     }
     let all = places.iter().map(|place| place.x);
-    let mut axis = Axis::through(all, "", percentile);
+    let mut axis = Axis::through(all, "", one_in);
     axis.scale.low = 1.0;
     let powers = std::iter::once(2.0).chain((0..=12).map(|power| 10_f64.powi(power)));
-    axis.named = powers.filter(|one_in| axis.scale.holds(*one_in)).map(|one_in| (one_in, percentile(one_in))).collect();
+    axis.named = powers.filter(|calls| axis.scale.holds(*calls)).map(|calls| (calls, one_in(calls))).collect();
     axis.named.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let limits =
         limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());

@@ -10,7 +10,7 @@ use super::Runs;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, plots};
 use crate::markup::Html;
 use crate::numbers::count;
-use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
+use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit, percentile};
 
 const HEIGHT: f64 = 110.0;
 
@@ -97,24 +97,13 @@ pub(super) fn line(name: &'static str, class: &'static str, places: Vec<Measured
 /// Response times by percentile.
 pub(super) fn spectrum(id: &str, lines: Vec<Line>) -> Plots {
     let longest = lines.iter().filter_map(|line| line.places.last()).map(|place| place.x).fold(1.0, f64::max);
-    let named = (0..=12).map(|power| 10_f64.powi(power)).chain([2.0]).filter(|one_in| *one_in <= longest * 1.001);
-    let mut named: Vec<_> = named.map(|one_in| (one_in, percentile(one_in))).collect();
+    let named = (0..=12).map(|power| 10_f64.powi(power)).chain([2.0]).filter(|calls| *calls <= longest * 1.001);
+    let mut named: Vec<_> = named.map(|calls| (calls, one_in(calls))).collect();
     named.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let all = lines.iter().flat_map(|line| &line.places).map(|place| place.x);
-    let mut axis = Axis::through(all, "", percentile);
+    let mut axis = Axis::through(lines.iter().flat_map(|line| &line.places).map(|place| place.x), "", one_in);
     axis.scale.low = 1.0;
     axis.named = named;
-    let note = "response time by percentile".to_owned();
-    let chart = Chart {
-        title: "Latency spectrum",
-        note,
-        unit: Unit::Ns,
-        is_logarithmic: true,
-        height: HEIGHT,
-        lines,
-        limits: Vec::new(),
-    };
-    narrow(plots(id, &axis, &[chart]))
+    of_times(id, "Latency spectrum", "response time by percentile", &axis, lines)
 }
 
 /// p99 by when calls were made.
@@ -124,23 +113,26 @@ pub(super) fn over_time(id: &str, lines: Vec<Line>) -> Plots {
     let mut axis = Axis::through(all(), "", clock);
     axis.scale = Scale::linear(0.0, all().fold(1e-3, f64::max) * 1.02);
     axis.named = axis.scale.round(5).into_iter().map(|seconds| (seconds, clock(seconds))).collect();
-    let note = "of each stretch of a run".to_owned();
+    of_times(id, "p99 over time", "of each stretch of a run", &axis, lines)
+}
+
+/// A small drawing of times.
+fn of_times(id: &str, title: &'static str, note: &str, axis: &Axis, lines: Vec<Line>) -> Plots {
     let chart = Chart {
-        title: "p99 over time",
-        note,
+        title,
+        note: note.to_owned(),
         unit: Unit::Ns,
         is_logarithmic: true,
         height: HEIGHT,
         lines,
         limits: Vec::new(),
     };
-    narrow(plots(id, &axis, &[chart]))
+    narrow(plots(id, axis, &[chart]))
 }
 
 /// `p50` of one in two, `p99.9` of one in a thousand.
-pub(super) fn percentile(one_in: f64) -> String {
-    let decimals = ((one_in.log10() - 1e-9).ceil() as i32 - 2).clamp(0, 9) as usize;
-    format!("p{:.decimals$}", 100.0 * (1.0 - 1.0 / one_in))
+pub(super) fn one_in(calls: f64) -> String {
+    percentile(1.0 / calls)
 }
 
 /// A drawing with little room at its right.

@@ -11,7 +11,7 @@ use brunt_plan::units::Clock;
 use crate::markup::Html;
 use panel::text;
 pub(crate) use panel::{Label, Panel, steps};
-pub(crate) use scale::{Scale, Unit, change};
+pub(crate) use scale::{Scale, Unit, change, percentile};
 
 /// How many units a plot is wide.
 pub(crate) const ACROSS: f64 = 1000.0;

@@ -41,6 +41,13 @@ pub(crate) fn change(ratio: f64, decimals: usize) -> String {
     }
 }
 
+/// `p50`, `p99.9`, of the share of calls that took longer.
+pub(crate) fn percentile(tail: f64) -> String {
+    let decimals = ((1.0 / tail).log10() - 1e-9).ceil() as i32 - 2;
+    let decimals = decimals.clamp(0, 9) as usize;
+    format!("p{:.decimals$}", 100.0 * (1.0 - tail))
+}
+
 /// `2.5k` rather than `2.50k`.
 fn short(value: f64) -> String {
     let text = Number(value).to_string();
@@ -121,6 +128,12 @@ mod tests {
         assert_eq!(Scale::logarithmic(2.1e6, 2.9e6).round(9), [2.2e6, 2.4e6, 2.6e6, 2.8e6]);
         assert_eq!(Scale::logarithmic(1e6, 1e9).round(9), [1e6, 1e7, 1e8, 1e9]);
         assert!(Scale::linear(0.0, 0.0).share(0.0).is_finite());
+    }
+
+    #[test]
+    fn percentiles_have_as_many_digits_as_they_need() {
+        let named = [1.0, 0.5, 0.1, 0.01, 0.001, 0.000_1].map(percentile);
+        assert_eq!(named, ["p0", "p50", "p90", "p99", "p99.9", "p99.99"]);
     }
 
     #[test]

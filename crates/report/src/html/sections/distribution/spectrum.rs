@@ -8,7 +8,7 @@ use crate::csv::Row;
 use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{duration, percent};
-use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Unit};
+use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Unit, percentile};
 
 /// How many points a spectrum has for each tenth, hundredth, … of the calls.
 const POINTS_A_DECADE: i32 = 16;
@@ -28,13 +28,6 @@ pub(super) struct Spectra {
     all: Vec<(&'static str, Spectrum)>,
     /// How far off the first may be: shares of calls that took longer, and both ends.
     ends: Vec<(f64, u64, Option<u64>)>,
-}
-
-/// `p50`, `p99.9`, of a share of calls that took longer.
-pub(super) fn percentile(tail: f64) -> String {
-    let decimals = ((1.0 / tail).log10() - 1e-9).ceil() as i32 - 2;
-    let decimals = decimals.clamp(0, 9) as usize;
-    format!("p{:.decimals$}", 100.0 * (1.0 - tail))
 }
 
 fn spectrum(times: &Censored) -> Option<Spectrum> {
@@ -205,11 +198,5 @@ mod tests {
         // One in ten took longer than 900 ms.
         assert!((points[16].1.value as f64 / 900e6 - 1.0).abs() < 0.001, "{:?}", points[16]);
         assert!(spectrum(&Censored::default()).is_none());
-    }
-
-    #[test]
-    fn percentiles_have_as_many_digits_as_they_need() {
-        let named = [1.0, 0.5, 0.1, 0.01, 0.001, 0.000_1].map(percentile);
-        assert_eq!(named, ["p0", "p50", "p90", "p99", "p99.9", "p99.99"]);
     }
 }
