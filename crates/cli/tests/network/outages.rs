@@ -97,7 +97,7 @@ fn a_service_that_starts_later_is_waited_for() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let url = format!("http://127.0.0.1:{port}/");
     let long = crate::program::run(["--wait-for", "1500ms", "-n", "1", &url]).with_status(3);
-    assert!(long.stderr.starts_with("waiting up to 1.5s for the target: connect: "), "{}", long.stderr);
+    assert!(long.stderr.starts_with("waiting up to 1500ms for the target: connect: "), "{}", long.stderr);
     let quiet = crate::program::run(["--wait-for", "1500ms", "-n", "1", "--quiet", &url]).with_status(3);
     assert!(!quiet.stderr.contains("waiting up to"), "{}", quiet.stderr);
     let none = crate::program::run(["--wait-for", "300ms", "-n", "1", &url]).with_status(3);
