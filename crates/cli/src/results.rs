@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use brunt_judge::summary::Summary;
 use brunt_report::{Detail, Format, Style};
 
@@ -36,9 +36,6 @@ impl Results {
     /// # Errors
     /// Flags that contradict each other, a file without a format, or a page that this brunt has not got.
     pub fn from_flags(args: &Output) -> Result<Self> {
-        if args.latency && args.format != Some(Format::Wrk) {
-            bail!("--latency belongs to --format wrk; the other formats have the latency distribution anyway");
-        }
         let mut all = Vec::new();
         for path in &args.outputs {
             let format = Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?;

@@ -278,7 +278,7 @@ pub struct Output {
     /// No colours (the same as NO_COLOR in the environment)
     #[arg(long)]
     pub no_color: bool,
-    /// With --format wrk: print the latency distribution, as wrk's --latency does
+    /// With --format wrk: print the latency distribution, as wrk's --latency does; every other format has it anyway
     #[arg(long)]
     pub latency: bool,
     /// Write JSON without histograms: small, but brunt show, report and compare cannot read it

@@ -1,5 +1,6 @@
 //! The whole command line: the program's own flags, its commands, and the help.
 
+mod habits;
 mod short;
 
 use anyhow::Result;
@@ -90,7 +91,8 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
     let matches = definitions
         .clone()
         .try_get_matches()
-        .map_err(|error| secrets::without_secrets(with_suggestion(error, &long_flags(definitions)), registry))?;
+        .map_err(|error| with_suggestion(habits::with_way(error), &long_flags(definitions)))
+        .map_err(|error| secrets::without_secrets(error, registry))?;
     Ok((args(&matches, registry)?, matches))
 }
 

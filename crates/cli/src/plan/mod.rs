@@ -123,12 +123,19 @@ fn redacted(options: &serde_json::Value) -> Option<String> {
 fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     let registry = &program.registry;
     let Some(url) = &bench.url else {
-        bail!("no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo)");
+        bail!(
+            "no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo); paths from standard input are --url-lines /dev/stdin"
+        );
     };
     if program.is_command(url) {
         bail!("{url} is a command, which stands before all flags (a host of that name is written http://{url}/)");
     }
     refuse_foreign(&bench.request.foreign)?;
+    if Path::new(url).extension().is_some_and(|extension| extension == "lua") && Path::new(url).is_file() {
+        bail!(
+            "{url} is a script: brunt run {url} carries its scenarios out; one for wrk stands before a URL, brunt -s {url} URL"
+        );
+    }
     if let Some(command) = program.mistyped(url) {
         bail!("{url} is no command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
     }

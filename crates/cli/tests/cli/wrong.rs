@@ -90,7 +90,6 @@ fn flags_that_are_wrong() {
         ("--threshold latency<5ms", "'latency' is no figure"),
         ("--format xml", "[possible values: text, wrk, json, csv, junit, html]"),
         ("--quiet -v", "'--quiet' cannot be used with '--verbose'"),
-        ("--latency", "--latency belongs to --format wrk"),
         ("-o result.pdf", "-o: expected a file name that ends in .txt, .json, .csv, .xml (JUnit) or .html"),
         ("-o -", "-o: expected a file name that ends in .txt, .json, .csv, .xml"),
         ("--name 7", "'--name <NAME>': expected a name of up to 200 characters that is no number, and not 'last'"),
