@@ -9,8 +9,10 @@ mod lines;
 mod overall;
 mod screen;
 mod second;
+mod so_far;
 
 pub use lines::Lines;
 pub use overall::{brief, overall};
 pub use screen::Screen;
 pub(crate) use second::{Second, counts_on, name};
+pub(crate) use so_far::SoFar;
