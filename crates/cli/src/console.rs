@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::exit::Exit;
+use crate::terminal;
 use crate::wording::{self, Settings};
 
 /// Writes to standard output. A reader that has seen enough is no error.
@@ -20,9 +21,30 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to standard error, if that is possible.
+/// Writes to standard error, if that is possible; after a live view that has the terminal.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    if !terminal::hold(text) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+/// Whether what is printed is in ASCII alone: the flag asks for it, or it goes to a terminal whose locale has no UTF-8.
+pub fn stdout_ascii(flag: bool) -> bool {
+    flag || io::stdout().is_terminal() && !is_utf_8(|name| std::env::var(name).ok())
+}
+
+/// The same of a live view on standard error, and of lines there.
+pub fn stderr_ascii(flag: bool) -> bool {
+    flag || io::stderr().is_terminal() && !is_utf_8(|name| std::env::var(name).ok())
+}
+
+/// Whether a locale has UTF-8, by the first of the variables that is set (POSIX.1-2017 §8.2). Where none is, terminals have had it for long.
+fn is_utf_8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// Says what went wrong, where the settings of the run are written in `settings`.
@@ -61,9 +83,9 @@ pub fn stderr_redraws() -> bool {
 }
 
 /// Columns and lines of the terminal on standard error; those of a classic one where they cannot be had.
-pub fn stderr_size() -> (usize, usize) {
+pub fn stderr_size() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
         _ => (80, 24),
     }
 }
@@ -78,4 +100,26 @@ pub fn stdout_width() -> usize {
 
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_that_is_set_names_the_locale() {
+        for (set, expected) in [
+            (&[][..], true),
+            (&[("LANG", "C")], false),
+            (&[("LANG", "")], true),
+            (&[("LANG", "en_GB.UTF-8")], true),
+            (&[("LANG", "C.utf8")], true),
+            (&[("LANG", "de_DE.ISO-8859-1")], false),
+            (&[("LC_ALL", "POSIX"), ("LANG", "en_GB.UTF-8")], false),
+            (&[("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")], true),
+        ] {
+            let variable = |name: &str| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(is_utf_8(variable), expected, "{set:?}");
+        }
+    }
 }

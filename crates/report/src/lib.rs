@@ -22,6 +22,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
+pub mod ascii;
 pub mod browse;
 mod chart;
 pub mod columns;
@@ -70,5 +71,6 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
 pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;
-    Ok(bytes)
+    let is_for_people = matches!(format, Format::Text | Format::Wrk);
+    Ok(if style.is_ascii && is_for_people { ascii::folded_bytes(bytes) } else { bytes })
 }

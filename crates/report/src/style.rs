@@ -9,6 +9,8 @@ use anstyle::{AnsiColor, Style as Ansi};
 pub struct Style {
     /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
     pub colour: bool,
+    /// Text and live views in ASCII alone, for terminals and logs that have no other characters.
+    pub is_ascii: bool,
     /// How much the text says.
     pub detail: Detail,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
@@ -56,6 +58,13 @@ impl Role {
             Self::Bad => AnsiColor::Red.on_default().bold(),
             Self::Chart => AnsiColor::Cyan.on_default(),
         }
+    }
+}
+
+impl Role {
+    /// How it is drawn in a live view.
+    pub(crate) fn style(self) -> ratatui_core::style::Style {
+        self.ansi().into()
     }
 }
 

@@ -46,6 +46,9 @@ pub struct Show {
     /// No colours
     #[arg(long)]
     pub no_color: bool,
+    /// Text in ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
 }
 
 pub fn run(args: &Show) -> Result<Exit> {
@@ -68,7 +71,8 @@ pub fn run(args: &Show) -> Result<Exit> {
 
 fn show_decided(args: &Show, decided: &brunt_decide::decision::KeptDecision, runs: Runs<'_>) -> Result<()> {
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-    let places = DecisionOutput::new(&args.outputs, None, format, false, args.no_color)?;
+    let places =
+        DecisionOutput::new(&args.outputs, None, format, false, DecisionOutput::style(args.no_color, args.ascii))?;
     places.dated().write(decided.decision(), runs)
 }
 
@@ -82,6 +86,7 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         outputs: args.outputs.clone(),
         verbose: args.verbose,
         no_color: args.no_color,
+        ascii: args.ascii,
         no_histograms: args.no_histograms,
         ..Output::default()
     };

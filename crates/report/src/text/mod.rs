@@ -19,7 +19,7 @@ mod single;
 mod throughput;
 mod verdict;
 
-pub(crate) use over_time::sign;
+pub(crate) use over_time::{marks, sign};
 pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
 pub(crate) use verdict::in_brief;

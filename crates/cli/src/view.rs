@@ -1,0 +1,165 @@
+//! A live view on the terminal: drawn when there is news, when a key is pressed, and when the terminal changes its size.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use brunt_engine::StopHandle;
+use brunt_report::live::{Buffer, Chosen};
+
+use crate::{console, terminal};
+
+/// How long a run goes on before the view takes the terminal: shorter ones end before anybody could read it.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often keys and the terminal's size are looked at.
+const LOOKS: Duration = Duration::from_millis(100);
+/// How many times as long as a drawing takes nothing is drawn after it: drawing takes 2 % of a CPU at the most.
+const REST: u32 = 50;
+
+/// Something that can be drawn.
+pub trait Picture: Send + 'static {
+    /// Prepares what the next drawings show, where that is worth keeping from one to the next.
+    fn prepare(&mut self) {}
+
+    /// It in so many columns and lines.
+    fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer;
+}
+
+/// A picture that has the terminal until it is dropped.
+pub struct View<P> {
+    shared: Arc<Mutex<Shared<P>>>,
+    keys: Option<JoinHandle<()>>,
+}
+
+struct Shared<P> {
+    picture: P,
+    chosen: Chosen,
+    stop: StopHandle,
+    began: Instant,
+    has_terminal: bool,
+    is_over: bool,
+    size: (u16, u16),
+    /// Until when nothing is prepared.
+    rests_until: Instant,
+}
+
+impl<P: Picture> View<P> {
+    /// A view of what `stop` can end.
+    pub fn new(picture: P, stop: StopHandle) -> Self {
+        let now = Instant::now();
+        let shared = Shared {
+            picture,
+            chosen: Chosen::default(),
+            stop,
+            began: now,
+            has_terminal: false,
+            is_over: false,
+            size: (0, 0),
+            rests_until: now,
+        };
+        let shared = Arc::new(Mutex::new(shared));
+        let watched = Arc::clone(&shared);
+        let keys = thread::Builder::new().name("view".to_owned()).spawn(move || watch(&watched)).ok();
+        Self { shared, keys }
+    }
+
+    /// Changes the picture, and draws it.
+    pub fn update(&self, change: impl FnOnce(&mut P)) {
+        let mut shared = lock(&self.shared);
+        change(&mut shared.picture);
+        shared.prepare_and_draw();
+    }
+
+    /// Gives the terminal back.
+    pub fn end(&mut self) {
+        lock(&self.shared).is_over = true;
+        if let Some(keys) = self.keys.take() {
+            // One that panicked has given it back.
+            let _ = keys.join();
+        }
+        terminal::give_back();
+    }
+}
+
+impl<P> Drop for View<P> {
+    fn drop(&mut self) {
+        lock(&self.shared).is_over = true;
+        terminal::give_back();
+    }
+}
+
+fn lock<P>(shared: &Mutex<Shared<P>>) -> MutexGuard<'_, Shared<P>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks at keys and the terminal's size until the view is over.
+fn watch<P: Picture>(shared: &Mutex<Shared<P>>) {
+    loop {
+        let has_keys = lock(shared).chosen.has_keys;
+        let key = if has_keys {
+            terminal::key(LOOKS)
+        } else {
+            thread::sleep(LOOKS);
+            None
+        };
+        let mut shared = lock(shared);
+        if shared.is_over {
+            return;
+        }
+        shared.look(key);
+    }
+}
+
+impl<P: Picture> Shared<P> {
+    fn look(&mut self, key: Option<u8>) {
+        if !self.has_terminal {
+            if self.began.elapsed() >= PATIENCE && terminal::is_free() {
+                self.has_terminal = true;
+                self.chosen.has_keys = terminal::take();
+                self.draw();
+            }
+            return;
+        }
+        let is_ending = self.stop.is_stopped();
+        let is_new = is_ending != self.chosen.is_ending;
+        self.chosen.is_ending = is_ending;
+        if self.press(key) || is_new || self.size != console::stderr_size() {
+            self.draw();
+        }
+    }
+
+    /// Does what a key stands for. Returns whether there is something to draw.
+    fn press(&mut self, key: Option<u8>) -> bool {
+        let chosen = &mut self.chosen;
+        match key {
+            Some(b'q' | b'Q') if !chosen.is_ending => {
+                // The same as Ctrl-C, whoever watches for that.
+                let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+                return false;
+            }
+            Some(b' ') => chosen.is_held = !chosen.is_held,
+            Some(b'\t') => chosen.is_last_minute = !chosen.is_last_minute,
+            Some(b'?') => chosen.is_help = !chosen.is_help,
+            _ => return false,
+        }
+        true
+    }
+
+    fn prepare_and_draw(&mut self) {
+        let begun = Instant::now();
+        if !self.has_terminal || self.chosen.is_held || begun < self.rests_until {
+            return;
+        }
+        self.draw();
+        self.rests_until = begun + begun.elapsed() * REST;
+    }
+
+    fn draw(&mut self) {
+        if !self.chosen.is_held {
+            self.picture.prepare();
+        }
+        self.size = console::stderr_size();
+        let (width, height) = self.size;
+        terminal::show(self.picture.draw(width, height, self.chosen));
+    }
+}
