@@ -20,6 +20,8 @@ use crate::console;
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 /// Resets colours, shows the cursor, leaves the alternate screen.
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
+/// What keys begin with that send several bytes.
+const ESCAPE: u8 = 0x1b;
 /// The most notes that are held.
 const MOST_NOTES: usize = 100;
 /// The most that is held of what is written to standard output.
@@ -160,22 +162,64 @@ pub fn show(next: Buffer) {
     }
 }
 
-/// The key that is pressed within this time, as the byte that it sends; of one that sends several only the first is returned.
-pub fn key(within: Duration) -> Option<u8> {
+/// The keys that are pressed within this time, as the bytes that they send; those that begin with an escape are left out.
+pub fn keys(within: Duration) -> Vec<u8> {
     let wait = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
     let stderr = io::stderr();
     let mut ready = [PollFd::new(&stderr, PollFlags::IN)];
-    let is_ready = poll(&mut ready, Some(&wait)).is_ok_and(|n| n > 0);
-    // Whoever reads in the background is stopped by the kernel.
-    if !is_ready || !ready[0].revents().contains(PollFlags::IN) || !is_foreground() {
-        return None;
-    }
+    let n = poll(&mut ready, Some(&wait)).unwrap_or(0);
+    let is_ready = ready.iter().any(|ready| ready.revents().contains(PollFlags::IN));
     let mut bytes = [0; 64];
-    let n = rustix::io::read(&stderr, &mut bytes).ok()?;
-    bytes.first().copied().filter(|_| n > 0)
+    // Whoever reads in the background is stopped by the kernel.
+    let read = if is_ready && is_foreground() { rustix::io::read(&stderr, &mut bytes).unwrap_or(0) } else { 0 };
+    if n > 0 && read == 0 {
+        // A terminal that is gone is always ready, and has nothing.
+        std::thread::sleep(within);
+    }
+    bytes.iter().take(read).copied().take_while(|byte| *byte != ESCAPE).collect()
 }
 
 fn write(text: &str) {
     let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    use super::*;
+
+    /// This test runs itself in a process whose standard error is a terminal.
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_its_message() {
+        const NAME: &str = "terminal::tests::a_panic_gives_the_terminal_back_before_its_message";
+        const CHILD: &str = "BRUNT_TEST_PANICS";
+        if std::env::var_os(CHILD).is_some() {
+            assert!(take(), "keys can be read");
+            show(Buffer::with_lines(["drawn"]));
+            panic!("as it was meant to");
+        }
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        let before = tcgetattr(&master).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").env("TERM", "xterm");
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(terminal).spawn().unwrap();
+        drop(command);
+        let mut drawn = Vec::new();
+        // The end of a terminal is an error.
+        let _ = File::from(master.try_clone().unwrap()).read_to_end(&mut drawn);
+        assert!(!child.wait().unwrap().success());
+        let drawn = String::from_utf8_lossy(&drawn).into_owned();
+        let (view, after) = drawn.split_once(LEAVE).unwrap_or_else(|| panic!("{drawn:?}"));
+        assert!(view.contains(ENTER) && view.contains("drawn") && !view.contains("meant"), "{drawn:?}");
+        assert!(after.contains("as it was meant to"), "{drawn:?}");
+        assert_eq!(tcgetattr(&master).unwrap().local_modes, before.local_modes);
+    }
 }

@@ -37,6 +37,8 @@ struct Shared<P> {
     stop: StopHandle,
     began: Instant,
     has_terminal: bool,
+    /// Whether the run was told to end by a key; a second one would cut off what is under way.
+    has_quit: bool,
     is_over: bool,
     size: (u16, u16),
     /// Until when nothing is prepared.
@@ -53,6 +55,7 @@ impl<P: Picture> View<P> {
             stop,
             began: now,
             has_terminal: false,
+            has_quit: false,
             is_over: false,
             size: (0, 0),
             rests_until: now,
@@ -96,22 +99,22 @@ fn lock<P>(shared: &Mutex<Shared<P>>) -> MutexGuard<'_, Shared<P>> {
 fn watch<P: Picture>(shared: &Mutex<Shared<P>>) {
     loop {
         let has_keys = lock(shared).chosen.has_keys;
-        let key = if has_keys {
-            terminal::key(LOOKS)
+        let keys = if has_keys {
+            terminal::keys(LOOKS)
         } else {
             thread::sleep(LOOKS);
-            None
+            Vec::new()
         };
         let mut shared = lock(shared);
         if shared.is_over {
             return;
         }
-        shared.look(key);
+        shared.look(&keys);
     }
 }
 
 impl<P: Picture> Shared<P> {
-    fn look(&mut self, key: Option<u8>) {
+    fn look(&mut self, keys: &[u8]) {
         if !self.has_terminal {
             if self.began.elapsed() >= PATIENCE && terminal::is_free() {
                 self.has_terminal = true;
@@ -123,23 +126,25 @@ impl<P: Picture> Shared<P> {
         let is_ending = self.stop.is_stopped();
         let is_new = is_ending != self.chosen.is_ending;
         self.chosen.is_ending = is_ending;
-        if self.press(key) || is_new || self.size != console::stderr_size() {
+        let has_changed = keys.iter().fold(is_new, |changed, key| self.press(*key) || changed);
+        if has_changed || self.size != console::stderr_size() {
             self.draw();
         }
     }
 
     /// Does what a key stands for. Returns whether there is something to draw.
-    fn press(&mut self, key: Option<u8>) -> bool {
+    fn press(&mut self, key: u8) -> bool {
         let chosen = &mut self.chosen;
         match key {
-            Some(b'q' | b'Q') if !chosen.is_ending => {
+            b'q' | b'Q' if !self.has_quit => {
+                self.has_quit = true;
                 // The same as Ctrl-C, whoever watches for that.
                 let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
                 return false;
             }
-            Some(b' ') => chosen.is_held = !chosen.is_held,
-            Some(b'\t') => chosen.is_last_minute = !chosen.is_last_minute,
-            Some(b'?') => chosen.is_help = !chosen.is_help,
+            b' ' => chosen.is_held = !chosen.is_held,
+            b'\t' => chosen.is_last_minute = !chosen.is_last_minute,
+            b'?' => chosen.is_help = !chosen.is_help,
             _ => return false,
         }
         true

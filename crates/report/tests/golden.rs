@@ -76,6 +76,12 @@ fn text_in_colour() {
 }
 
 #[test]
+fn text_in_ascii() {
+    let style = Style { is_ascii: true, ..BRIEF };
+    check_each(&["failing", "open", "shop"], Format::Text, "ascii.txt", style);
+}
+
+#[test]
 fn wrk() {
     check_each(&["clean", "failing", "silent"], Format::Wrk, "wrk", PLAIN);
     let without = rendered(Format::Wrk, "clean", Style::default());

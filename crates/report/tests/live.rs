@@ -194,7 +194,7 @@ fn the_second_line_says_the_state() {
         "▲ the target froze from 0:05 to 0:07: 505 calls waited up to 2.0s",
         "✗ NO SERVER for 2.0s: 500 calls failed in the last second (Connection refused)",
         "✗ FAILING: no server for 3s of 8s, 37.5% of 4,000 calls failed; default limit 1%.",
-        "✗ FAILING: 33.3% of 3,000 calls, 1,000 × 503 from 0:02; default limit 1%.",
+        "✗ FAILING: 33.3% of 3,000 calls, 999 × 503 from 0:02; default limit 1%.",
         "✗ threshold lost: p99 505.8ms (limit <50ms)",
     ];
     for ((name, screen), expected) in states().iter().zip(expected) {
@@ -296,6 +296,19 @@ fn a_second_in_which_brunt_had_no_cpu_is_no_stall_of_the_target() {
     last.snapshot.numbers.set_ratio(Counter::MostStarvedWorker, 0.9);
     let shown = drawn(&screen_of(&plan(12), &all), (80, 24), PLAIN);
     assert_eq!(shown[1], "▲ brunt itself had no CPU for 90% of the last second");
+}
+
+/// The run as if it ended now would be an overload: nothing of the stall has ended yet.
+#[test]
+fn a_long_stall_is_no_overload() {
+    let shown = drawn(
+        &screen(|due| if due < 2 * SECOND_NS { healthy(due) } else { (20 * SECOND_NS, End::NoServer) }, 9),
+        (120, 40),
+        PLAIN,
+    );
+    assert_eq!(shown[1], "▲ STALLED 6.9s: 3,500 calls wait, oldest 7.00s");
+    assert!(!shown.join("\n").contains("were due"), "{shown:#?}");
+    assert!(shown.iter().any(|line| line.contains("▶ nothing answered since 0:02; 3,500 calls waiting")), "{shown:#?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_plan::units::{Duration, Number};
-use brunt_report::{Detail, Format, Style, html, render};
+use brunt_report::{Detail, Format, Style, columns, html, render};
 
 mod fixtures;
 
@@ -29,6 +29,24 @@ fn colour_changes_nothing_but_colour() {
             assert!(!plain.contains('\u{1b}'), "{name}: an escape sequence without colour");
             assert_eq!(without_colour(&coloured), plain, "{name}");
         }
+    }
+}
+
+#[test]
+fn text_in_ascii_is_ascii_and_as_wide() {
+    for (name, summary) in fixtures::all() {
+        for format in [Format::Text, Format::Wrk] {
+            let plain = text(format, &summary, Style { colour: false, ..COLOURED });
+            let ascii = text(format, &summary, Style { colour: false, is_ascii: true, ..COLOURED });
+            assert!(ascii.is_ascii(), "{name}: {ascii}");
+            assert_eq!(ascii.lines().count(), plain.lines().count(), "{name}");
+            for (ascii, plain) in ascii.lines().zip(plain.lines()) {
+                assert_eq!(columns::width(ascii), columns::width(plain), "{name}: {plain}");
+            }
+        }
+        // What programs read stays as it is.
+        let [json, same] = [false, true].map(|is_ascii| text(Format::Json, &summary, Style { is_ascii, ..COLOURED }));
+        assert!(json == same, "{name}");
     }
 }
 

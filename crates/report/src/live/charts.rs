@@ -47,14 +47,16 @@ pub(super) fn rule(canvas: &mut Buffer, area: Rect, title: &str, marks: &[(usize
 /// Draws the 99th percentile by due time on a scale of powers of ten, and how long calls wait that have not ended.
 pub(super) fn times(canvas: &mut Buffer, area: Rect, shown: &[Column]) {
     let rows = usize::from(area.height);
-    let all = shown.iter().flat_map(|column| [column.p99_ns, column.waited_ns]).flatten();
-    let Some(scale) = Scale::logarithmic(all.clone()).map(|scale| scale.of_at_least(DECADES)) else { return };
+    // How fast calls are refused is no time to draw.
+    let p99 = |column: &Column| column.p99_ns.filter(|_| !column.is_lost);
+    let all = shown.iter().flat_map(|column| [p99(column), column.waited_ns]).flatten();
+    let Some(scale) = Scale::logarithmic(all).map(|scale| scale.of_at_least(DECADES)) else { return };
     for (row, ns) in scale.decades(rows) {
         label(canvas, area, row, &ExactDuration(ns).to_string());
     }
     for (place, column) in shown.iter().enumerate() {
         let x = usize::from(area.x) + BEFORE + place;
-        let bar = column.p99_ns.filter(|_| !column.is_lost).map_or(0, |ns| scale.eighths(ns, rows));
+        let bar = p99(column).map_or(0, |ns| scale.eighths(ns, rows));
         let shade = column.waited_ns.map_or(0, |ns| scale.eighths(ns, rows));
         bars(canvas, area, x, &[(bar, Role::Chart)], shade.div_ceil(8));
         if column.is_lost {

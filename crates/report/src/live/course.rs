@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::profile::Profile;
-use brunt_record::timeline::{DuePoint, FlowPoint, Timeline};
+use brunt_record::timeline::{DuePoint, FlowPoint, TICK_NS, Timeline};
 
 /// What one column shows of a stretch of the run.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +26,8 @@ pub(super) struct Column {
 pub(super) struct Open {
     pub calls: u64,
     pub oldest_ns: u64,
-    /// Whether none that was due since the oldest has ended.
-    pub is_stalled: bool,
+    /// Since when nothing has ended, in nanoseconds of the measured part, if that is a stall.
+    pub stalled_from_ns: Option<u64>,
 }
 
 /// What the columns are made of.
@@ -91,13 +91,13 @@ impl Course<'_> {
             let per_s = 1e9 / passed as f64;
             column.ended = Some((calls.ok * per_s, calls.not_ok * per_s));
         }
-        self.add_open(&mut column, from, to, due.is_some());
+        self.add_open(&mut column, from, to);
         column.waiting += calls.waiting;
         column
     }
 
     /// Adds calls that wait now, and were due before the end of the column.
-    fn add_open(&self, column: &mut Column, from: u64, to: u64, has_ended: bool) {
+    fn add_open(&self, column: &mut Column, from: u64, to: u64) {
         let oldest_due = self.now_ns.saturating_sub(self.open.oldest_ns);
         if self.open.calls == 0 || to <= oldest_due {
             return;
@@ -107,7 +107,9 @@ impl Course<'_> {
         let is_oldest = from <= oldest_due;
         // A wait that is shorter than a column is no shade, but the last dot of a steady run.
         let is_long = self.open.oldest_ns >= (to - from).max(self.timeline.width_ns());
-        if is_long && (is_oldest || self.open.is_stalled && !has_ended) {
+        // The last completion is known to the tick, and calls that were due in it wait, too.
+        let waits = |from_ns: u64| to > from_ns.saturating_sub(TICK_NS);
+        if is_long && (is_oldest || self.open.stalled_from_ns.is_some_and(waits)) {
             let due = from.max(oldest_due);
             column.waited_ns = Some(self.now_ns.saturating_sub(due).max(1));
         }

@@ -153,12 +153,14 @@ fn narrow(so_far: Option<&Row>, last: &Row, width: usize) -> [Line; 3] {
     }
     let fitted = |text: String| columns::padded(columns::cut(&text, before), before);
     let row = |text: String, row: &Row| Line::new(Role::Strong, fitted(text)).with_times(row, shown, each);
-    let unit = if width >= 80 { ", last 1s" } else { "" };
+    let rates = format!("{} of {}", last.answered, last.due);
+    let named = format!("{rates}, last 1s");
+    let rates = if columns::width(&named) < before { named } else { rates };
     let header_gap = before.saturating_sub(header.width());
     [
         header.add(Role::Faint, format!("{}{names}", " ".repeat(header_gap))),
         so_far.map_or_else(Line::default, |so_far| row(format!("{} of {} due", so_far.answered, so_far.due), so_far)),
-        row(format!("{} of {}{unit}", last.answered, last.due), last),
+        row(rates, last),
     ]
 }
 

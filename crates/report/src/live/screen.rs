@@ -7,7 +7,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Timing;
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
-use brunt_record::timeline::{FlowPoint, Timeline};
+use brunt_record::timeline::{FlowPoint, TICK_NS, Timeline};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
@@ -136,7 +136,11 @@ impl Screen {
         let now_ns = self.last.as_ref().map_or(0, |last| last.now_ns);
         self.concluded = is_measured.then(|| {
             let summary = self.so_far.summary();
-            let found = state::found(&summary);
+            let mut found = state::found(&summary);
+            // What calls of a stall come to is known when it is over: until then it looks like an overload.
+            if let Some(Now::Stalled(stall)) = self.last.as_ref().map(|last| last.now) {
+                found.retain(|statement| statement.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
+            }
             let flow = self.timeline.flow(now_ns).unwrap_or_default();
             Concluded { summary, found, flow }
         });
@@ -282,7 +286,11 @@ impl Screen {
         let (from_ns, to_ns) = self.stretch(last, chosen);
         let is_measured = last.live.phase != Phase::Warmup;
         let waiting = self.waiting(last);
-        let open = Open { calls: waiting.calls, oldest_ns: waiting.oldest_ns, is_stalled: waiting.stall.is_some() };
+        let open = Open {
+            calls: waiting.calls,
+            oldest_ns: waiting.oldest_ns,
+            stalled_from_ns: waiting.stall.map(|stall| stall.from_ns),
+        };
         let course = Course {
             timeline: &self.timeline,
             flow: self.concluded.as_ref().map_or(&[], |concluded| &concluded.flow),
