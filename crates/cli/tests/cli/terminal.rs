@@ -253,7 +253,7 @@ fn what_a_script_prints_is_shown_after_the_view() {
 #[test]
 fn several_runs_are_drawn_too() {
     let (_server, url) = target(Config::default());
-    let args = ["sweep", "-c", "1,2", "-d", "900ms", "-w", "0", "--repeat", "1", &url];
+    let args = ["sweep", "-c", "1,2", "-d", "900ms", "-w", "0", &url];
     let running = OnTerminal::start(&args, "xterm", (80, 24), false);
     let (status, printed, drawn) = running.wait();
     assert!(status.is_some_and(|status| status < 2), "{printed}{drawn}");

@@ -26,7 +26,7 @@ use crate::{ascii, text};
 
 /// From so many columns on panels stand side by side.
 const WIDE: usize = 100;
-/// The widths of the progress bar in terminals of usual width and in narrow ones.
+/// The widths of the progress bar where it has room, and where not.
 const BAR: usize = 16;
 const SHORT_BAR: usize = 6;
 /// The stretch that is shown of a run of unknown length, in seconds, at first and while it goes on.
@@ -182,20 +182,23 @@ impl Screen {
             self.below(&mut canvas, room, last, chosen);
         }
         if rows > 2 {
-            keys(chosen).draw(&mut canvas, 0, rows - 1, columns);
+            let is_long = self.last.as_ref().is_some_and(|last| last.now_ns > MINUTE_NS);
+            keys(chosen, is_long).draw(&mut canvas, 0, rows - 1, columns);
         }
         finished(canvas, style)
     }
 
     /// What is run, on the left, and how far it is, on the right.
     fn heading(&self, canvas: &mut Buffer, width: usize) {
-        let right = self.last.as_ref().map_or_else(Line::default, |last| self.progress(&last.live, width));
+        let bar = |bar| self.last.as_ref().map_or_else(Line::default, |last| self.progress(&last.live, bar));
+        let fits = |right: &Line| width >= 80 && crate::columns::width(&self.title) + 2 + right.width() <= width;
+        let right = Some(bar(BAR)).filter(fits).unwrap_or_else(|| bar(SHORT_BAR));
         let room = width.saturating_sub(right.width() + 2);
         Line::new(Role::Strong, &self.title).draw(canvas, 0, 0, room);
         right.draw(canvas, width.saturating_sub(right.width()), 0, width);
     }
 
-    fn progress(&self, live: &Live, width: usize) -> Line {
+    fn progress(&self, live: &Live, bar: usize) -> Line {
         let by_time = live.planned_ns.filter(|ns| *ns > 0).map(|planned| {
             let text = format!("{} of {}", Clock(live.elapsed_ns), Clock(planned));
             (live.elapsed_ns as f64 / planned as f64, text)
@@ -214,7 +217,6 @@ impl Screen {
         let Some((share, text)) = by_time.into_iter().chain(by_requests).max_by(|a, b| a.0.total_cmp(&b.0)) else {
             return Line::new(Role::Plain, format!("{phase}{}", Clock(live.elapsed_ns)));
         };
-        let bar = if width < 80 { SHORT_BAR } else { BAR };
         let done = ((share.clamp(0.0, 1.0) * bar as f64).round() as usize).min(bar);
         Line::new(Role::Plain, format!("{phase}{text}  "))
             .add(Role::Chart, "━".repeat(done))
@@ -439,8 +441,8 @@ fn title(plan: &Plan) -> String {
     clean(&format!("{method}{}{load}{length}{requests}", text::plan_heading(plan))).into_owned()
 }
 
-/// The last line: what can be done.
-fn keys(chosen: Chosen) -> Line {
+/// The last line: what can be done; in a run that has lasted for more than a minute, too.
+fn keys(chosen: Chosen, is_long: bool) -> Line {
     if chosen.is_ending {
         let note = "ending early, when calls in flight have ended; Ctrl-C exits at once";
         return Line::new(Role::Warning, note);
@@ -454,9 +456,13 @@ fn keys(chosen: Chosen) -> Line {
     } else {
         line = line.add(Role::Faint, "q stop and report   space hold the view");
     }
-    let minute = if chosen.is_last_minute { "whole run" } else { "last minute" };
+    let minute = match chosen.is_last_minute {
+        _ if !is_long => "",
+        true => "   tab whole run",
+        false => "   tab last minute",
+    };
     let help = if chosen.is_help { "back" } else { "keys" };
-    line.add(Role::Faint, format!("   tab {minute}   ? {help}"))
+    line.add(Role::Faint, format!("{minute}   ? {help}"))
 }
 
 /// What keys do, and what signs mean.
