@@ -2,11 +2,12 @@
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use anyhow::{Context as _, Result};
+use brunt_report::Characters;
 
 use crate::exit::Exit;
-use crate::terminal;
 use crate::wording::{self, Settings};
 
 /// Writes to standard output. A reader that has seen enough is no error.
@@ -21,21 +22,47 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to standard error, if that is possible; after a live view that has the terminal.
+/// The most notes that are held.
+const MOST_NOTES: usize = 100;
+
+/// Notes that are held while a live view has the terminal; none while none has it.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Writes to standard error, if that is possible; while notes are held, later.
 pub fn note(text: &str) {
-    if !terminal::hold(text) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.as_mut() {
+        Some(notes) if notes.len() < MOST_NOTES => notes.push(text.to_owned()),
+        Some(_) => {}
+        None => drop(writeln!(io::stderr().lock(), "{text}")),
     }
 }
 
-/// Whether what is printed is in ASCII alone: the flag asks for it, or it goes to a terminal whose locale has no UTF-8.
-pub fn stdout_ascii(flag: bool) -> bool {
-    flag || io::stdout().is_terminal() && !is_utf_8(|name| std::env::var(name).ok())
+/// Holds notes until they are [released](release_notes).
+pub fn hold_notes() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Writes the notes that were held. Best effort in a panic of whoever holds the lock.
+pub fn release_notes() {
+    let notes = match HELD.try_lock() {
+        Ok(mut held) => held.take(),
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    for note in notes.into_iter().flatten() {
+        let _ = writeln!(io::stderr().lock(), "{note}");
+    }
+}
+
+/// The characters of what is printed: ASCII alone if the flag asks for it, or on a terminal whose locale has no UTF-8.
+pub fn stdout_characters(flag: bool) -> Characters {
+    Characters::ascii(flag || io::stdout().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
 }
 
 /// The same of a live view on standard error, and of lines there.
-pub fn stderr_ascii(flag: bool) -> bool {
-    flag || io::stderr().is_terminal() && !is_utf_8(|name| std::env::var(name).ok())
+pub fn stderr_characters(flag: bool) -> Characters {
+    Characters::ascii(flag || io::stderr().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
 }
 
 /// Whether a locale has UTF-8, by the first of the variables that is set (POSIX.1-2017 §8.2). Where none is, terminals have had it for long.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_report::decision::{Decision, Format, Runs, render, write_page};
-use brunt_report::{Detail, Style, ascii};
+use brunt_report::{Characters, Detail, Style, ascii};
 
 use crate::args::words::Shown;
 use crate::results::all_of;
@@ -35,7 +35,11 @@ impl DecisionOutput {
 
     /// How a decision is printed.
     pub fn style(no_color: bool, ascii: bool) -> Style {
-        Style { colour: console::stdout_colour(no_color), is_ascii: console::stdout_ascii(ascii), ..Style::default() }
+        Style {
+            colour: console::stdout_colour(no_color),
+            characters: console::stdout_characters(ascii),
+            ..Style::default()
+        }
     }
 
     /// Where `outputs`, `html` and `format` say; files are not tried out.
@@ -81,7 +85,7 @@ impl DecisionOutput {
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| {
             let rendered = render(format, decision, self.style)?;
-            let is_folded = self.style.is_ascii && format == Format::Text;
+            let is_folded = self.style.characters == Characters::Ascii && format == Format::Text;
             console::print(&if is_folded { ascii::folded_bytes(rendered) } else { rendered })
         });
         let plain = Style { detail: Detail::Dated, ..Style::default() };

@@ -8,7 +8,7 @@ use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
 use brunt_report::Style;
-use brunt_report::live::{self, Buffer, Chosen, Overall};
+use brunt_report::live::{self, Buffer, Chosen, Hands, Overall};
 
 use crate::args::words::Shown;
 use crate::plan::length_ns;
@@ -52,7 +52,7 @@ impl Progress {
             return Self::Lines;
         }
         let colour = console::stderr_colour(shown.no_color);
-        let style = Style { colour, is_ascii: console::stderr_ascii(shown.ascii), ..Style::default() };
+        let style = Style { colour, characters: console::stderr_characters(shown.ascii), ..Style::default() };
         let now = Instant::now();
         let drawing = Drawing {
             name,
@@ -108,8 +108,8 @@ impl Picture for Drawing {
         let left = Duration::from_nanos(self.length_ns).saturating_sub(self.run_began.elapsed());
         let current = format!("{}  {}", self.what, self.last);
         let keys = match chosen {
-            Chosen { is_ending: true, .. } => "ending early, with what there is; Ctrl-C exits at once",
-            Chosen { has_keys: true, .. } => "q stop and decide with what there is",
+            Chosen { hands: Hands::Ending, .. } => "ending early, with what there is; Ctrl-C exits at once",
+            Chosen { hands: Hands::On, .. } => "q stop and decide with what there is",
             _ => "Ctrl-C stops, and decides with what there is",
         };
         let overall = Overall {

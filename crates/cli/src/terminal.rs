@@ -22,8 +22,6 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 /// What keys begin with that send several bytes.
 const ESCAPE: u8 = 0x1b;
-/// The most notes that are held.
-const MOST_NOTES: usize = 100;
 /// The most that is held of what is written to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
 
@@ -36,7 +34,6 @@ struct Taken {
     settings: Option<Termios>,
     /// Standard output, and the file that holds what is written there.
     output: Option<(OwnedFd, File)>,
-    notes: Vec<String>,
     /// What stands on the screen.
     shown: Buffer,
 }
@@ -59,7 +56,8 @@ pub fn take() -> bool {
     let has_keys = settings
         .as_ref()
         .is_some_and(|settings| tcsetattr(io::stderr(), OptionalActions::Now, &by_key(settings)).is_ok());
-    *taken = Some(Taken { settings, output: held_output(), notes: Vec::new(), shown: Buffer::default() });
+    *taken = Some(Taken { settings, output: held_output(), shown: Buffer::default() });
+    console::hold_notes();
     write(ENTER);
     has_keys
 }
@@ -112,9 +110,7 @@ impl Taken {
                 drop(console::print(&held));
             }
         }
-        for note in &self.notes {
-            write(&format!("{note}\n"));
-        }
+        console::release_notes();
     }
 }
 
@@ -141,16 +137,6 @@ fn give_back_at_panics() {
             before(panic);
         }));
     });
-}
-
-/// Holds a note until the terminal is given back. Returns it where no view has the terminal.
-pub fn hold(note: &str) -> bool {
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(taken) = taken.as_mut() else { return false };
-    if taken.notes.len() < MOST_NOTES {
-        taken.notes.push(note.to_owned());
-    }
-    true
 }
 
 /// Shows `next`, if a view has the terminal and is in its foreground: writes what differs from what stands there.

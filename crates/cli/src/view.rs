@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use brunt_engine::StopHandle;
-use brunt_report::live::{Buffer, Chosen};
+use brunt_report::live::{Buffer, Chosen, Hands};
 
 use crate::{console, terminal};
 
@@ -36,6 +36,7 @@ struct Shared<P> {
     chosen: Chosen,
     stop: StopHandle,
     began: Instant,
+    /// Whether it has the terminal.
     has_terminal: bool,
     /// Whether the run was told to end by a key; a second one would cut off what is under way.
     has_quit: bool,
@@ -98,7 +99,7 @@ fn lock<P>(shared: &Mutex<Shared<P>>) -> MutexGuard<'_, Shared<P>> {
 /// Looks at keys and the terminal's size until the view is over.
 fn watch<P: Picture>(shared: &Mutex<Shared<P>>) {
     loop {
-        let has_keys = lock(shared).chosen.has_keys;
+        let has_keys = lock(shared).chosen.hands != Hands::Off;
         let keys = if has_keys {
             terminal::keys(LOOKS)
         } else {
@@ -118,14 +119,15 @@ impl<P: Picture> Shared<P> {
         if !self.has_terminal {
             if self.began.elapsed() >= PATIENCE && terminal::is_free() {
                 self.has_terminal = true;
-                self.chosen.has_keys = terminal::take();
+                self.chosen.hands = if terminal::take() { Hands::On } else { Hands::Off };
                 self.draw();
             }
             return;
         }
-        let is_ending = self.stop.is_stopped();
-        let is_new = is_ending != self.chosen.is_ending;
-        self.chosen.is_ending = is_ending;
+        let is_new = self.stop.is_stopped() && self.chosen.hands != Hands::Ending;
+        if is_new {
+            self.chosen.hands = Hands::Ending;
+        }
         let has_changed = keys.iter().fold(is_new, |changed, key| self.press(*key) || changed);
         if has_changed || self.size != console::stderr_size() {
             self.draw();

@@ -91,12 +91,12 @@ impl Shown {
     fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle, is_traced: bool) -> Self {
         let printed = || Style {
             colour: console::stdout_colour(args.no_color),
-            is_ascii: console::stdout_ascii(args.ascii),
+            characters: console::stdout_characters(args.ascii),
             ..Style::default()
         };
         let noted = || Style {
             colour: console::stderr_colour(args.no_color),
-            is_ascii: console::stderr_ascii(args.ascii),
+            characters: console::stderr_characters(args.ascii),
             ..Style::default()
         };
         if args.plain {

@@ -46,7 +46,7 @@ pub mod wrk;
 
 pub use format::{Format, FormatError};
 pub use headline::{Statement, Tone, headline};
-pub use style::{Detail, Style};
+pub use style::{Characters, Detail, Style};
 
 /// Writes `summary` in `format`.
 ///
@@ -72,5 +72,5 @@ pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;
     let is_for_people = matches!(format, Format::Text | Format::Wrk);
-    Ok(if style.is_ascii && is_for_people { ascii::folded_bytes(bytes) } else { bytes })
+    Ok(if style.characters == Characters::Ascii && is_for_people { ascii::folded_bytes(bytes) } else { bytes })
 }

@@ -11,16 +11,31 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use brunt_judge::summary::Summary;
-use brunt_report::{Detail, Format, Style, render};
+use brunt_report::{Characters, Detail, Format, Style, render};
 
 mod fixtures;
 
-const PLAIN: Style =
-    Style { colour: false, detail: Detail::Verbose, wrk_latency: true, no_histograms: false, is_ascii: false };
-const COLOURED: Style =
-    Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false, is_ascii: false };
-const BRIEF: Style =
-    Style { colour: false, detail: Detail::Brief, wrk_latency: false, no_histograms: false, is_ascii: false };
+const PLAIN: Style = Style {
+    colour: false,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
+const COLOURED: Style = Style {
+    colour: true,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
+const BRIEF: Style = Style {
+    colour: false,
+    detail: Detail::Brief,
+    wrk_latency: false,
+    no_histograms: false,
+    characters: Characters::All,
+};
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -77,7 +92,7 @@ fn text_in_colour() {
 
 #[test]
 fn text_in_ascii() {
-    let style = Style { is_ascii: true, ..BRIEF };
+    let style = Style { characters: Characters::Ascii, ..BRIEF };
     check_each(&["failing", "open", "shop"], Format::Text, "ascii.txt", style);
 }
 

@@ -11,8 +11,8 @@ use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
-use brunt_report::live::{Buffer, Chosen, Lines, Screen};
-use brunt_report::{Style, columns};
+use brunt_report::live::{Buffer, Chosen, Hands, Lines, Screen};
+use brunt_report::{Characters, Style, columns};
 
 mod fixtures;
 
@@ -20,12 +20,12 @@ const MS: u64 = 1_000_000;
 const RATE: u64 = 500;
 const PLAIN: Style = Style {
     colour: false,
-    is_ascii: false,
+    characters: Characters::All,
     detail: brunt_report::Detail::Brief,
     wrk_latency: false,
     no_histograms: false,
 };
-const KEYS: Chosen = Chosen { is_held: false, is_last_minute: false, is_help: false, is_ending: false, has_keys: true };
+const KEYS: Chosen = Chosen { is_held: false, is_last_minute: false, is_help: false, hands: Hands::On };
 const SIZES: [(u16, u16); 4] = [(40, 10), (80, 24), (120, 40), (200, 50)];
 
 /// How a call ends.
@@ -61,7 +61,7 @@ fn gone(due_ns: u64) -> (u64, End) {
 
 /// Every second call fails from 2 s on.
 fn erring(due_ns: u64) -> (u64, End) {
-    let fails = due_ns >= 2 * SECOND_NS && due_ns / (2 * MS) % 2 == 0;
+    let fails = due_ns >= 2 * SECOND_NS && (due_ns / (2 * MS)).is_multiple_of(2);
     (usual(due_ns), End::Status(if fails { 503 } else { 200 }))
 }
 
@@ -135,7 +135,9 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
 
 fn screen_of(plan: &Plan, seconds: &[Live]) -> Screen {
     let mut screen = Screen::new(plan);
-    seconds.iter().for_each(|second| screen.push(second));
+    for second in seconds {
+        screen.push(second);
+    }
     screen.conclude();
     screen
 }
@@ -174,8 +176,8 @@ fn losing() -> Screen {
 }
 
 /// Every state, by name.
-fn states() -> [(&'static str, Screen); 7] {
-    [
+fn states() -> Vec<(&'static str, Screen)> {
+    vec![
         ("healthy", screen(healthy, 4)),
         ("stalled", screen(freezing, 7)),
         ("after", screen(freezing, 9)),
@@ -240,7 +242,7 @@ fn a_view_keeps_to_its_terminal_and_says_the_state_in_any() {
                 assert!(shown[1].len() > 10 && shown.last().unwrap().starts_with("q stop"), "{what}: {shown:#?}");
                 assert!(shown.iter().any(|line| line.contains("p99")), "{what}: {shown:#?}");
             }
-            let folded = drawn(&screen, (width, height), Style { is_ascii: true, ..PLAIN });
+            let folded = drawn(&screen, (width, height), Style { characters: Characters::Ascii, ..PLAIN });
             assert!(folded.iter().all(|line| line.is_ascii()), "{what}: {folded:#?}");
             let widths = |lines: &[String]| lines.iter().map(|line| columns::width(line)).collect::<Vec<_>>();
             assert_eq!(widths(&folded), widths(&shown), "{what}");
@@ -363,18 +365,22 @@ fn an_hour_is_shown_as_a_whole_or_in_its_last_minute() {
     );
     let help = lines(&screen.draw(80, 24, Chosen { is_help: true, ..KEYS }, PLAIN)).join("\n");
     assert!(help.contains("stop, and report") && help.contains("? back"), "{help}");
-    let ending = lines(&screen.draw(80, 24, Chosen { is_ending: true, ..KEYS }, PLAIN)).join("\n");
+    let ending = lines(&screen.draw(80, 24, Chosen { hands: Hands::Ending, ..KEYS }, PLAIN)).join("\n");
     assert!(ending.contains("ending early") && ending.contains("Ctrl-C exits at once"), "{ending}");
 }
 
 #[test]
 fn lines_for_logs() {
     let mut text = String::new();
-    for (target, style, every) in
-        [(freezing as Target, PLAIN, 5), (gone, Style { is_ascii: true, ..PLAIN }, 5), (erring, PLAIN, 1)]
-    {
+    for (target, style, every) in [
+        (freezing as Target, PLAIN, 5),
+        (gone, Style { characters: Characters::Ascii, ..PLAIN }, 5),
+        (erring, PLAIN, 1),
+    ] {
         let mut lines = Lines::new(&plan(12), every * SECOND_NS, style);
-        seconds(target, 12, 12).iter().for_each(|second| text += &lines.push(second));
+        for second in seconds(target, 12, 12) {
+            text += &lines.push(&second);
+        }
         text.push('\n');
     }
     check("live-lines.txt", &text);

@@ -2,12 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_plan::units::{Duration, Number};
-use brunt_report::{Detail, Format, Style, columns, html, render};
+use brunt_report::{Characters, Detail, Format, Style, columns, html, render};
 
 mod fixtures;
 
-const COLOURED: Style =
-    Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false, is_ascii: false };
+const COLOURED: Style = Style {
+    colour: true,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
 
 fn text(format: Format, summary: &brunt_judge::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -37,7 +42,7 @@ fn text_in_ascii_is_ascii_and_as_wide() {
     for (name, summary) in fixtures::all() {
         for format in [Format::Text, Format::Wrk] {
             let plain = text(format, &summary, Style { colour: false, ..COLOURED });
-            let ascii = text(format, &summary, Style { colour: false, is_ascii: true, ..COLOURED });
+            let ascii = text(format, &summary, Style { colour: false, characters: Characters::Ascii, ..COLOURED });
             assert!(ascii.is_ascii(), "{name}: {ascii}");
             assert_eq!(ascii.lines().count(), plain.lines().count(), "{name}");
             for (ascii, plain) in ascii.lines().zip(plain.lines()) {
@@ -45,7 +50,8 @@ fn text_in_ascii_is_ascii_and_as_wide() {
             }
         }
         // What programs read stays as it is.
-        let [json, same] = [false, true].map(|is_ascii| text(Format::Json, &summary, Style { is_ascii, ..COLOURED }));
+        let [json, same] = [Characters::All, Characters::Ascii]
+            .map(|characters| text(Format::Json, &summary, Style { characters, ..COLOURED }));
         assert!(json == same, "{name}");
     }
 }

@@ -81,6 +81,7 @@ struct Flag {
 
 /// Where and how a result goes.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Shown {
     /// How it is printed.
     pub format: Option<Format>,

@@ -21,6 +21,7 @@ use crate::results::Results;
 
 /// Print a run that was kept, in any format
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Show {
     /// Its number or name, last, or a result that was written with -o result.json, also one of
     /// sweep, find and compare; FILE:NUMBER is one of several runs in a file

@@ -9,8 +9,7 @@ use brunt_record::live::Live;
 use brunt_record::snapshot::Snapshot;
 
 use super::line::Line;
-use super::screen::whole;
-use super::second::has_latency;
+use super::second::{has_latency, whole};
 use super::state::Stall;
 use crate::columns;
 use crate::numbers::{bound, count};
@@ -144,8 +143,8 @@ fn narrow(so_far: Option<&Row>, last: &Row, width: usize) -> [Line; 3] {
         _ => (&[0, 1, 2, 3], 13),
     };
     let before = width.saturating_sub(shown.len() * each);
-    let names: String =
-        shown.iter().filter_map(|place| NAMES.get(*place)).map(|name| format!("{name:>each$}")).collect();
+    let names = shown.iter().filter_map(|place| NAMES.get(*place)).map(|name| columns::padded_left(name, each));
+    let names: String = names.collect();
     let failed = so_far.map_or(0, |row| row.failed);
     let mut header = Line::new(Role::Faint, "answered");
     if failed > 0 {

@@ -12,13 +12,13 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::figures::{Waiting, short, times_of};
-use super::screen::{Screen, whole};
-use super::second::counts_on;
+use super::screen::Screen;
+use super::second::{counts_on, whole};
 use super::state::{self, Now};
 use crate::ascii;
 use crate::headline::{self, Statement};
 use crate::numbers::count;
-use crate::style::{Paint, Role, Style};
+use crate::style::{Characters, Paint, Role, Style};
 
 /// The columns of what comes before the figures.
 const TIME: usize = 8;
@@ -173,7 +173,7 @@ impl Lines {
         } else {
             format!("{:<TIME$}{} {words}", clock(at_ns), crate::columns::padded(word, WORD))
         };
-        let line = if self.style.is_ascii { ascii::folded(&line).into_owned() } else { line };
+        let line = if self.style.characters == Characters::Ascii { ascii::folded(&line).into_owned() } else { line };
         let _ = writeln!(text, "{}", Paint(self.style.colour).as_(role, line.trim_end()));
     }
 }

@@ -17,7 +17,7 @@ use ratatui_core::layout::Rect;
 use super::charts::rule;
 use super::figures::{Waiting, short, times_of};
 use super::line::Line;
-use super::screen::whole;
+use super::second::whole;
 use super::state;
 use crate::headline::Statement;
 use crate::numbers::{brief, clean, count};

@@ -2,7 +2,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::units::{Clock, ExactDuration, Number, counted};
+use brunt_plan::units::{Clock, ExactDuration, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Timing;
 use brunt_record::live::Live;
@@ -14,14 +14,15 @@ use ratatui_core::layout::Rect;
 use super::charts::{self, BEFORE, rule};
 use super::course::{Column, Course, Open};
 use super::figures::{self, Waiting};
-use super::line::{Line, put};
+use super::keys::{Chosen, help, keys};
+use super::line::Line;
 use super::panels::{self, Panel};
 use super::second::counts_on;
 use super::so_far::SoFar;
 use super::state::{self, Moment, Now};
 use crate::headline::Statement;
 use crate::numbers::{clean, count};
-use crate::style::{Role, Style};
+use crate::style::{Characters, Role, Style};
 use crate::{ascii, text};
 
 /// From so many columns on panels stand side by side.
@@ -63,21 +64,6 @@ struct Concluded {
     summary: Summary,
     found: Vec<Statement>,
     flow: Vec<FlowPoint>,
-}
-
-/// What whoever looks has chosen.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Chosen {
-    /// The view stands still.
-    pub is_held: bool,
-    /// The last minute instead of the whole run.
-    pub is_last_minute: bool,
-    /// The keys instead of the panels.
-    pub is_help: bool,
-    /// The run has been told to end.
-    pub is_ending: bool,
-    /// Whether keys can be pressed.
-    pub has_keys: bool,
 }
 
 impl Screen {
@@ -229,7 +215,7 @@ impl Screen {
         // A gap before figures and after them, where nothing has to give way for it.
         let gaps = [usize::from(height >= 17), usize::from(height >= 27)];
         let mut y = usize::from(room.y) + gaps[0];
-        let waiting = self.waiting(last);
+        let waiting = Self::waiting(last);
         let summary = self.concluded.as_ref().map(|concluded| &concluded.summary);
         for line in figures::lines(summary, &last.live, &waiting, &self.so_far.plan, width) {
             if y < usize::from(room.y) + height {
@@ -257,7 +243,7 @@ impl Screen {
     }
 
     /// Calls that have not ended.
-    fn waiting(&self, last: &Last) -> Waiting {
+    fn waiting(last: &Last) -> Waiting {
         let calls = last.live.in_flight + last.live.waiting;
         let stall = match last.now {
             Now::Stalled(stall) => Some(stall),
@@ -287,7 +273,7 @@ impl Screen {
         }
         let (from_ns, to_ns) = self.stretch(last, chosen);
         let is_measured = last.live.phase != Phase::Warmup;
-        let waiting = self.waiting(last);
+        let waiting = Self::waiting(last);
         let open = Open {
             calls: waiting.calls,
             oldest_ns: waiting.oldest_ns,
@@ -441,68 +427,16 @@ fn title(plan: &Plan) -> String {
     clean(&format!("{method}{}{load}{length}{requests}", text::plan_heading(plan))).into_owned()
 }
 
-/// The last line: what can be done; in a run that has lasted for more than a minute, too.
-fn keys(chosen: Chosen, is_long: bool) -> Line {
-    if chosen.is_ending {
-        let note = "ending early, when calls in flight have ended; Ctrl-C exits at once";
-        return Line::new(Role::Warning, note);
-    }
-    if !chosen.has_keys {
-        return Line::new(Role::Faint, "Ctrl-C stops and reports");
-    }
-    let mut line = Line::default();
-    if chosen.is_held {
-        line = line.add(Role::Warning, "HELD").add(Role::Faint, "   space go on   q stop and report");
-    } else {
-        line = line.add(Role::Faint, "q stop and report   space hold the view");
-    }
-    let minute = match chosen.is_last_minute {
-        _ if !is_long => "",
-        true => "   tab whole run",
-        false => "   tab last minute",
-    };
-    let help = if chosen.is_help { "back" } else { "keys" };
-    line.add(Role::Faint, format!("{minute}   ? {help}"))
-}
-
-/// What keys do, and what signs mean.
-fn help(canvas: &mut Buffer, room: Rect) {
-    const LINES: [(&str, &str); 12] = [
-        ("q, Ctrl-C", "stop, and report what was measured; Ctrl-C again: at once"),
-        ("space", "hold the view, and let it go on"),
-        ("tab", "charts of the last minute, or of the whole run"),
-        ("?", "these lines, and back"),
-        ("", ""),
-        ("▲  ✗", "what happens now, or was found; what is lost"),
-        ("≥", "at least: calls that still wait can make it larger"),
-        ("├──①──┤", "the seconds of a finding"),
-        ("█", "by when calls were due (p99), by when they ended (answered)"),
-        ("░", "how long the oldest call has waited that was due then"),
-        ("▒", "calls that ended without success"),
-        ("┄  ·", "what was due, and what is still to come"),
-    ];
-    for (row, (sign, text)) in LINES.iter().enumerate().take(room.height.saturating_sub(1).into()) {
-        let y = usize::from(room.y) + 1 + row;
-        put(canvas, 2, y, Role::Strong, sign);
-        Line::new(Role::Plain, *text).draw(canvas, 14, y, usize::from(room.width).saturating_sub(14));
-    }
-}
-
 /// `canvas` as `style` asks for.
 pub(super) fn finished(mut canvas: Buffer, style: Style) -> Buffer {
     for cell in &mut canvas.content {
         if !style.colour {
             cell.set_style(ratatui_core::style::Style::reset());
         }
-        if style.is_ascii && !cell.symbol().is_ascii() {
+        if style.characters == Characters::Ascii && !cell.symbol().is_ascii() {
             let folded = ascii::folded(cell.symbol()).into_owned();
             cell.set_symbol(&folded);
         }
     }
     canvas
-}
-
-/// A number of calls a second, without decimals.
-pub(super) fn whole(rate: f64) -> Number {
-    Number(rate.round())
 }

@@ -1,5 +1,6 @@
 //! The figures of one second, as both live views show them.
 
+use brunt_plan::units::Number;
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::live::Live;
 use brunt_record::outcome::{Failure, OkStatus};
@@ -29,6 +30,11 @@ pub(crate) fn has_latency(snapshot: &Snapshot) -> bool {
     let failures = &snapshot.failures;
     let never_sent: u64 = Failure::ALL.into_iter().filter(|f| f.is_of_connecting()).map(|f| failures.count(f)).sum();
     snapshot.ended() > never_sent
+}
+
+/// A number of calls a second, without decimals.
+pub(super) fn whole(rate: f64) -> Number {
+    Number(rate.round())
 }
 
 /// What a phase is called while it goes on.

@@ -153,22 +153,22 @@ pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Statement]) -> 
             let share = brunt_plan::units::percent(share);
             (Role::Warning, format!("▲ brunt itself had no CPU for {share} of the last second"))
         }
-        Now::Steady => match found.first() {
-            Some(statement) => (statement.tone.role(), format!("{}{}", sign(statement), statement.text)),
-            None => {
-                let steady = match live.phase {
-                    Phase::Warmup => "Warming up",
-                    Phase::Measured => "Steady",
-                    Phase::Drain => "Draining",
-                };
-                let waits = match waiting {
-                    0 => "no call waits".to_owned(),
-                    _ if live.oldest_ns == 0 => calls(),
-                    _ => format!("{}, oldest {oldest}", calls()),
-                };
-                (Role::Plain, format!("  {steady}: {waits}"))
+        Now::Steady => {
+            if let Some(statement) = found.first() {
+                return (statement.tone.role(), format!("{}{}", sign(statement), statement.text));
             }
-        },
+            let steady = match live.phase {
+                Phase::Warmup => "Warming up",
+                Phase::Measured => "Steady",
+                Phase::Drain => "Draining",
+            };
+            let waits = match waiting {
+                0 => "no call waits".to_owned(),
+                _ if live.oldest_ns == 0 => calls(),
+                _ => format!("{}, oldest {oldest}", calls()),
+            };
+            (Role::Plain, format!("  {steady}: {waits}"))
+        }
     }
 }
 
