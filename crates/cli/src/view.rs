@@ -13,13 +13,18 @@ use crate::{console, terminal};
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often keys and the terminal's size are looked at.
 const LOOKS: Duration = Duration::from_millis(100);
-/// How many times as long as a drawing takes nothing is drawn after it: drawing takes 2 % of a CPU at the most.
+/// How many times as long as it takes nothing is prepared, or drawn, after it: either takes 2 % of a CPU at the most.
 const REST: u32 = 50;
 
 /// Something that can be drawn.
 pub trait Picture: Send + 'static {
     /// Prepares what the next drawings show, where that is worth keeping from one to the next.
     fn prepare(&mut self) {}
+
+    /// A number that is another one when the state has changed, so that this must be seen at once.
+    fn state(&self) -> u8 {
+        0
+    }
 
     /// It in so many columns and lines.
     fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer;
@@ -42,8 +47,11 @@ struct Shared<P> {
     has_quit: bool,
     is_over: bool,
     size: (u16, u16),
-    /// Until when nothing is prepared.
-    rests_until: Instant,
+    /// The state that was drawn last.
+    state: u8,
+    /// Until when nothing is prepared, and nothing drawn.
+    prepares_from: Instant,
+    draws_from: Instant,
 }
 
 impl<P: Picture> View<P> {
@@ -59,7 +67,9 @@ impl<P: Picture> View<P> {
             has_quit: false,
             is_over: false,
             size: (0, 0),
-            rests_until: now,
+            state: 0,
+            prepares_from: now,
+            draws_from: now,
         };
         let shared = Arc::new(Mutex::new(shared));
         let watched = Arc::clone(&shared);
@@ -120,6 +130,7 @@ impl<P: Picture> Shared<P> {
             if self.began.elapsed() >= PATIENCE && terminal::is_free() {
                 self.has_terminal = true;
                 self.chosen.hands = if terminal::take() { Hands::On } else { Hands::Off };
+                self.prepare();
                 self.draw();
             }
             return;
@@ -144,7 +155,12 @@ impl<P: Picture> Shared<P> {
                 let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
                 return false;
             }
-            b' ' => chosen.is_held = !chosen.is_held,
+            b' ' => {
+                chosen.is_held = !chosen.is_held;
+                if !chosen.is_held {
+                    self.prepare();
+                }
+            }
             b'\t' => chosen.is_last_minute = !chosen.is_last_minute,
             b'?' => chosen.is_help = !chosen.is_help,
             _ => return false,
@@ -152,19 +168,31 @@ impl<P: Picture> Shared<P> {
         true
     }
 
+    /// Prepares and draws, unless that was done a moment ago and the state is the same.
     fn prepare_and_draw(&mut self) {
-        let begun = Instant::now();
-        if !self.has_terminal || self.chosen.is_held || begun < self.rests_until {
+        if !self.has_terminal || self.chosen.is_held {
             return;
         }
-        self.draw();
-        self.rests_until = begun + begun.elapsed() * REST;
+        let is_new = self.picture.state() != self.state;
+        let begun = Instant::now();
+        if is_new || begun >= self.prepares_from {
+            self.prepare();
+        }
+        let begun = Instant::now();
+        if is_new || begun >= self.draws_from {
+            self.draw();
+            self.draws_from = begun + begun.elapsed() * REST;
+        }
+    }
+
+    fn prepare(&mut self) {
+        let begun = Instant::now();
+        self.picture.prepare();
+        self.prepares_from = begun + begun.elapsed() * REST;
+        self.state = self.picture.state();
     }
 
     fn draw(&mut self) {
-        if !self.chosen.is_held {
-            self.picture.prepare();
-        }
         self.size = console::stderr_size();
         let (width, height) = self.size;
         terminal::show(self.picture.draw(width, height, self.chosen));

@@ -145,6 +145,10 @@ impl Picture for Drawing {
         self.screen.conclude();
     }
 
+    fn state(&self) -> u8 {
+        self.screen.kind()
+    }
+
     fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer {
         self.screen.draw(width, height, chosen, self.style)
     }

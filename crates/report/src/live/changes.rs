@@ -70,6 +70,6 @@ mod tests {
         assert_eq!(changes(&second, &second), "");
         // The terminal has become narrower.
         assert!(changes(&second, &canvas(5, &[])).starts_with(cleared));
-        assert_eq!(changes(&first, &canvas(9, &[(Role::Plain, "検4ms")])), "\x1b[1;1H検4ms\x1b[1;6H  \x1b[2;1H ");
+        assert_eq!(changes(&first, &canvas(9, &[(Role::Plain, "検4ms")])), "\x1b[1;1H検4ms  \x1b[2;1H ");
     }
 }

@@ -1,6 +1,5 @@
 //! The figures of a live view: of the run so far, and of its last second.
 
-use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
@@ -86,15 +85,12 @@ struct Row {
 }
 
 /// Three lines: names, the run so far, the last second.
-pub(super) fn lines(summary: Option<&Summary>, live: &Live, waiting: &Waiting, plan: &Plan, width: usize) -> [Line; 3] {
-    let so_far = summary.map(|summary| {
-        let total = &summary.total;
-        Row {
-            answered: count(total.statuses.total()),
-            due: count(total.numbers.get(Counter::Due)),
-            failed: summary.not_ok,
-            percentiles: waiting.percentiles(&times_of(total), plan, u64::MAX),
-        }
+pub(super) fn lines(total: Option<&Snapshot>, live: &Live, waiting: &Waiting, plan: &Plan, width: usize) -> [Line; 3] {
+    let so_far = total.map(|total| Row {
+        answered: count(total.statuses.total()),
+        due: count(total.numbers.get(Counter::Due)),
+        failed: total.not_ok(&plan.ok_status),
+        percentiles: waiting.percentiles(&times_of(total), plan, u64::MAX),
     });
     let per_s = |n: u64| format!("{}/s", whole(n as f64 * 1e9 / live.length_ns.max(1) as f64));
     let last = Row {

@@ -71,7 +71,7 @@ impl Screen {
     pub fn new(plan: &Plan) -> Self {
         Self {
             title: title(plan),
-            so_far: SoFar::new(plan, 0),
+            so_far: SoFar::undrilled(plan),
             timeline: Timeline::default(),
             last: None,
             out_ns: 0,
@@ -130,6 +130,18 @@ impl Screen {
             let flow = self.timeline.flow(now_ns).unwrap_or_default();
             Concluded { summary, found, flow }
         });
+    }
+
+    /// A number for the kind of what happens now: another one means that the state has changed.
+    pub fn kind(&self) -> u8 {
+        match self.last.as_ref().map(|last| (last.now, last.live.phase)) {
+            None => 0,
+            Some((Now::Steady, Phase::Warmup)) => 1,
+            Some((Now::Steady, _)) => 2,
+            Some((Now::Stalled(_), _)) => 3,
+            Some((Now::Out(_), _)) => 4,
+            Some((Now::Starved, _)) => 5,
+        }
     }
 
     pub(super) fn title(&self) -> &str {
@@ -217,7 +229,13 @@ impl Screen {
         let mut y = usize::from(room.y) + gaps[0];
         let waiting = Self::waiting(last);
         let summary = self.concluded.as_ref().map(|concluded| &concluded.summary);
-        for line in figures::lines(summary, &last.live, &waiting, &self.so_far.plan, width) {
+        // The drain's calls are in the summary alone.
+        let total = match last.live.phase {
+            Phase::Warmup => None,
+            Phase::Measured => Some(&self.so_far.run.measured),
+            Phase::Drain => summary.map(|summary| &summary.total),
+        };
+        for line in figures::lines(total, &last.live, &waiting, &self.so_far.plan, width) {
             if y < usize::from(room.y) + height {
                 line.draw(canvas, 0, y, width);
             }

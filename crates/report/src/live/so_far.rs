@@ -9,6 +9,9 @@ use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 
+/// The points that are kept of a run whose calls are not told apart over time: an hour of seconds.
+const MOST_POINTS: usize = 3600;
+
 /// The seconds of a run put together; live views derive their figures from it.
 #[derive(Debug, Clone)]
 pub(crate) struct SoFar {
@@ -38,6 +41,13 @@ impl SoFar {
                 agents: Vec::new(),
             },
         }
+    }
+
+    /// The same without telling calls apart over time, which only the page shows.
+    pub fn undrilled(plan: &Plan) -> Self {
+        let mut so_far = Self::new(plan, 0);
+        so_far.run.series = Series::of_at_most(MOST_POINTS);
+        so_far
     }
 
     /// Takes in the run's last second. Nothing of the warm-up counts, but users that it leaves alive.
