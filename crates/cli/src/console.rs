@@ -2,8 +2,10 @@
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use anyhow::{Context as _, Result};
+use brunt_report::Characters;
 
 use crate::exit::Exit;
 use crate::wording::{self, Settings};
@@ -20,9 +22,56 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to standard error, if that is possible.
+/// The most notes that are held.
+const MOST_NOTES: usize = 100;
+
+/// Notes that are held while a live view has the terminal; none while none has it.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Writes to standard error, if that is possible; while notes are held, later.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.as_mut() {
+        Some(notes) if notes.len() < MOST_NOTES => notes.push(text.to_owned()),
+        Some(_) => {}
+        None => drop(writeln!(io::stderr().lock(), "{text}")),
+    }
+}
+
+/// Holds notes until they are [released](release_notes).
+pub fn hold_notes() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Writes the notes that were held. Best effort in a panic of whoever holds the lock.
+pub fn release_notes() {
+    let notes = match HELD.try_lock() {
+        Ok(mut held) => held.take(),
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    for note in notes.into_iter().flatten() {
+        let _ = writeln!(io::stderr().lock(), "{note}");
+    }
+}
+
+/// The characters of what is printed: ASCII alone if the flag asks for it, or on a terminal whose locale has no UTF-8.
+pub fn stdout_characters(flag: bool) -> Characters {
+    Characters::ascii(flag || io::stdout().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
+}
+
+/// The same of a live view on standard error, and of lines there.
+pub fn stderr_characters(flag: bool) -> Characters {
+    Characters::ascii(flag || io::stderr().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
+}
+
+/// Whether a locale has UTF-8, by the first of the variables that is set (POSIX.1-2017 §8.2). Where none is, terminals have had it for long.
+fn is_utf_8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// Says what went wrong, where the settings of the run are written in `settings`.
@@ -61,9 +110,9 @@ pub fn stderr_redraws() -> bool {
 }
 
 /// Columns and lines of the terminal on standard error; those of a classic one where they cannot be had.
-pub fn stderr_size() -> (usize, usize) {
+pub fn stderr_size() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
         _ => (80, 24),
     }
 }
@@ -78,4 +127,26 @@ pub fn stdout_width() -> usize {
 
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_that_is_set_names_the_locale() {
+        for (set, expected) in [
+            (&[][..], true),
+            (&[("LANG", "C")], false),
+            (&[("LANG", "")], true),
+            (&[("LANG", "en_GB.UTF-8")], true),
+            (&[("LANG", "C.utf8")], true),
+            (&[("LANG", "de_DE.ISO-8859-1")], false),
+            (&[("LC_ALL", "POSIX"), ("LANG", "en_GB.UTF-8")], false),
+            (&[("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")], true),
+        ] {
+            let variable = |name: &str| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(is_utf_8(variable), expected, "{set:?}");
+        }
+    }
 }

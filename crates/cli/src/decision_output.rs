@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_report::decision::{Decision, Format, Runs, render, write_page};
-use brunt_report::{Detail, Style};
+use brunt_report::{Characters, Detail, Style, ascii};
 
 use crate::args::words::Shown;
 use crate::results::all_of;
@@ -26,10 +26,20 @@ impl DecisionOutput {
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
     pub fn writable(shown: &Shown) -> Result<Self> {
-        let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, shown.no_color)?;
+        let style = Self::style(shown.no_color, shown.ascii);
+        let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, style)?;
         let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
         files.into_iter().try_for_each(|path| files::check_writable(path))?;
         Ok(decided)
+    }
+
+    /// How a decision is printed.
+    pub fn style(no_color: bool, ascii: bool) -> Style {
+        Style {
+            colour: console::stdout_colour(no_color),
+            characters: console::stdout_characters(ascii),
+            ..Style::default()
+        }
     }
 
     /// Where `outputs`, `html` and `format` say; files are not tried out.
@@ -41,7 +51,7 @@ impl DecisionOutput {
         html: Option<&PathBuf>,
         format: Option<Format>,
         quiet: bool,
-        no_color: bool,
+        style: Style,
     ) -> Result<Self> {
         let is_page =
             |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
@@ -51,7 +61,6 @@ impl DecisionOutput {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
         let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
-        let style = Style { colour: console::stdout_colour(no_color), ..Style::default() };
         Ok(Self { stdout, files: all, pages, style })
     }
 
@@ -71,7 +80,11 @@ impl DecisionOutput {
     /// # Errors
     /// The places that failed, each in a line.
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
-        let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
+        let printed = self.stdout.map_or(Ok(()), |format| {
+            let rendered = render(format, decision, self.style)?;
+            let is_folded = self.style.characters == Characters::Ascii && format == Format::Text;
+            console::print(&if is_folded { ascii::folded_bytes(rendered) } else { rendered })
+        });
         let plain = Style { detail: Detail::Dated, ..Style::default() };
         let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
         let page = |path: &PathBuf| {

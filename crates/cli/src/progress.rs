@@ -7,22 +7,31 @@ use std::time::{Duration, Instant};
 use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
-use brunt_record::snapshot::Phase;
-use brunt_report::{columns, live};
+use brunt_report::Style;
+use brunt_report::live::{self, Buffer, Chosen, Hands, Overall};
 
 use crate::args::words::Shown;
-use crate::console;
 use crate::plan::length_ns;
-use crate::watch::Frame;
+use crate::view::{Picture, View};
+use crate::{console, terminal};
 
-/// How many of the last runs are seen on a terminal.
-const REMEMBERED: usize = 8;
+/// The most runs that are remembered for a terminal.
+const REMEMBERED: usize = 100;
 
 /// Shows how far runs are.
-pub struct Progress {
+pub enum Progress {
+    /// Nothing.
+    Nothing,
+    /// A line for each run.
+    Lines,
+    /// A view on the terminal.
+    Viewed(View<Drawing>),
+}
+
+/// Several runs on the terminal.
+pub struct Drawing {
     name: &'static str,
-    how: How,
-    stop: StopHandle,
+    style: Style,
     began: Instant,
     /// The run that goes on: what it is called, how long it takes and how long all those after it.
     what: String,
@@ -33,25 +42,21 @@ pub struct Progress {
     notes: VecDeque<String>,
 }
 
-enum How {
-    Nothing,
-    Lines,
-    Drawn(Frame),
-}
-
 impl Progress {
     /// Shows runs of the command `name` as `shown` and the surroundings ask for.
     pub fn new(name: &'static str, shown: &Shown, stop: StopHandle) -> Self {
-        let how = match (shown.quiet, console::stderr_redraws()) {
-            (true, _) => How::Nothing,
-            (false, true) => How::Drawn(Frame::default()),
-            (false, false) => How::Lines,
-        };
+        if shown.quiet {
+            return Self::Nothing;
+        }
+        if shown.plain || !terminal::is_free() {
+            return Self::Lines;
+        }
+        let colour = console::stderr_colour(shown.no_color);
+        let style = Style { colour, characters: console::stderr_characters(shown.ascii), ..Style::default() };
         let now = Instant::now();
-        Self {
+        let drawing = Drawing {
             name,
-            how,
-            stop,
+            style,
             began: now,
             what: String::new(),
             length_ns: 0,
@@ -59,66 +64,70 @@ impl Progress {
             run_began: now,
             last: String::new(),
             notes: VecDeque::new(),
-        }
+        };
+        Self::Viewed(View::new(drawing, stop))
     }
 
     /// A run begins; about `after_ns` nanoseconds of others follow it.
     pub fn begin(&mut self, what: &str, plan: &Plan, after_ns: u64) {
-        what.clone_into(&mut self.what);
-        self.length_ns = length_ns(plan);
-        self.after_ns = after_ns;
-        self.run_began = Instant::now();
-        self.last.clear();
-        self.draw();
+        if let Self::Viewed(view) = self {
+            view.update(|drawing| {
+                what.clone_into(&mut drawing.what);
+                drawing.length_ns = length_ns(plan);
+                drawing.after_ns = after_ns;
+                drawing.run_began = Instant::now();
+                drawing.last.clear();
+            });
+        }
     }
 
     /// What came of a run.
     pub fn note(&mut self, line: &str) {
-        match self.how {
-            How::Nothing => {}
-            How::Lines => console::note(line),
-            How::Drawn(_) => {
-                if self.notes.len() >= REMEMBERED {
-                    self.notes.pop_front();
+        match self {
+            Self::Nothing => {}
+            Self::Lines => console::note(line),
+            Self::Viewed(view) => view.update(|drawing| {
+                if drawing.notes.len() >= REMEMBERED {
+                    drawing.notes.pop_front();
                 }
-                self.notes.push_back(line.to_owned());
-                self.draw();
-            }
+                drawing.notes.push_back(line.to_owned());
+            }),
         }
     }
 
     /// Makes room for the result.
     pub fn clear(&mut self) {
-        if let How::Drawn(frame) = &mut self.how {
-            frame.show(&[]);
+        if let Self::Viewed(view) = self {
+            view.end();
         }
     }
+}
 
-    fn draw(&mut self) {
-        let past = self.began.elapsed();
+impl Picture for Drawing {
+    fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer {
         let left = Duration::from_nanos(self.length_ns).saturating_sub(self.run_began.elapsed());
-        let left = left + Duration::from_nanos(self.after_ns);
-        let How::Drawn(frame) = &mut self.how else { return };
-        let (width, height) = console::stderr_size();
-        let mut lines = vec![live::overall(self.name, past, left, width)];
-        lines.push(format!("{}  {}", self.what, self.last));
-        lines.extend(self.notes.iter().cloned());
-        if self.stop.is_stopped() {
-            lines.push("ending early, with what there is; Ctrl-C exits at once".to_owned());
-        }
-        let lines: Vec<String> = lines.iter().map(|line| columns::cut(line, width).to_owned()).collect();
-        let shown = lines.len().min(height.saturating_sub(1));
-        frame.show(lines.get(..shown).unwrap_or(&[]));
+        let current = format!("{}  {}", self.what, self.last);
+        let keys = match chosen {
+            Chosen { hands: Hands::Ending, .. } => "ending early, with what there is; Ctrl-C exits at once",
+            Chosen { hands: Hands::On, .. } => "q stop and decide with what there is",
+            _ => "Ctrl-C stops, and decides with what there is",
+        };
+        let overall = Overall {
+            title: self.name,
+            past: self.began.elapsed(),
+            left: left + Duration::from_nanos(self.after_ns),
+            current: &current,
+            notes: self.notes.iter().map(String::as_str).collect(),
+            keys,
+        };
+        overall.draw(width, height, self.style)
     }
 }
 
 impl Observer for Progress {
     fn second(&mut self, second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
-        if let How::Drawn(_) = self.how {
-            self.last = live::brief(second);
-            if second.phase != Phase::Drain {
-                self.draw();
-            }
+        if let Self::Viewed(view) = self {
+            view.update(|drawing| drawing.last = live::brief(second));
         }
         ControlFlow::Continue(())
     }

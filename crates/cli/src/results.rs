@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_judge::summary::Summary;
-use brunt_report::{Detail, Format, Style};
+use brunt_report::{Characters, Detail, Format, Style};
 
 use crate::args::Output;
 use crate::{console, files};
@@ -17,6 +17,8 @@ pub struct Results {
     files: Vec<(PathBuf, Format)>,
     /// How it is printed.
     style: Style,
+    /// The characters of files of text.
+    in_files: Characters,
 }
 
 impl Results {
@@ -45,11 +47,12 @@ impl Results {
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
         let style = Style {
             colour: console::stdout_colour(args.no_color),
+            characters: console::stdout_characters(args.ascii),
             detail: if args.verbose { Detail::Verbose } else { Detail::Brief },
             wrk_latency: args.latency,
             no_histograms: args.no_histograms,
         };
-        Ok(Self { stdout, files: all, style })
+        Ok(Self { stdout, files: all, style, in_files: Characters::ascii(args.ascii) })
     }
 
     /// The same with when the run began: it was before now.
@@ -70,7 +73,7 @@ impl Results {
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
-        let plain = Style { colour: false, detail: Detail::Verbose, ..self.style };
+        let plain = Style { colour: false, detail: Detail::Verbose, characters: self.in_files, ..self.style };
         let written =
             self.files.iter().map(|(path, format)| files::write(path, &brunt_report::render(*format, summary, plain)?));
         all_of(std::iter::once(printed).chain(written))

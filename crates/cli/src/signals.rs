@@ -10,6 +10,8 @@ use brunt_engine::StopHandle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::terminal;
+
 /// The exit status of a process that has no time left: 128 and the number of SIGINT.
 const KILLED: i32 = 130;
 /// How long a result may take after the second signal.
@@ -44,12 +46,18 @@ pub fn stop_at_first(stop: StopHandle) -> Result<()> {
         stop.leave();
         thread::spawn(|| {
             thread::sleep(LAST_WORDS);
-            signal_hook::low_level::exit(KILLED);
+            exit();
         });
         coming.next();
-        signal_hook::low_level::exit(KILLED);
+        exit();
     });
     Ok(())
+}
+
+/// Ends the process, and leaves the terminal as it was.
+fn exit() {
+    terminal::give_back();
+    signal_hook::low_level::exit(KILLED);
 }
 
 /// Waits for a signal.

@@ -51,8 +51,8 @@ pub fn carry_out(
         bail!("--once and --log look at users of this machine: leave --nats out");
     }
     let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
-    let mut watch = Watch::new(plan, results, args, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
+    let mut watch = Watch::new(plan, results, args, &stop, traced)?;
     let carried = match trace {
         None => carrier.run(plan, registry, &mut watch, &stop),
         Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
@@ -70,6 +70,7 @@ pub fn carry_out(
     }
     let Carried { plan, run, script } = carried?;
     let summary = Summary::of(plan, run);
+    watch.ended(&summary);
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);

@@ -1,6 +1,7 @@
 //! Small charts of block characters.
 
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Bars of one to eight eighths of a row.
+pub const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// A column for each value, its height in proportion to `full`. Nothing stands where there is no value or it is 0; any
@@ -45,23 +46,39 @@ impl Scale {
         10_u64.pow(self.high)
     }
 
+    /// The same scale, with so many powers of ten at the least.
+    pub fn of_at_least(self, decades: u32) -> Self {
+        let high = self.high.max(self.low + decades).min(u64::MAX.ilog10());
+        Self { high, ..self }
+    }
+
+    /// How many eighths of a row a bar of a time (in nanoseconds) is high, in a chart of so many rows; 1 at the least.
+    pub fn eighths(&self, ns: u64, rows: usize) -> usize {
+        let share = ((ns.max(1) as f64).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
+        ((share * 8.0 * rows as f64).round() as usize).clamp(1, 8 * rows.max(1))
+    }
+
+    /// Rows of a chart of so many, counted from the lowest, each with the power of ten that its bars begin at, in nanoseconds. The
+    /// highest is left out where there is no row above it.
+    pub fn decades(&self, rows: usize) -> Vec<(usize, u64)> {
+        let span = (self.high - self.low) as usize;
+        let row = |decade: u32| (decade - self.low) as usize * rows / span.max(1);
+        let mut labels: Vec<(usize, u64)> = Vec::new();
+        for decade in self.low..=self.high {
+            let at = row(decade);
+            if at < rows && labels.last().is_none_or(|(last, _)| *last < at) {
+                labels.push((at, 10_u64.pow(decade)));
+            }
+        }
+        labels
+    }
+
     /// The column of a time, in nanoseconds.
     pub fn block(&self, ns: u64) -> char {
         let share = ((ns.max(1) as f64).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
         let height = ((share * 8.0).ceil() as usize).clamp(1, 8);
         BLOCKS.get(height - 1).copied().unwrap_or(' ')
     }
-}
-
-/// The same as [`columns`] in so many lines, the highest first.
-pub fn tall_columns(values: &[Option<f64>], full: f64, lines: usize) -> Vec<String> {
-    let eighths = |value: f64| ((value / full * 8.0 * lines as f64).round() as usize).clamp(1, 8 * lines);
-    let block = |value: Option<f64>, below: usize| {
-        let height = value.filter(|value| *value > 0.0 && full > 0.0).map_or(0, eighths);
-        let place = height.saturating_sub(8 * below).min(8);
-        place.checked_sub(1).and_then(|at| BLOCKS.get(at)).copied().unwrap_or(' ')
-    };
-    (0..lines).rev().map(|below| values.iter().map(|value| block(*value, below)).collect()).collect()
 }
 
 /// A bar `width` characters long, filled by `share` (0 to 1).
@@ -103,14 +120,6 @@ mod tests {
         let widest = Scale::logarithmic([0, u64::MAX].into_iter()).unwrap();
         assert_eq!((widest.low(), widest.block(u64::MAX)), (1, '█'));
         assert!(Scale::logarithmic(std::iter::empty()).is_none());
-    }
-
-    #[test]
-    fn tall_columns_are_columns_on_top_of_each_other() {
-        let values = [Some(16.0), Some(8.0), Some(12.0), None, Some(0.01)];
-        assert_eq!(tall_columns(&values, 16.0, 2), ["█ ▄  ", "███ ▁"]);
-        assert_eq!(tall_columns(&values, 16.0, 1), [columns(values, 16.0)]);
-        assert_eq!(tall_columns(&[Some(0.0)], 0.0, 2), [" ", " "]);
     }
 
     #[test]

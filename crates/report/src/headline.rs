@@ -24,6 +24,9 @@ use crate::style::Role;
 /// The most remarks on the target that are shown.
 const MOST_REMARKS: usize = 5;
 
+/// How the sentence on calls that fail begins while the run goes on.
+const FAILING: &str = "FAILING: ";
+
 /// How a statement is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -83,6 +86,11 @@ pub struct Statement {
 impl Statement {
     fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into(), advice: String::new(), from_ns: None, to_ns: None }
+    }
+
+    /// Something that did not hold.
+    pub(crate) fn bad(text: String) -> Self {
+        Self::new(Tone::Bad, text)
     }
 
     /// What happened in a stretch of the measured part.
@@ -158,6 +166,20 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     all
 }
 
+/// What can be said of a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures had settled, are left out.
+pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
+    let mut all: Vec<_> = not_believed(summary).into_iter().collect();
+    let failing = failed::sentence(summary).filter(|_| !is_own_doing(summary));
+    let failing = failing.map(|text| text.replacen(failed::FAILED, FAILING, 1));
+    let failing = failing.map(|text| Statement::new(Tone::Bad, text));
+    let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
+    all.extend(failing.into_iter().chain(remarks.map(about_target)));
+    if all.is_empty() && summary.answered() {
+        all.extend(some_failed(summary));
+    }
+    all
+}
+
 /// That throughput or latency are brunt's own, and not the target's.
 fn not_believed(summary: &Summary) -> Option<Statement> {
     let text = match summary.verdict.judgement {
@@ -219,7 +241,7 @@ fn thresholds_failed(summary: &Summary) -> Option<Statement> {
 }
 
 /// Such as `p99 946ms (limit <50ms)`.
-fn missed(result: &ThresholdResult) -> String {
+pub(crate) fn missed(result: &ThresholdResult) -> String {
     let (text, got) = (result.threshold.trim(), brief(&result.got));
     let Ok(threshold) = text.parse::<Threshold>() else { return format!("{} ({got})", brief(text)) };
     let limit = text.get(threshold.figure().len()..).unwrap_or_default().trim_end_matches("abort").trim();

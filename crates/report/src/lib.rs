@@ -22,6 +22,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
+pub mod ascii;
 pub mod browse;
 mod chart;
 pub mod columns;
@@ -46,7 +47,7 @@ pub mod wrk;
 
 pub use format::{Format, FormatError};
 pub use headline::{Statement, Tone, headline};
-pub use style::{Detail, Style};
+pub use style::{Characters, Detail, Style};
 
 /// Writes `summary` in `format`.
 ///
@@ -71,5 +72,6 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
 pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;
-    Ok(bytes)
+    let is_for_people = matches!(format, Format::Text | Format::Wrk);
+    Ok(if style.characters == Characters::Ascii && is_for_people { ascii::folded_bytes(bytes) } else { bytes })
 }

@@ -9,12 +9,31 @@ use anstyle::{AnsiColor, Style as Ansi};
 pub struct Style {
     /// ANSI colours, in the text and the live view. Without them not one escape sequence is written.
     pub colour: bool,
+    /// The characters of text and live views.
+    pub characters: Characters,
     /// How much the text says.
     pub detail: Detail,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
     pub wrk_latency: bool,
     /// JSON without histograms: figures alone, a hundredth of the size.
     pub no_histograms: bool,
+}
+
+/// The characters that a view may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Characters {
+    /// Any.
+    #[default]
+    All,
+    /// ASCII alone, for terminals and logs that have no others.
+    Ascii,
+}
+
+impl Characters {
+    /// ASCII where it is asked for.
+    pub const fn ascii(is_asked: bool) -> Self {
+        if is_asked { Self::Ascii } else { Self::All }
+    }
 }
 
 /// How much the text says; each says all that the one before it does.
@@ -56,6 +75,13 @@ impl Role {
             Self::Bad => AnsiColor::Red.on_default().bold(),
             Self::Chart => AnsiColor::Cyan.on_default(),
         }
+    }
+}
+
+impl Role {
+    /// How it is drawn in a live view.
+    pub(crate) fn style(self) -> ratatui_core::style::Style {
+        self.ansi().into()
     }
 }
 

@@ -11,14 +11,31 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use brunt_judge::summary::Summary;
-use brunt_record::outcome::OkStatus;
-use brunt_report::{Detail, Format, Style, live, render};
+use brunt_report::{Characters, Detail, Format, Style, render};
 
 mod fixtures;
 
-const PLAIN: Style = Style { colour: false, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
-const COLOURED: Style = Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
-const BRIEF: Style = Style { colour: false, detail: Detail::Brief, wrk_latency: false, no_histograms: false };
+const PLAIN: Style = Style {
+    colour: false,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
+const COLOURED: Style = Style {
+    colour: true,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
+const BRIEF: Style = Style {
+    colour: false,
+    detail: Detail::Brief,
+    wrk_latency: false,
+    no_histograms: false,
+    characters: Characters::All,
+};
 
 fn check(name: &str, got: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -74,6 +91,12 @@ fn text_in_colour() {
 }
 
 #[test]
+fn text_in_ascii() {
+    let style = Style { characters: Characters::Ascii, ..BRIEF };
+    check_each(&["failing", "open", "shop"], Format::Text, "ascii.txt", style);
+}
+
+#[test]
 fn wrk() {
     check_each(&["clean", "failing", "silent"], Format::Wrk, "wrk", PLAIN);
     let without = rendered(Format::Wrk, "clean", Style::default());
@@ -96,54 +119,4 @@ fn csv() {
 #[test]
 fn junit() {
     check_each(&["failing", "silent", "shop"], Format::Junit, "xml", PLAIN);
-}
-
-#[test]
-fn live_lines() {
-    let mut lines = live::Lines::new(OkStatus::default(), PLAIN);
-    let text: String = fixtures::live(25).iter().map(|second| lines.push(second)).collect();
-    check("live-lines.txt", &text);
-    let mut lines = live::Lines::new(OkStatus::default(), PLAIN);
-    let mut seconds = fixtures::live(4);
-    for (users, second) in (0..).zip(&mut seconds) {
-        second.users = (users > 1).then_some(users * 10);
-    }
-    let text: String = seconds.iter().map(|second| lines.push(second)).collect();
-    check("live-lines-users.txt", &text);
-}
-
-/// A wide terminal has the last minute and the names beside what a narrow one shows.
-#[test]
-fn live_screen_side_by_side() {
-    let mut screen = live::Screen::new(&fixtures::shop().plan);
-    let mut text = screen.lines(200, 50, PLAIN).join("\n") + "\n\n";
-    for second in fixtures::shop_live() {
-        screen.push(&second);
-    }
-    let wide = screen.lines(200, 50, PLAIN);
-    assert!(wide.len() <= 50 && wide.iter().all(|line| line.chars().count() <= 200), "{wide:#?}");
-    assert!(
-        wide.iter().any(|line| line.starts_with("rate ") && line.contains("█")),
-        "charts stand beside figures: {wide:#?}"
-    );
-    text += &(wide.join("\n") + "\n\n");
-    // The same screen in a terminal that became narrow.
-    text += &(screen.lines(80, 24, PLAIN).join("\n") + "\n");
-    check("live-screen-wide.txt", &text);
-}
-
-#[test]
-fn live_screen() {
-    let seconds = fixtures::live(70);
-    for (name, style, shown) in [("txt", PLAIN, 8..9), ("ansi", COLOURED, 69..73)] {
-        let mut screen = live::Screen::new(&fixtures::clean().plan);
-        let mut text = screen.lines(80, 24, style).join("\n") + "\n\n";
-        for (i, second) in seconds.iter().enumerate() {
-            screen.push(second);
-            if i == 0 || shown.contains(&i) {
-                text += &(screen.lines(80, 24, style).join("\n") + "\n\n");
-            }
-        }
-        check(&format!("live-screen.{name}"), &text);
-    }
 }

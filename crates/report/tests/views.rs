@@ -2,12 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_plan::units::{Duration, Number};
-use brunt_record::outcome::{Failure, OkStatus};
-use brunt_report::{Detail, Format, Style, live, render};
+use brunt_report::{Characters, Detail, Format, Style, columns, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style { colour: true, detail: Detail::Verbose, wrk_latency: true, no_histograms: false };
+const COLOURED: Style = Style {
+    colour: true,
+    detail: Detail::Verbose,
+    wrk_latency: true,
+    no_histograms: false,
+    characters: Characters::All,
+};
 
 fn text(format: Format, summary: &brunt_judge::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()
@@ -29,6 +34,25 @@ fn colour_changes_nothing_but_colour() {
             assert!(!plain.contains('\u{1b}'), "{name}: an escape sequence without colour");
             assert_eq!(without_colour(&coloured), plain, "{name}");
         }
+    }
+}
+
+#[test]
+fn text_in_ascii_is_ascii_and_as_wide() {
+    for (name, summary) in fixtures::all() {
+        for format in [Format::Text, Format::Wrk] {
+            let plain = text(format, &summary, Style { colour: false, ..COLOURED });
+            let ascii = text(format, &summary, Style { colour: false, characters: Characters::Ascii, ..COLOURED });
+            assert!(ascii.is_ascii(), "{name}: {ascii}");
+            assert_eq!(ascii.lines().count(), plain.lines().count(), "{name}");
+            for (ascii, plain) in ascii.lines().zip(plain.lines()) {
+                assert_eq!(columns::width(ascii), columns::width(plain), "{name}: {plain}");
+            }
+        }
+        // What programs read stays as it is.
+        let [json, same] = [Characters::All, Characters::Ascii]
+            .map(|characters| text(Format::Json, &summary, Style { characters, ..COLOURED }));
+        assert!(json == same, "{name}");
     }
 }
 
@@ -106,78 +130,4 @@ fn every_row_of_the_csv_has_every_column() {
             assert_eq!(commas + 1, columns, "{name}: {row}");
         }
     }
-}
-
-#[test]
-fn the_screen_keeps_to_its_width_and_height() {
-    let mut screen = live::Screen::new(&fixtures::open().plan);
-    for second in fixtures::live(70) {
-        screen.push(&second);
-        for (width, height) in [(0, 0), (1, 1), (10, 5), (40, 12), (80, 23), (200, 49), (300, 1000)] {
-            let lines = screen.lines(width, height, Style::default());
-            assert!(lines.len() <= height, "{width}×{height}: {lines:#?}");
-            assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}×{height}: {lines:#?}");
-            let coloured = screen.lines(width, height, COLOURED);
-            assert!(coloured.iter().map(|line| without_colour(line)).eq(lines), "{width}×{height}");
-        }
-    }
-}
-
-/// A run with names, failures and thresholds, as it is seen.
-fn busy_screen() -> live::Screen {
-    let shop = fixtures::shop();
-    let mut screen = live::Screen::new(&shop.plan);
-    let mut second = fixtures::live(3).remove(3);
-    second.snapshot.merge(&shop.total);
-    for (failure, n) in [(Failure::Timeout, 3), (Failure::Closed, 1)] {
-        (0..n).for_each(|_| second.snapshot.failures.record(failure, "a reason"));
-    }
-    (second.waiting, second.oldest_ns) = (1_936, 2_500_000_000);
-    screen.push(&second);
-    screen
-}
-
-#[test]
-fn a_classic_terminal_shows_what_matters_and_a_large_one_more() {
-    let small = busy_screen().lines(80, 23, Style::default());
-    let text = small.join("\n");
-    for part in
-        ["1,936 due and not sent, the oldest for 2.50s", "threshold", "statuses", "200 ×", "timeout × 3  a reason"]
-    {
-        assert!(text.contains(part), "{part}:\n{text}");
-    }
-    assert!(text.contains("response times so far") && text.contains("  request\n"), "{text}");
-    assert!(small.len() <= 23, "{text}");
-    let large = busy_screen().lines(200, 49, Style::default());
-    let bars = |lines: &[String]| lines.iter().filter(|line| line.contains('█') && line.contains("s  ")).count();
-    assert!(large.len() > small.len() && bars(&large) > bars(&small), "{}", large.join("\n"));
-    // Where there is no room, the figures of the last second stay.
-    let tiny = busy_screen().lines(80, 6, Style::default()).join("\n");
-    assert!(tiny.contains("latency") && tiny.contains("the oldest for"), "{tiny}");
-}
-
-#[test]
-fn nothing_is_red_before_there_is_a_figure() {
-    let plan = fixtures::shop().plan;
-    assert!(!plan.thresholds.is_empty());
-    let red = |screen: &live::Screen| screen.lines(80, 23, COLOURED).iter().any(|line| line.contains("\u{1b}[31m"));
-    let mut screen = live::Screen::new(&plan);
-    let first = screen.lines(80, 23, COLOURED).join("\n");
-    assert!(first.contains("running") && !red(&screen), "{first}");
-    // A second in which nothing ended is no failure yet.
-    let mut silent = fixtures::live(1).remove(2);
-    silent.snapshot = brunt_record::snapshot::Snapshot::with_numbers([(brunt_record::catalogue::Counter::Due, 100)]);
-    (silent.waiting, silent.oldest_ns) = (36, 900_000_000);
-    screen.push(&silent);
-    assert!(!red(&screen), "{:#?}", screen.lines(80, 23, COLOURED));
-}
-
-#[test]
-fn nothing_of_the_warm_up_counts_on() {
-    let mut lines = live::Lines::new(OkStatus::default(), Style::default());
-    let shown: Vec<_> = fixtures::live(1).iter().map(|second| lines.push(second)).collect();
-    assert!(shown[0].contains("second       total") && shown[0].contains("20,000") && shown[0].contains("(warm-up)"));
-    assert!(shown[1].contains("40,000"));
-    assert!(shown[2].starts_with("     0      33,000") && !shown[2].contains("warm-up"));
-    assert!(shown[3].contains("33,000") && shown[3].contains("(draining)"));
 }

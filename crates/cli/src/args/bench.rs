@@ -269,9 +269,15 @@ pub struct Output {
     pub live: Option<SocketAddr>,
     #[command(flatten)]
     pub live_serving: LiveServing,
-    /// Print every figure, and a line each second: second, total, req/s, latency, in/s, out/s, errors
+    /// Print every figure, and a line each second: state, rate, latency, failed and waiting calls
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
+    /// Instead of the live view, a line each 5 seconds on standard error, and one at once when the state changes: for logs
+    #[arg(long, conflicts_with = "quiet")]
+    pub plain: bool,
+    /// Text and live view in ASCII alone (as where LC_ALL, LC_CTYPE or LANG names a locale without UTF-8, on a terminal)
+    #[arg(long)]
+    pub ascii: bool,
     /// Print nothing but errors and what --format asks for
     #[arg(long)]
     pub quiet: bool,

@@ -21,7 +21,7 @@ use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 /// Flags that say something about a single run, which these commands do not make.
 const SINGLE: [&str; 7] = ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets"];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
-pub(super) const SHOWN: [&str; 15] = [
+pub(super) const SHOWN: [&str; 17] = [
     "format",
     "outputs",
     "html",
@@ -32,6 +32,8 @@ pub(super) const SHOWN: [&str; 15] = [
     "live_linger",
     "quiet",
     "no_color",
+    "plain",
+    "ascii",
     "dry_run",
     "store",
     "no_save",
@@ -79,6 +81,7 @@ struct Flag {
 
 /// Where and how a result goes.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Shown {
     /// How it is printed.
     pub format: Option<Format>,
@@ -98,6 +101,10 @@ pub struct Shown {
     pub quiet: bool,
     /// No colours.
     pub no_color: bool,
+    /// Lines instead of a view.
+    pub plain: bool,
+    /// Text and view in ASCII alone.
+    pub ascii: bool,
     /// Check everything and stop before the load.
     pub dry_run: bool,
 }
@@ -268,6 +275,8 @@ impl FromArgMatches for Words {
             machines: Machines::from_arg_matches(matches)?,
             quiet: matches.get_flag("quiet"),
             no_color: matches.get_flag("no_color"),
+            plain: matches.get_flag("plain"),
+            ascii: matches.get_flag("ascii"),
             dry_run: matches.get_flag("dry_run"),
         };
         Ok(Self { shown, ..Self::default() })

@@ -21,6 +21,7 @@ use crate::results::Results;
 
 /// Print a run that was kept, in any format
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Show {
     /// Its number or name, last, or a result that was written with -o result.json, also one of
     /// sweep, find and compare; FILE:NUMBER is one of several runs in a file
@@ -46,6 +47,9 @@ pub struct Show {
     /// No colours
     #[arg(long)]
     pub no_color: bool,
+    /// Text in ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
 }
 
 pub fn run(args: &Show) -> Result<Exit> {
@@ -68,7 +72,8 @@ pub fn run(args: &Show) -> Result<Exit> {
 
 fn show_decided(args: &Show, decided: &brunt_decide::decision::KeptDecision, runs: Runs<'_>) -> Result<()> {
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-    let places = DecisionOutput::new(&args.outputs, None, format, false, args.no_color)?;
+    let places =
+        DecisionOutput::new(&args.outputs, None, format, false, DecisionOutput::style(args.no_color, args.ascii))?;
     places.dated().write(decided.decision(), runs)
 }
 
@@ -82,6 +87,7 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         outputs: args.outputs.clone(),
         verbose: args.verbose,
         no_color: args.no_color,
+        ascii: args.ascii,
         no_histograms: args.no_histograms,
         ..Output::default()
     };

@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn data_in_the_place_of_a_duration_leads_to_the_body() {
-        let said = said("-X POST -d hunter2 http://a/");
-        assert!(said.contains("--body TEXT") && !said.contains("hunter2"), "{said}");
-        assert!(super::tests::said("-d 10x http://a/").contains("expected a duration"));
+        let data = said("-X POST -d hunter2 http://a/");
+        assert!(data.contains("--body TEXT") && !data.contains("hunter2"), "{data}");
+        assert!(said("-d 10x http://a/").contains("expected a duration"));
     }
 
     #[test]

@@ -127,11 +127,15 @@ fn every_format_is_printed() {
 fn a_line_a_second() {
     let (_server, url) = plain();
     let done = run(["-v", "-d", "1100ms", "-w", "200ms", "-c", "2", &url]).with_status(0);
-    assert!(done.stdout.lines().next().unwrap().contains("req/s"), "{}", done.stdout);
+    let second = |text: &str| text.lines().any(|line| line.starts_with("0:01.0  steady ") && line.contains(" p99 "));
+    assert!(done.stdout.starts_with("0:00.0  start ") && second(&done.stdout), "{}", done.stdout);
     assert_eq!(done.stderr, "");
     let done = run(["-v", "-d", "1100ms", "-c", "2", "--format", "json", &url]).with_status(0);
     json(&done);
-    assert!(done.stderr.lines().next().unwrap().contains("req/s"), "{}", done.stderr);
+    assert!(second(&done.stderr), "{}", done.stderr);
+    let plain = run(["--plain", "--ascii", "-d", "1100ms", "-c", "2", &url]).with_status(0);
+    assert!(plain.stderr.starts_with("0:00.0  start ") && plain.stderr.is_ascii(), "{}", plain.stderr);
+    assert!(plain.stdout.is_ascii() && plain.stdout.contains("Outcomes"), "{}", plain.stdout);
 }
 
 #[test]

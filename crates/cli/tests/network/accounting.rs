@@ -96,8 +96,10 @@ impl Watched {
         loop {
             let line = self.run.line();
             assert!(!line.is_empty(), "the run has ended");
-            let columns: Vec<_> = line.split_whitespace().collect();
-            if columns[0].parse::<u64>().is_ok() && columns[8] != "0" {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let failed =
+                words.windows(2).find(|pair| pair[1] == "failed" && pair[0].starts_with(|c: char| c.is_ascii_digit()));
+            if failed.is_some_and(|pair| pair[0] != "0") {
                 return;
             }
         }

@@ -1,54 +1,62 @@
-//! A line of the screen: pieces of text, each with its colour.
+//! A line of a live view: pieces of text, each with its role.
+
+use ratatui_core::buffer::Buffer;
 
 use crate::columns;
-use crate::style::{Paint, Role};
+use crate::style::Role;
 
-/// What stands between them.
-pub(super) const GAP: usize = 4;
-/// The width of the names of lines.
-pub(super) const NAME: usize = 9;
-
-/// A line of pieces, each with its colour, that can be cut to a width.
-#[derive(Debug, Default)]
+/// A line of pieces, each with its role.
+#[derive(Debug, Default, Clone)]
 pub(super) struct Line(Vec<(Role, String)>);
 
 impl Line {
-    pub(super) fn named(name: &str) -> Self {
-        Self::default().add(Role::Faint, &format!("{name:<NAME$}  "))
+    pub(super) fn new(role: Role, text: impl Into<String>) -> Self {
+        Self::default().add(role, text)
     }
 
-    pub(super) fn add(mut self, role: Role, text: &str) -> Self {
-        self.0.push((role, text.to_owned()));
+    pub(super) fn add(mut self, role: Role, text: impl Into<String>) -> Self {
+        self.0.push((role, text.into()));
         self
     }
 
-    /// This line cut or filled up to `width` columns, and then `right`.
-    pub(super) fn beside(self, width: usize, right: Self) -> Self {
-        let mut room = width;
-        let mut line = Self::default();
-        for (role, text) in self.0 {
-            let text = columns::cut(&text, room);
-            room -= columns::width(text);
-            line = line.add(role, text);
-        }
-        if right.0.iter().all(|(_, text)| text.trim().is_empty()) {
-            return line;
-        }
-        line = line.add(Role::Plain, &" ".repeat(room + GAP));
-        line.0.extend(right.0);
-        line
+    /// This line and then `next`.
+    pub(super) fn joined(mut self, next: Self) -> Self {
+        self.0.extend(next.0);
+        self
     }
 
-    pub(super) fn painted(self, width: usize, paint: Paint) -> String {
-        let mut room = width;
-        let mut line = String::new();
-        for (role, text) in self.0 {
-            let text = columns::cut(&text, room);
-            room -= columns::width(text);
-            if !text.is_empty() {
-                line.push_str(&paint.as_(role, text));
-            }
+    /// Spaces up to `column`, so that what follows stands there; two of them where the line is that long already.
+    pub(super) fn at(self, column: usize) -> Self {
+        let missing = column.saturating_sub(self.width());
+        let gap = if missing == 0 && self.width() > 0 { 2 } else { missing };
+        self.add(Role::Plain, " ".repeat(gap))
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| columns::width(text)).sum()
+    }
+
+    /// Draws the line from column `x` of row `y` on, at most `width` columns of it; one that is longer ends in `…`.
+    pub(super) fn draw(&self, canvas: &mut Buffer, x: usize, y: usize, width: usize) {
+        let is_cut = self.width() > width;
+        let mut room = if is_cut { width.saturating_sub(1) } else { width };
+        let mut column = x;
+        for (role, text) in &self.0 {
+            let text = columns::cut(text, room);
+            put(canvas, column, y, *role, text);
+            (room, column) = (room - columns::width(text), column + columns::width(text));
         }
-        line
+        if is_cut && width > 0 {
+            put(canvas, column, y, Role::Faint, "…");
+        }
+    }
+}
+
+/// Draws `text` from column `x` of row `y` on; what lies outside of the canvas is left out.
+pub(super) fn put(canvas: &mut Buffer, x: usize, y: usize, role: Role, text: &str) {
+    let area = *canvas.area();
+    let (Ok(x), Ok(y)) = (u16::try_from(x), u16::try_from(y)) else { return };
+    if x < area.width && y < area.height {
+        canvas.set_stringn(x, y, text, usize::from(area.width - x), role.style());
     }
 }

@@ -1,100 +1,185 @@
-//! A line a second, for logs and for watching where there is no terminal.
+//! Lines of a run that goes on, for logs and where there is no terminal: one each few seconds, and one at once when the state changes.
 
 use std::fmt::Write as _;
 
-use brunt_plan::units::{Number, Size};
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_plan::units::{Clock, Duration, counted};
 use brunt_record::SECOND_NS;
-use brunt_record::histogram::AtLeast;
+use brunt_record::catalogue::Counter;
 use brunt_record::live::Live;
 use brunt_record::outcome::OkStatus;
-use brunt_record::snapshot::Phase;
+use brunt_record::snapshot::{Phase, Snapshot};
 
-use super::second::{Second, counts_on, name};
-use crate::numbers;
-use crate::style::{Paint, Style};
+use super::figures::{Waiting, short, times_of};
+use super::screen::Screen;
+use super::second::{counts_on, whole};
+use super::state::{self, Now};
+use crate::ascii;
+use crate::headline::{self, Statement};
+use crate::numbers::count;
+use crate::style::{Characters, Paint, Role, Style};
 
-/// After how many lines their header is repeated.
-const HEADER_EVERY: u32 = 20;
+/// The columns of what comes before the figures.
+const TIME: usize = 8;
+const WORD: usize = 10;
 
 /// Turns seconds into lines.
 #[derive(Debug)]
 pub struct Lines {
+    screen: Screen,
     ok: OkStatus,
-    paint: Paint,
-    /// Lines since the last header, and whether it named users and messages.
-    since_header: u32,
-    has_users: bool,
-    has_messages: bool,
-    phase: Phase,
-    answered: u64,
+    plan: Plan,
+    style: Style,
+    every_ns: u64,
+    /// What happened since the last line.
+    since: Snapshot,
+    since_ns: u64,
+    phase: Option<Phase>,
+    /// How long the phase has lasted, in nanoseconds.
+    elapsed_ns: u64,
+    /// Whether calls could not go on at the end of the second before.
+    was_still: bool,
+    /// Findings that have had their line.
+    told: Vec<String>,
 }
 
 impl Lines {
-    /// Lines of a run in which statuses are a success as `ok` says.
-    pub fn new(ok: OkStatus, style: Style) -> Self {
-        let paint = Paint(style.colour);
-        Self { ok, paint, since_header: 0, has_users: false, has_messages: false, phase: Phase::Warmup, answered: 0 }
+    /// Lines of a run that carries `plan` out, one for so many nanoseconds.
+    pub fn new(plan: &Plan, every_ns: u64, style: Style) -> Self {
+        Self {
+            screen: Screen::new(plan),
+            ok: plan.ok_status.clone(),
+            plan: plan.clone(),
+            style,
+            every_ns,
+            since: Snapshot::default(),
+            since_ns: 0,
+            phase: None,
+            elapsed_ns: 0,
+            was_still: false,
+            told: Vec::new(),
+        }
     }
 
-    /// The line of a second, or two with the header before it. The second is named by when it began, counted from 0
-    /// at its phase's beginning; `total` is how many calls were answered so far, `errors` how many of this second's
-    /// are not a success, `users` how many virtual users are alive at its end, `msgs/s` how many messages came, where answers come as
-    /// messages.
+    /// The lines that a second adds; often none.
     pub fn push(&mut self, live: &Live) -> String {
-        let second = Second::from_live(live, &self.ok);
-        if !counts_on(self.phase, live.phase) {
-            self.answered = 0;
-        }
-        self.phase = live.phase;
-        self.answered += second.answered;
         let mut text = String::new();
-        let columns = (live.users.is_some(), self.has_messages || second.messages_per_s > 0.0);
-        if self.since_header.is_multiple_of(HEADER_EVERY) || columns != (self.has_users, self.has_messages) {
-            self.since_header = 0;
-            (self.has_users, self.has_messages) = columns;
-            let names = [
-                ("second", 6),
-                ("total", 12),
-                ("req/s", 8),
-                ("p50", 9),
-                ("p99", 9),
-                ("max", 9),
-                ("in/s", 9),
-                ("out/s", 9),
-                ("errors", 7),
-            ];
-            let names = names.map(|(name, width)| format!("{name:>width$}")).concat();
-            let users = if self.has_users { "   users" } else { "" };
-            let messages = if self.has_messages { "  msgs/s" } else { "" };
-            let _ = writeln!(text, "{}", self.paint.strong(format!("{names}{users}{messages}")));
+        if self.phase.is_none() {
+            let title = self.screen.title().to_owned();
+            self.add(&mut text, 0, Role::Strong, "start", &title);
         }
-        self.since_header += 1;
-        text.push_str(&self.line(live, &second));
-        text.push('\n');
+        if self.phase.is_some_and(|last| !counts_on(last, live.phase)) {
+            (self.since, self.since_ns) = (Snapshot::default(), 0);
+        }
+        self.phase = Some(live.phase);
+        self.elapsed_ns = live.elapsed_ns;
+        self.screen.push(live);
+        self.screen.conclude();
+        self.since.merge(&live.snapshot);
+        self.since_ns += live.length_ns;
+        let now = self.screen.last().map_or(Now::Steady, |(_, now)| now);
+        let is_still = now != Now::Steady;
+        if is_still && !self.was_still {
+            let (role, words) = self.screen.state();
+            self.add(&mut text, live.elapsed_ns, role, "", &words);
+        }
+        self.was_still = is_still;
+        for statement in self.news() {
+            let words = format!("{}{}", state::sign(&statement), statement.text);
+            self.add(&mut text, live.elapsed_ns, statement.tone.role(), "", &words);
+        }
+        if self.is_due(live) {
+            let (role, word, words) = self.figures(live, now);
+            self.add(&mut text, live.elapsed_ns, role, word, &words);
+            (self.since, self.since_ns) = (Snapshot::default(), 0);
+        }
         text
     }
 
-    fn line(&self, live: &Live, second: &Second) -> String {
-        let began = live.elapsed_ns.saturating_sub(live.length_ns).saturating_add(SECOND_NS / 2) / SECOND_NS;
-        let time = |value: Option<AtLeast<u64>>| value.map_or("-".to_owned(), numbers::duration);
-        let errors = format!("{:>7}", numbers::count(second.not_ok));
-        let errors = if second.not_ok > 0 { self.paint.bad(errors) } else { errors };
-        let users = live.users.map_or(String::new(), |users| format!("{:>8}", numbers::count(users)));
-        let messages = Number(second.messages_per_s).to_string();
-        let messages = if self.has_messages { format!("{messages:>8}") } else { String::new() };
-        let mark = match live.phase {
-            Phase::Measured => String::new(),
-            phase => format!("  {}", self.paint.faint(format!("({})", name(phase)))),
-        };
-        format!(
-            "{began:>6}{:>12}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{errors}{users}{messages}{mark}",
-            numbers::count(self.answered),
-            Number(second.rate).to_string(),
-            time(second.p50),
-            time(second.p99),
-            time(second.max),
-            Size(second.in_per_s).to_string(),
-            Size(second.out_per_s).to_string(),
-        )
+    /// The line of a run that is over: what its report leads with.
+    pub fn end(&mut self, summary: &Summary) -> String {
+        let mut text = String::new();
+        let headline = headline::headline(summary);
+        let role = headline::tone_of(&headline).role();
+        self.add(&mut text, summary.run.measured_ns, role, "end", &headline);
+        text
     }
+
+    /// Whether figures have their line: at each multiple of its distance, and where a phase ends.
+    fn is_due(&self, live: &Live) -> bool {
+        // A second may end a little earlier or later than a whole one.
+        let number = |ns: u64| (ns + SECOND_NS / 2) / self.every_ns.max(1);
+        let before = live.elapsed_ns.saturating_sub(self.since_ns);
+        number(live.elapsed_ns) > number(before) || live.planned_ns.is_some_and(|planned| live.elapsed_ns >= planned)
+    }
+
+    /// What was found since the last second. What is found of a stretch that goes on is told when it began.
+    fn news(&mut self) -> Vec<Statement> {
+        let key = |statement: &Statement| {
+            // Its figures go on to grow.
+            let words: String = statement.text.chars().filter(|c| c.is_alphabetic()).collect();
+            format!("{words}{:?}", statement.from_ns)
+        };
+        let new: Vec<_> =
+            self.screen.found().iter().filter(|statement| !self.told.contains(&key(statement))).cloned().collect();
+        self.told.extend(new.iter().map(key));
+        new
+    }
+
+    /// What happened since the last line: `500/s of 500/s due  p50 4.00ms  p99 6.00ms  0 failed  2 wait`.
+    fn figures(&self, live: &Live, now: Now) -> (Role, &'static str, String) {
+        let per_s = |n: u64| whole(n as f64 * 1e9 / self.since_ns.max(1) as f64);
+        let stall = match now {
+            Now::Stalled(stall) => Some(stall),
+            _ => None,
+        };
+        let now_ns = stall.map_or(0, |stall| stall.from_ns + stall.silent_ns);
+        let waiting = Waiting { calls: live.in_flight + live.waiting, oldest_ns: live.oldest_ns, stall, now_ns };
+        let [p50, _, p99, _] = waiting.percentiles(&times_of(&self.since), &self.plan, self.since_ns);
+        let mut words = format!("{}/s", per_s(self.since.statuses.total()));
+        if matches!(self.plan.load, brunt_plan::plan::Load::Open { .. }) {
+            let _ = write!(words, " of {}/s due", per_s(self.since.numbers.get(Counter::Due)));
+        }
+        for (name, value) in [("p50", p50), ("p99", p99)] {
+            let _ = write!(words, "  {name} {}", value.map_or("–".to_owned(), short));
+        }
+        let failed = self.since.not_ok(&self.ok);
+        let _ = write!(words, "  {} failed  {} wait", count(failed), count(waiting.calls));
+        if waiting.calls > 0 && live.oldest_ns >= SECOND_NS {
+            let _ = write!(words, ", oldest {}", Duration(live.oldest_ns));
+        }
+        if let Some(users) = live.users {
+            let _ = write!(words, "  {}", counted(users, "user"));
+        }
+        let messages = self.since.messages().count();
+        if messages > 0 {
+            let _ = write!(words, "  {} messages/s", per_s(messages));
+        }
+        let (role, word) = match (now, live.phase) {
+            (Now::Stalled(_) | Now::Starved, _) => (Role::Warning, "▲ stalled"),
+            (Now::Out(_), _) => (Role::Bad, "✗ out"),
+            (Now::Steady, Phase::Warmup) => (Role::Faint, "warm-up"),
+            (Now::Steady, Phase::Drain) => (Role::Faint, "draining"),
+            (Now::Steady, Phase::Measured) if failed > 0 => (Role::Plain, "failing"),
+            (Now::Steady, Phase::Measured) => (Role::Plain, "steady"),
+        };
+        (role, word, words)
+    }
+
+    fn add(&self, text: &mut String, at_ns: u64, role: Role, word: &str, words: &str) {
+        let line = if word.is_empty() {
+            format!("{:<TIME$}{words}", clock(at_ns))
+        } else {
+            format!("{:<TIME$}{} {words}", clock(at_ns), crate::columns::padded(word, WORD))
+        };
+        let line = if self.style.characters == Characters::Ascii { ascii::folded(&line).into_owned() } else { line };
+        let _ = writeln!(text, "{}", Paint(self.style.colour).as_(role, line.trim_end()));
+    }
+}
+
+/// Such as `0:05.0`: all are as wide.
+fn clock(ns: u64) -> String {
+    let text = Clock(ns).to_string();
+    if text.contains('.') { text } else { format!("{text}.0") }
 }

@@ -1,16 +1,27 @@
-//! A run while it goes on: a line a second ([`Lines`]), or a part of the screen that is drawn anew each second
-//! ([`Screen`]). Both are fed with [`Live`](brunt_record::live::Live), the run's last second, and only make text of it;
-//! where it goes, and where the cursor stands, is for others.
+//! A run while it goes on: a terminal full of it ([`Screen`]), or lines for logs ([`Lines`]). Both are fed with
+//! [`Live`](brunt_record::live::Live), the run's last second, and only draw or write; where it goes is for others.
 //!
-//! What counts up "so far" begins again with the measured part, since nothing of the warm-up is in the result.
+//! What counts up "so far" begins with the measured part, since nothing of the warm-up is in the result.
 
+mod changes;
+mod charts;
+mod course;
+mod figures;
+mod keys;
 mod line;
 mod lines;
 mod overall;
+mod panels;
 mod screen;
 mod second;
+mod so_far;
+mod state;
 
+pub use changes::changes;
+pub use keys::{Chosen, Hands};
 pub use lines::Lines;
-pub use overall::{brief, overall};
+pub use overall::{Overall, brief};
+pub use ratatui_core::buffer::Buffer;
 pub use screen::Screen;
 pub(crate) use second::{Second, counts_on, name};
+pub(crate) use so_far::SoFar;

@@ -1,472 +1,460 @@
-//! A part of the screen that is drawn anew each second.
+//! A run that goes on, drawn over a whole terminal.
 
-use std::collections::VecDeque;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::units::{Clock, ExactDuration, counted};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::Timing;
+use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
+use brunt_record::timeline::{FlowPoint, TICK_NS, Timeline};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
-use brunt_judge::thresholds::{Standing, ThresholdResult};
-use brunt_plan::plan::Plan;
-use brunt_plan::scenario::DeclaredFigure;
-use brunt_plan::threshold::Threshold;
-use brunt_plan::units::{Duration, ExactDuration, Number, Size};
-use brunt_record::catalogue::Counter;
-use brunt_record::figures::CallFigures;
-use brunt_record::histogram::{AtLeast, Censored};
-use brunt_record::live::{AgentSecond, Live};
-use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::snapshot::{Phase, Snapshot};
+use super::charts::{self, BEFORE, rule};
+use super::course::{Column, Course, Open};
+use super::figures::{self, Waiting};
+use super::keys::{Chosen, help, keys};
+use super::line::Line;
+use super::panels::{self, Panel};
+use super::second::counts_on;
+use super::so_far::SoFar;
+use super::state::{self, Moment, Now};
+use crate::headline::Statement;
+use crate::numbers::{clean, count};
+use crate::style::{Characters, Role, Style};
+use crate::{ascii, text};
 
-use super::line::{GAP, Line, NAME};
-use super::second::{Second, counts_on, has_latency, name};
-use crate::chart;
-use crate::columns;
-use crate::numbers::{bound, clean, count, counted};
-use crate::style::{Paint, Role, Style};
-use crate::text::connections_of;
+/// From so many columns on panels stand side by side.
+const WIDE: usize = 100;
+/// The widths of the progress bar where it has room, and where not.
+const BAR: usize = 16;
+const SHORT_BAR: usize = 6;
+/// The stretch that is shown of a run of unknown length, in seconds, at first and while it goes on.
+const SPANS: [u64; 12] = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+/// The stretch that is shown when the last minute is asked for, in nanoseconds.
+const MINUTE_NS: u64 = 60 * SECOND_NS;
 
-/// How many seconds the chart shows.
-const SECONDS: usize = 60;
-/// From so many columns and lines on two columns of figures stand side by side.
-const WIDE: (usize, usize) = (140, 24);
-/// The most that the left one takes: as much as a terminal of usual width.
-const WIDEST_LEFT: usize = 80;
-/// The most lines of a chart that has room.
-const TALLEST: usize = 8;
-/// The widest progress bar.
-const WIDEST_BAR: usize = 40;
-/// The fewest bins that a histogram is shown with, and the most.
-const LEAST_BINS: usize = 4;
-const MOST_BINS: usize = 16;
-/// From when on a call that has not ended is one to look at, in nanoseconds.
-const LONG_NS: u64 = brunt_record::SECOND_NS;
-
-/// What is shown of a run that goes on: its last second, what it came to so far, and the last minute. It keeps as
-/// little however long the run.
+/// A run while it goes on: its last second and what it came to so far. It keeps as little however long the run.
 #[derive(Debug)]
 pub struct Screen {
     title: String,
-    ok: OkStatus,
-    thresholds: Vec<Threshold>,
-    /// The figures that the script declares.
-    own: Vec<DeclaredFigure>,
-    flood_connections: Option<u32>,
+    so_far: SoFar,
+    /// What became of calls by when they were due, those of the drain among them.
+    timeline: Timeline,
     last: Option<Last>,
-    seconds: VecDeque<Second>,
-    /// Every call so far, of the warm-up or of what follows it.
-    total: Snapshot,
-    /// How long that took, in nanoseconds.
-    measured_ns: u64,
-    most_users: u64,
-    /// What each agent did in the last second.
-    agents: Vec<AgentSecond>,
+    /// How long calls have found no server, in nanoseconds.
+    out_ns: u64,
+    /// When a call last ended in the warm-up, which has no timeline.
+    warmed_ns: u64,
+    concluded: Option<Concluded>,
 }
 
-/// What only the last second tells.
+/// The last second, and what happened at its end.
 #[derive(Debug)]
 struct Last {
-    phase: Phase,
-    elapsed_ns: u64,
-    planned_ns: Option<u64>,
-    planned_requests: Option<u64>,
-    open_connections: u64,
-    in_flight: u64,
-    waiting: u64,
-    oldest_ns: u64,
-    users: Option<u64>,
+    live: Live,
+    now_ns: u64,
+    now: Now,
+}
+
+/// What is derived of everything so far.
+#[derive(Debug)]
+struct Concluded {
+    summary: Summary,
+    found: Vec<Statement>,
+    flow: Vec<FlowPoint>,
 }
 
 impl Screen {
     /// The screen of a run that carries out `plan`.
     pub fn new(plan: &Plan) -> Self {
-        let threads = counted(plan.workers.into(), "thread");
-        let title = if let Some(script) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.files.first()) {
-            format!("{}  {threads}", clean(&script.name))
-        } else {
-            let connections = connections_of(plan);
-            format!("{}  {connections}, {threads}", clean(&plan.target.url()))
-        };
         Self {
-            title,
-            ok: plan.ok_status.clone(),
-            thresholds: plan.thresholds.clone(),
-            flood_connections: Standing::flood_connections(plan),
-            own: plan.scenarios.as_ref().map(|scenarios| scenarios.own.clone()).unwrap_or_default(),
+            title: title(plan),
+            so_far: SoFar::undrilled(plan),
+            timeline: Timeline::default(),
             last: None,
-            seconds: VecDeque::with_capacity(SECONDS),
-            total: Snapshot::default(),
-            measured_ns: 0,
-            most_users: 0,
-            agents: Vec::new(),
+            out_ns: 0,
+            warmed_ns: 0,
+            concluded: None,
         }
     }
 
     /// Takes in the run's last second.
     pub fn push(&mut self, live: &Live) {
-        let second = Second::from_live(live, &self.ok);
-        if self.last.as_ref().is_some_and(|last| !counts_on(last.phase, live.phase)) {
-            (self.total, self.measured_ns, self.most_users) = (Snapshot::default(), 0, 0);
+        if self.last.as_ref().is_some_and(|last| !counts_on(last.live.phase, live.phase)) {
+            self.out_ns = 0;
         }
-        self.total.merge(&live.snapshot);
-        if live.phase != Phase::Drain {
-            self.measured_ns += live.length_ns;
+        self.so_far.push(live);
+        let measured_ns = self.so_far.run.measured_ns;
+        let now_ns = match live.phase {
+            Phase::Drain => measured_ns + live.elapsed_ns,
+            Phase::Warmup | Phase::Measured => live.elapsed_ns,
+        };
+        if live.phase == Phase::Warmup {
+            self.warmed_ns = if live.snapshot.ended() > 0 { now_ns } else { self.warmed_ns };
+        } else {
+            self.timeline.merge(&live.snapshot.timeline);
         }
-        self.most_users = self.most_users.max(live.users.unwrap_or(0));
-        if self.seconds.len() >= SECONDS {
-            self.seconds.pop_front();
-        }
-        self.seconds.push_back(second);
-        self.agents.clone_from(&live.agents);
-        self.last = Some(Last {
-            phase: live.phase,
-            elapsed_ns: live.elapsed_ns,
-            planned_ns: live.planned_ns,
-            planned_requests: live.planned_requests,
-            open_connections: live.open_connections,
-            in_flight: live.in_flight,
-            waiting: live.waiting,
+        let times = if live.phase == Phase::Warmup { &live.snapshot.times } else { &self.so_far.run.measured.times };
+        let known = times.known(Timing::Response);
+        let moment = Moment {
+            now_ns,
+            last_completion_ns: match live.phase {
+                Phase::Warmup => self.warmed_ns,
+                Phase::Measured | Phase::Drain => self.timeline.last_completion_ns(),
+            },
+            waiting: live.in_flight + live.waiting,
             oldest_ns: live.oldest_ns,
-            users: live.users,
-        });
-    }
-
-    /// The lines to show, none longer than `width` columns and at most `height` of them: what matters most first, and as much
-    /// of the rest as there is room for.
-    pub fn lines(&self, width: usize, height: usize, style: Style) -> Vec<String> {
-        let mut lines = if width >= WIDE.0 && height >= WIDE.1 {
-            self.side_by_side(width, height)
-        } else {
-            let mut lines = self.beginning(width);
-            lines.extend(self.charts(width));
-            lines.extend(self.details(height.saturating_sub(lines.len())));
-            lines
+            median_ns: known.quantile(0.5),
         };
-        lines.truncate(height);
-        lines.into_iter().map(|line| line.painted(width, Paint(style.colour))).collect()
-    }
-
-    /// In a wide terminal the last second, the run so far and its histogram stand on the left, the last minute and the requests
-    /// by name on the right.
-    fn side_by_side(&self, width: usize, height: usize) -> Vec<Line> {
-        let left_width = ((width - GAP) / 2).min(WIDEST_LEFT);
-        let mut lines = self.beginning(width);
-        // What names the run and says how far it is takes the whole width.
-        let below = lines.split_off(lines.len().min(2));
-        let room = height.saturating_sub(lines.len());
-        let outcomes = below.into_iter().chain(self.outcomes(room)).collect();
-        let mut left = self.with_histogram(outcomes, room);
-        let mut right = self.tall_charts(width - left_width - GAP, (room / 4).clamp(1, TALLEST));
-        right.extend(self.agents(room.saturating_sub(right.len()) / 2));
-        right.extend(self.names(room.saturating_sub(right.len())));
-        let longer = left.len().max(right.len()).min(room);
-        left.resize_with(longer, Line::default);
-        right.resize_with(longer, Line::default);
-        lines.extend(left.into_iter().zip(right).map(|(left, right)| left.beside(left_width, right)));
-        lines
-    }
-
-    /// What the run is, how far it is, and its last second.
-    fn beginning(&self, width: usize) -> Vec<Line> {
-        let mut lines = vec![Line::default().add(Role::Strong, &self.title)];
-        if let (Some(last), Some(second)) = (&self.last, self.seconds.back()) {
-            lines.push(self.progress(last, width));
-            lines.push(self.rate(second));
-            lines.push(self.latency(second));
-            lines.push(self.errors(last, second));
-            lines.push(calls(last));
-        } else {
-            lines.push(Line::named("running").add(Role::Faint, "the first figures come after a second"));
-            lines.extend(["rate", "latency", "errors", "calls"].map(Line::named));
-        }
-        lines
-    }
-
-    /// Thresholds, statuses, failures, the histogram and names, in so many lines.
-    fn details(&self, room: usize) -> Vec<Line> {
-        let outcomes = self.outcomes(room);
-        let mut names = self.agents(room.saturating_sub(outcomes.len()) / 3);
-        names.extend(self.names(room.saturating_sub(outcomes.len()) / 3));
-        let mut lines = self.with_histogram(outcomes, room.saturating_sub(names.len()));
-        lines.extend(names);
-        lines
-    }
-
-    /// Thresholds, statuses and failures in a part of so many lines.
-    fn outcomes(&self, room: usize) -> Vec<Line> {
-        let mut lines = self.thresholds(room / 4);
-        lines.extend(self.statuses());
-        lines.extend(self.failures((room / 6).max(1)));
-        lines
-    }
-
-    /// The histogram takes what is left of so many lines, and nothing rather than too little.
-    fn with_histogram(&self, mut lines: Vec<Line>, room: usize) -> Vec<Line> {
-        let left = room.saturating_sub(lines.len());
-        if left > LEAST_BINS {
-            lines.extend(self.histogram((left - 1).min(MOST_BINS)));
-        }
-        lines
-    }
-
-    fn thresholds(&self, most: usize) -> Vec<Line> {
-        let standing = Standing {
-            total: &self.total,
-            measured: &self.total,
-            measured_ns: self.measured_ns,
-            ok: &self.ok,
-            most_users: self.most_users,
-            flood_connections: self.flood_connections,
-            own: &self.own,
+        let now = Now::of(&self.so_far.plan, live, &moment, known);
+        self.out_ns = match now {
+            Now::Out(_) => (self.out_ns + live.length_ns).max(state::out_ns(&self.timeline, now_ns)),
+            _ => 0,
         };
-        let is_measured = self.last.as_ref().is_some_and(|last| last.phase != Phase::Warmup);
-        let has_figures = is_measured && self.total.ended() > 0;
-        let judged = self.thresholds.iter().map(|threshold| {
-            let text = clean(&threshold.to_string()).into_owned();
-            (text, has_figures.then(|| standing.judge(threshold)))
-        });
-        let mut judged: Vec<_> = judged.collect();
-        // Where there is not room for all, those that fail are seen.
-        judged.sort_by_key(|(_, result)| result.as_ref().is_some_and(|result| result.held));
-        let line = |(text, result): (String, Option<ThresholdResult>)| {
-            let line = Line::named("threshold");
-            let Some(result) = result else { return line.add(Role::Faint, &format!("· {text}")) };
-            let (role, sign) = if result.held { (Role::Good, "✓") } else { (Role::Bad, "✗") };
-            line.add(role, sign).add(Role::Plain, &format!(" {text}  {}", clean(&result.got)))
-        };
-        shortened(judged.into_iter().map(line), most, "thresholds")
+        self.last = Some(Last { live: live.clone(), now_ns, now });
     }
 
-    /// Answers by status; of protocols that have some.
-    fn statuses(&self) -> Option<Line> {
-        let statuses = self.total.statuses.sorted();
-        let mut line = Line::named("statuses");
-        for (at, (status, n)) in statuses.iter().filter(|(status, _)| *status != 0).enumerate() {
-            let role = if self.ok.holds(*status) { Role::Plain } else { Role::Bad };
-            line = line.add(role, &format!("{}{status} × {}", if at > 0 { ", " } else { "" }, count(*n)));
-        }
-        statuses.iter().any(|(status, _)| *status != 0).then_some(line)
-    }
-
-    /// Failures by name with their most frequent reason, the most frequent first.
-    fn failures(&self, most: usize) -> Vec<Line> {
-        let failures = &self.total.failures;
-        let mut counted: Vec<_> = failures.counted().collect();
-        counted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        let line = |(failure, n): (Failure, u64)| {
-            let reason =
-                failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!("  {}", clean(reason)));
-            Line::named("failed")
-                .add(Role::Bad, &format!("{} × {}", failure.name(), count(n)))
-                .add(Role::Plain, &reason)
-        };
-        shortened(counted.into_iter().map(line), most, "failures")
-    }
-
-    /// The agents, those that are silent first and then the slowest, under a line that says what is what.
-    fn agents(&self, most: usize) -> Vec<Line> {
-        if self.agents.is_empty() || most < 2 {
-            return Vec::new();
-        }
-        let mut agents: Vec<_> = self.agents.iter().collect();
-        agents.sort_by_key(|agent| std::cmp::Reverse((agent.is_silent, agent.p99_ns.map(|p99| p99.value))));
-        let header = format!("{:>10}{:>10}{:>10}{:>9}  agent", "answered", "p99", "lag p99", "not ok");
-        let line = |agent: &AgentSecond| {
-            let name = format!("  {}", clean(&agent.name));
-            if agent.is_silent {
-                return Line::default().add(Role::Bad, &format!("{:>39}{name}", "nothing reported"));
+    /// Derives figures and findings of everything so far: what [`Screen::draw`] shows. This costs milliseconds in a long run.
+    pub fn conclude(&mut self) {
+        let is_measured = self.last.as_ref().is_some_and(|last| last.live.phase != Phase::Warmup);
+        let now_ns = self.last.as_ref().map_or(0, |last| last.now_ns);
+        self.concluded = is_measured.then(|| {
+            let summary = self.so_far.summary();
+            let mut found = state::found(&summary);
+            // What calls of a stall come to is known when it is over: until then it looks like an overload.
+            if let Some(Now::Stalled(stall)) = self.last.as_ref().map(|last| last.now) {
+                found.retain(|statement| statement.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
             }
-            let p99 = agent.p99_ns.map_or("–".to_owned(), short);
-            let lag = agent.lag_p99_ns.map_or("–".to_owned(), |lag| short(AtLeast::exactly(lag)));
-            let (wrong, busy) = (if agent.not_ok > 0 { Role::Bad } else { Role::Plain }, agent.is_saturated);
-            Line::default()
-                .add(Role::Plain, &format!("{:>10}{p99:>10}{lag:>10}", count(agent.answered)))
-                .add(wrong, &format!("{:>9}", count(agent.not_ok)))
-                .add(if busy { Role::Warning } else { Role::Plain }, &name)
-                .add(Role::Warning, if busy { " (no CPU left)" } else { "" })
-        };
-        let mut lines = vec![Line::default().add(Role::Faint, &header)];
-        lines.extend(shortened(agents.into_iter().map(line), most - 1, "agents"));
-        lines
-    }
-
-    /// Requests by name, those with the most errors and then the most calls first, under a line that says what is what.
-    fn names(&self, most: usize) -> Vec<Line> {
-        let requests = &self.total.figures.requests;
-        let mut named: Vec<_> = requests.iter().collect();
-        if named.is_empty() || most < 2 {
-            return Vec::new();
-        }
-        named.sort_by_key(|(name, calls)| {
-            (
-                std::cmp::Reverse(calls.not_ok(&self.ok)),
-                std::cmp::Reverse(calls.numbers.get(Counter::Due)),
-                name.to_owned(),
-            )
+            let flow = self.timeline.flow(now_ns).unwrap_or_default();
+            Concluded { summary, found, flow }
         });
-        let header = format!("{:>10}{:>10}{:>10}{:>9}  request", "calls", "p50", "p99", "errors");
-        let line = |(name, calls): (&str, &CallFigures)| {
-            let [p50, p99] =
-                calls.response_times().quantiles([0.5, 0.99]).map(|value| value.map_or("–".to_owned(), short));
-            let errors = calls.not_ok(&self.ok);
-            let role = if errors > 0 { Role::Bad } else { Role::Plain };
-            Line::default()
-                .add(Role::Plain, &format!("{:>10}{p50:>10}{p99:>10}", count(calls.numbers.get(Counter::Due))))
-                .add(role, &format!("{:>9}", count(errors)))
-                .add(Role::Plain, &format!("  {}", clean(name)))
-        };
-        let mut lines = vec![Line::default().add(Role::Faint, &header)];
-        lines.extend(shortened(named.into_iter().map(line), most - 1, "requests"));
-        lines
     }
 
-    /// Response times so far in so many bins, each as much longer than the one before, under a line that names them.
-    fn histogram(&self, bins: usize) -> Vec<Line> {
-        let times = self.total.response_times();
-        let lower = times.lower();
-        let (Some(low), Some(high)) = (lower.min(), lower.max()) else { return Vec::new() };
-        let low = low.max(1);
-        let bins = if high > low { bins } else { 1 };
-        let ratio = (high as f64 / low as f64).powf(1.0 / bins as f64);
-        let end = |bin: usize| if bin + 1 == bins { high } else { (low as f64 * ratio.powi(bin as i32 + 1)) as u64 };
-        let mut counts = vec![0_u64; bins];
-        let mut bin = 0;
-        for (value, n) in lower.values() {
-            while bin + 1 < bins && value > end(bin) {
-                bin += 1;
-            }
-            if let Some(count) = counts.get_mut(bin) {
-                *count += n;
-            }
+    /// A number for the kind of what happens now: another one means that the state has changed.
+    pub fn kind(&self) -> u8 {
+        match self.last.as_ref().map(|last| (last.now, last.live.phase)) {
+            None => 0,
+            Some((Now::Steady, Phase::Warmup)) => 1,
+            Some((Now::Steady, _)) => 2,
+            Some((Now::Stalled(_), _)) => 3,
+            Some((Now::Out(_), _)) => 4,
+            Some((Now::Starved, _)) => 5,
         }
-        let most = counts.iter().copied().max().unwrap_or(0).max(1);
-        let mut lines = vec![Line::default().add(Role::Faint, "response times so far, up to")];
-        lines.extend(counts.iter().enumerate().map(|(bin, n)| {
-            let bar = chart::filled(*n as f64 / most as f64, WIDEST_BAR);
-            Line::default()
-                .add(Role::Plain, &format!("{:>NAME$}  ", Duration(end(bin)).to_string()))
-                .add(Role::Chart, &format!("{bar} "))
-                .add(Role::Faint, &if *n > 0 { count(*n) } else { String::new() })
-        }));
-        lines
     }
 
-    fn progress(&self, last: &Last, width: usize) -> Line {
-        let seconds = |ns: u64| ExactDuration(ns / brunt_record::SECOND_NS * brunt_record::SECOND_NS);
-        let by_time = last.planned_ns.filter(|ns| *ns > 0).map(|planned| {
-            let left = planned.saturating_sub(last.elapsed_ns).div_ceil(brunt_record::SECOND_NS);
-            let text = format!("{} of {}, {left}s left", seconds(last.elapsed_ns), ExactDuration(planned));
-            (last.elapsed_ns as f64 / planned as f64, text)
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The last second, and what happens at its end.
+    pub(super) fn last(&self) -> Option<(&Live, Now)> {
+        self.last.as_ref().map(|last| (&last.live, last.now))
+    }
+
+    /// What was found so far.
+    pub(super) fn found(&self) -> &[Statement] {
+        self.concluded.as_ref().map_or(&[], |concluded| &concluded.found)
+    }
+
+    /// The state in words, with its sign.
+    pub(super) fn state(&self) -> (Role, String) {
+        match &self.last {
+            None => (Role::Plain, "  Starting: the first figures come after a second".to_owned()),
+            Some(last) => state::words(last.now, &last.live, self.out_ns, self.found()),
+        }
+    }
+
+    /// The whole view in so many columns and lines.
+    pub fn draw(&self, width: u16, height: u16, chosen: Chosen, style: Style) -> Buffer {
+        let mut canvas = Buffer::empty(Rect::new(0, 0, width, height));
+        let (columns, rows) = (usize::from(width), usize::from(height));
+        self.heading(&mut canvas, columns);
+        let (role, state) = self.state();
+        Line::new(role, state).draw(&mut canvas, 0, 1, columns);
+        let room = Rect::new(0, 2, width, height.saturating_sub(3));
+        if chosen.is_help {
+            help(&mut canvas, room);
+        } else if let Some(last) = &self.last {
+            self.below(&mut canvas, room, last, chosen);
+        }
+        if rows > 2 {
+            let is_long = self.last.as_ref().is_some_and(|last| last.now_ns > MINUTE_NS);
+            keys(chosen, is_long).draw(&mut canvas, 0, rows - 1, columns);
+        }
+        finished(canvas, style)
+    }
+
+    /// What is run, on the left, and how far it is, on the right.
+    fn heading(&self, canvas: &mut Buffer, width: usize) {
+        let bar = |bar| self.last.as_ref().map_or_else(Line::default, |last| self.progress(&last.live, bar));
+        let fits = |right: &Line| width >= 80 && crate::columns::width(&self.title) + 2 + right.width() <= width;
+        let right = Some(bar(BAR)).filter(fits).unwrap_or_else(|| bar(SHORT_BAR));
+        let room = width.saturating_sub(right.width() + 2);
+        Line::new(Role::Strong, &self.title).draw(canvas, 0, 0, room);
+        right.draw(canvas, width.saturating_sub(right.width()), 0, width);
+    }
+
+    fn progress(&self, live: &Live, bar: usize) -> Line {
+        let by_time = live.planned_ns.filter(|ns| *ns > 0).map(|planned| {
+            let text = format!("{} of {}", Clock(live.elapsed_ns), Clock(planned));
+            (live.elapsed_ns as f64 / planned as f64, text)
         });
-        let by_requests = last.planned_requests.filter(|n| *n > 0 && last.phase == Phase::Measured).map(|planned| {
-            let done = self.total.ended();
+        let requests = live.planned_requests.filter(|n| *n > 0 && live.phase == Phase::Measured);
+        let by_requests = requests.map(|planned| {
+            let done = self.so_far.run.measured.ended();
             (done as f64 / planned as f64, format!("{} of {}", count(done), counted(planned, "request")))
         });
+        let phase = match live.phase {
+            Phase::Warmup => "warm-up ",
+            Phase::Measured => "",
+            Phase::Drain => "draining ",
+        };
         // Whichever end is nearer ends the run.
-        let nearest = by_time.into_iter().chain(by_requests).max_by(|a, b| a.0.total_cmp(&b.0));
-        let line = Line::named(name(last.phase));
-        match nearest {
-            Some((share, text)) => {
-                let room = width.saturating_sub(NAME + 2 + 2 + columns::width(&text));
-                let bar = chart::bar(share, room.min(WIDEST_BAR));
-                line.add(Role::Chart, &bar).add(Role::Plain, &format!("  {text}"))
+        let Some((share, text)) = by_time.into_iter().chain(by_requests).max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return Line::new(Role::Plain, format!("{phase}{}", Clock(live.elapsed_ns)));
+        };
+        let done = ((share.clamp(0.0, 1.0) * bar as f64).round() as usize).min(bar);
+        Line::new(Role::Plain, format!("{phase}{text}  "))
+            .add(Role::Chart, "━".repeat(done))
+            .add(Role::Faint, "─".repeat(bar - done))
+    }
+
+    /// Figures, charts and panels: as much as there is room for.
+    fn below(&self, canvas: &mut Buffer, room: Rect, last: &Last, chosen: Chosen) {
+        let (width, height) = (usize::from(room.width), usize::from(room.height));
+        // A gap before figures and after them, where nothing has to give way for it.
+        let gaps = [usize::from(height >= 17), usize::from(height >= 27)];
+        let mut y = usize::from(room.y) + gaps[0];
+        let waiting = Self::waiting(last);
+        let summary = self.concluded.as_ref().map(|concluded| &concluded.summary);
+        // The drain's calls are in the summary alone.
+        let total = match last.live.phase {
+            Phase::Warmup => None,
+            Phase::Measured => Some(&self.so_far.run.measured),
+            Phase::Drain => summary.map(|summary| &summary.total),
+        };
+        for line in figures::lines(total, &last.live, &waiting, &self.so_far.plan, width) {
+            if y < usize::from(room.y) + height {
+                line.draw(canvas, 0, y, width);
             }
-            None => line.add(Role::Plain, &seconds(last.elapsed_ns).to_string()),
+            y += 1;
+        }
+        y += gaps[1];
+        let left = (usize::from(room.y) + height).saturating_sub(y);
+        let panels = self.panels(&waiting, width, left);
+        let most = match left {
+            0..12 => 0,
+            12..20 => 3,
+            _ => left * 2 / 5,
+        };
+        let bottom = panels.as_ref().map_or(3, |sides| sides.iter().map(|side| panels::rows(side)).max().unwrap_or(0));
+        let bottom = bottom.min(most);
+        self.charts(canvas, Rect::new(0, y as u16, room.width, (left - bottom) as u16), last, chosen);
+        let area = Rect::new(0, (y + left - bottom) as u16, room.width, bottom as u16);
+        match panels {
+            _ if bottom == 0 => {}
+            None => self.two_lines(canvas, area, &waiting),
+            Some(sides) => panels::draw(canvas, area, sides),
         }
     }
 
-    fn rate(&self, second: &Second) -> Line {
-        let messages = Number(second.messages_per_s);
-        let messages =
-            if self.total.messages().is_empty() { String::new() } else { format!("   {messages} messages/s") };
-        Line::named("rate")
-            .add(Role::Strong, &format!("{:<12}", format!("{}/s", Number(second.rate))))
-            .add(Role::Strong, &messages)
-            .add(Role::Faint, &format!(" so far {} answered", count(self.total.statuses.total())))
-            .add(Role::Plain, &format!("   {}/s in, {}/s out", Size(second.in_per_s), Size(second.out_per_s)))
-    }
-
-    fn latency(&self, second: &Second) -> Line {
-        let both = |p50: Option<AtLeast<u64>>, p99: Option<AtLeast<u64>>| match (p50, p99) {
-            (Some(p50), Some(p99)) => format!("p50 {}  p99 {}", short(p50), short(p99)),
-            _ => "no answer".to_owned(),
+    /// Calls that have not ended.
+    fn waiting(last: &Last) -> Waiting {
+        let calls = last.live.in_flight + last.live.waiting;
+        let stall = match last.now {
+            Now::Stalled(stall) => Some(stall),
+            _ => None,
         };
-        let times = if has_latency(&self.total) { self.total.response_times() } else { Censored::default() };
-        let [p50, p99] = times.quantiles([0.5, 0.99]);
-        Line::named("latency")
-            .add(Role::Strong, &format!("{:<26}", both(second.p50, second.p99)))
-            .add(Role::Faint, &format!(" so far {}", both(p50, p99)))
+        Waiting { calls, oldest_ns: last.live.oldest_ns, stall, now_ns: last.now_ns }
     }
 
-    fn errors(&self, last: &Last, second: &Second) -> Line {
-        let role = if second.not_ok > 0 { Role::Bad } else { Role::Plain };
-        let so_far = self.total.not_ok(&self.ok);
-        let far = if so_far > 0 { Role::Bad } else { Role::Faint };
-        Line::named("errors")
-            .add(role, &format!("{:<12}", count(second.not_ok)))
-            .add(far, &format!(" so far {}", count(so_far)))
-            .add(
-                Role::Plain,
-                &format!(
-                    "   {}{} open",
-                    last.users.map_or(String::new(), |users| format!("{}, ", counted(users, "user"))),
-                    counted(last.open_connections, "connection"),
-                ),
-            )
+    /// The stretch that charts show, in nanoseconds of the measured part.
+    fn stretch(&self, last: &Last, chosen: Chosen) -> (u64, u64) {
+        let is_measured = last.live.phase != Phase::Warmup;
+        let now_ns = if is_measured { last.now_ns } else { 0 };
+        if chosen.is_last_minute && now_ns > MINUTE_NS {
+            return (now_ns - MINUTE_NS, now_ns);
+        }
+        let open_end = || SPANS.into_iter().map(|s| s * SECOND_NS).find(|span| *span >= now_ns).unwrap_or(now_ns);
+        let plan = &self.so_far.plan;
+        let planned = plan.duration_ns().filter(|_| plan.stop.requests.is_none()).unwrap_or_else(open_end);
+        (0, planned.max(now_ns).max(SECOND_NS))
     }
 
-    /// Throughput and p99 of the last minute in a line each, the newest on the right.
-    fn charts(&self, width: usize) -> Vec<Line> {
-        self.tall_charts(width, 1)
+    fn charts(&self, canvas: &mut Buffer, area: Rect, last: &Last, chosen: Chosen) {
+        let columns = usize::from(area.width).saturating_sub(BEFORE);
+        let height = usize::from(area.height);
+        if height < 3 || columns < 10 {
+            return;
+        }
+        let (from_ns, to_ns) = self.stretch(last, chosen);
+        let is_measured = last.live.phase != Phase::Warmup;
+        let waiting = Self::waiting(last);
+        let open = Open {
+            calls: waiting.calls,
+            oldest_ns: waiting.oldest_ns,
+            stalled_from_ns: waiting.stall.map(|stall| stall.from_ns),
+        };
+        let course = Course {
+            timeline: &self.timeline,
+            flow: self.concluded.as_ref().map_or(&[], |concluded| &concluded.flow),
+            plan: &self.so_far.plan,
+            open: if is_measured { open } else { Open::default() },
+            now_ns: if is_measured { last.now_ns } else { 0 },
+            from_ns,
+            to_ns,
+        };
+        let shown = course.columns(columns);
+        let (x, width, mut y) = (area.x, area.width, area.y);
+        let mut part = |rows: usize| {
+            let area = Rect::new(x, y, width, rows as u16);
+            y += rows as u16;
+            area
+        };
+        let heights = Heights::of(height);
+        let marks = self.marks(&waiting, from_ns, to_ns, columns);
+        rule(canvas, part(1), "p99 by due time", &marks, &shade_notes(&shown));
+        charts::times(canvas, part(heights.times), &shown);
+        if heights.rates > 0 {
+            rule(canvas, part(1), "answered a second", &[], &[due_note(&shown)]);
+            charts::rates(canvas, part(heights.rates), &shown);
+        }
+        if heights.waiting > 0 {
+            rule(canvas, part(1), "calls waiting", &[], &[]);
+            charts::waiting(canvas, part(heights.waiting), &shown);
+        }
+        if heights.has_axis {
+            charts::axis(canvas, part(1), from_ns, to_ns);
+        }
     }
 
-    /// The same in so many lines each.
-    fn tall_charts(&self, width: usize, lines: usize) -> Vec<Line> {
-        /// Room for what stands to the right of a chart.
-        const LEGEND: usize = 16;
-        let columns = width.saturating_sub(NAME + 2 + LEGEND).clamp(1, SECONDS);
-        let shown = self.seconds.len().min(columns);
-        let shown = || self.seconds.iter().skip(self.seconds.len() - shown);
-        let chart = |name: &str, role: Role, values: &[Option<f64>], legend: &dyn Fn(f64) -> String| {
-            let full = values.iter().flatten().copied().fold(0.0, f64::max);
-            let blocks = chart::tall_columns(values, full, lines);
-            // The name stands at the foot of its columns, the greatest value at their top.
-            let last = blocks.len().saturating_sub(1);
-            let line = |(at, blocks): (usize, String)| {
-                let legend = if full > 0.0 && at == 0 { format!("  max {}", legend(full)) } else { String::new() };
-                let name = if at == last { name } else { "" };
-                Line::named(name).add(role, &format!("{blocks:>columns$}")).add(Role::Faint, &legend)
+    /// Where findings have their place, and the stall that goes on.
+    fn marks(&self, waiting: &Waiting, from_ns: u64, to_ns: u64, columns: usize) -> Vec<(usize, char)> {
+        let mut marks: Vec<(usize, char)> = text::marks(self.found(), from_ns, to_ns, columns);
+        if let Some(stall) = waiting.stall {
+            let place = |ns: u64| {
+                (u128::from(ns.saturating_sub(from_ns)) * columns as u128 / u128::from((to_ns - from_ns).max(1)))
+                    as usize
             };
-            blocks.into_iter().enumerate().map(line).collect::<Vec<_>>()
-        };
-        let rates: Vec<_> = shown().map(|second| Some(second.rate)).collect();
-        let p99s: Vec<_> = shown().map(|second| second.p99.map(|p99| p99.value as f64)).collect();
-        let rates = chart("answered", Role::Chart, &rates, &|n| format!("{}/s", Number(n.round())));
-        let p99s = chart("p99", Role::Warning, &p99s, &|ns| Duration(ns as u64).to_string());
-        rates.into_iter().chain(p99s).collect()
+            let (first, end) = (place(stall.from_ns), place(waiting.now_ns).min(columns.saturating_sub(1)));
+            let inner = (first + 1..end).map(|at| (at, '─'));
+            marks.extend([(first, '├')].into_iter().chain(inner).chain([(end.max(first), '▶')]));
+        }
+        marks
+    }
+
+    /// Panels below the charts, on two sides where there is room; none where only two lines are left.
+    fn panels(&self, waiting: &Waiting, width: usize, left: usize) -> Option<Vec<Vec<Panel>>> {
+        if left < 20 {
+            return None;
+        }
+        let plan = &self.so_far.plan;
+        let live = self.last.as_ref().map(|last| &last.live)?;
+        let summary = self.concluded.as_ref().map(|concluded| &concluded.summary);
+        let side = if width >= WIDE { (width - panels::GAP) / 2 } else { width };
+        let requests = panels::requests(summary, plan, waiting);
+        let found = panels::findings(self.found(), waiting, side);
+        let failures = panels::failures(summary);
+        let brunt = panels::brunt(summary, live, side);
+        let more = panels::thresholds(summary).into_iter().chain(panels::agents(live));
+        Some(if width >= WIDE {
+            vec![vec![requests, found], [failures].into_iter().chain(more).chain([brunt]).collect()]
+        } else {
+            vec![[requests, failures, found].into_iter().chain(more).chain([brunt]).collect()]
+        })
+    }
+
+    /// The worst request, failures and brunt itself, where there is no room for panels.
+    fn two_lines(&self, canvas: &mut Buffer, area: Rect, waiting: &Waiting) {
+        let Some(live) = self.last.as_ref().map(|last| &last.live) else { return };
+        let summary = self.concluded.as_ref().map(|concluded| &concluded.summary);
+        let width = usize::from(area.width);
+        rule(canvas, Rect { height: 1, ..area }, "requests · failures · brunt", &[], &[]);
+        let y = usize::from(area.y);
+        panels::worst_request(summary, &self.so_far.plan, waiting).draw(canvas, 0, y + 1, width);
+        let brunt = panels::brunt_in_brief(summary, live);
+        let brunt_at = width.saturating_sub(brunt.width());
+        brunt.draw(canvas, brunt_at, y + 2, width - brunt_at);
+        panels::worst_failure(summary).draw(canvas, 0, y + 2, brunt_at.saturating_sub(2));
     }
 }
 
-/// What is under way: calls in flight, the backlog, and how long the oldest of them has waited. It is seen at once where a target
-/// stalls, while nothing is answered that a percentile could tell of.
-fn calls(last: &Last) -> Line {
-    let line = Line::named("calls").add(Role::Plain, &format!("{} in flight", count(last.in_flight)));
-    let role = if last.waiting > 0 { Role::Warning } else { Role::Faint };
-    let line = line.add(role, &format!(", {} due and not sent", count(last.waiting)));
-    if last.oldest_ns == 0 {
-        return line;
-    }
-    let role = if last.oldest_ns >= LONG_NS { Role::Warning } else { Role::Plain };
-    line.add(role, &format!(", the oldest for {}", Duration(last.oldest_ns)))
+/// The heights of charts.
+struct Heights {
+    times: usize,
+    rates: usize,
+    waiting: usize,
+    has_axis: bool,
 }
 
-/// At most `most` of `lines`; the last says how many more there are.
-fn shortened(lines: impl ExactSizeIterator<Item = Line>, most: usize, what: &str) -> Vec<Line> {
-    let there = lines.len();
-    let shown = if there <= most { there } else { most.saturating_sub(1) };
-    let mut shown: Vec<_> = lines.take(shown).collect();
-    if there > most && most > 0 {
-        shown.push(Line::named("").add(Role::Faint, &format!("… {} more {what}", there - shown.len())));
+impl Heights {
+    /// Of charts that take so many rows with their titles and their axis.
+    fn of(rows: usize) -> Self {
+        if rows < 9 {
+            return Self { times: rows - 1, rates: 0, waiting: 0, has_axis: false };
+        }
+        let inner = rows - 3;
+        if rows < 20 {
+            let rates = (inner * 3 / 11).max(2);
+            return Self { times: inner - rates, rates, waiting: 0, has_axis: true };
+        }
+        let (rates, waiting) = ((inner - 1) * 3 / 10, ((inner - 1) / 6).max(3));
+        Self { times: inner - 1 - rates - waiting, rates, waiting, has_axis: true }
     }
-    shown
 }
 
-fn short(ns: AtLeast<u64>) -> String {
-    format!("{}{}", bound(ns.at_least), Duration(ns.value))
+/// Says what the shade is, where there is some, in more words or fewer.
+fn shade_notes(shown: &[Column]) -> Vec<Line> {
+    if shown.iter().all(|column| column.waited_ns.is_none()) {
+        return Vec::new();
+    }
+    let note = |words: &str| Line::new(Role::Warning, "░").add(Role::Faint, words);
+    vec![note(" oldest call still waiting"), note(" oldest call waiting"), note(" waiting")]
+}
+
+/// Says what marks among the rates are, where there are some.
+fn due_note(shown: &[Column]) -> Line {
+    let mut line = Line::default();
+    if shown.iter().any(|column| column.ended.is_some_and(|(_, not_ok)| not_ok > 0.0)) {
+        line = line.add(Role::Bad, "▒").add(Role::Faint, " not ok");
+    }
+    if shown.iter().any(|column| column.planned.is_some()) {
+        let gap = if line.width() > 0 { "  " } else { "" };
+        line = line.add(Role::Faint, format!("{gap}┄ due"));
+    }
+    line
+}
+
+/// What is run: `GET http://shop.test/cart   500/s for 12s`.
+fn title(plan: &Plan) -> String {
+    let method = plan.protocol.shown().get("method").and_then(|method| method.as_str());
+    let method = method.filter(|_| plan.scenarios.is_none()).map_or_else(String::new, |method| format!("{method} "));
+    let load = match &plan.load {
+        _ if plan.scenarios.is_some() => String::new(),
+        Load::Open { profile, .. } if profile.is_constant() => format!("   {profile}/s"),
+        Load::Open { profile, .. } => format!("   {profile}"),
+        Load::Closed {} => format!("   {}", text::connections_of(plan)),
+    };
+    let is_in_profile = matches!(&plan.load, Load::Open { profile, .. } if !profile.is_constant());
+    let length = plan.duration_ns().filter(|_| !is_in_profile && plan.scenarios.is_none());
+    let length = length.map_or_else(String::new, |ns| format!(" for {}", ExactDuration(ns)));
+    let requests = plan.stop.requests.filter(|_| plan.scenarios.is_none());
+    let requests = requests.map_or_else(String::new, |n| format!(", {}", counted(n, "request")));
+    clean(&format!("{method}{}{load}{length}{requests}", text::plan_heading(plan))).into_owned()
+}
+
+/// `canvas` as `style` asks for.
+pub(super) fn finished(mut canvas: Buffer, style: Style) -> Buffer {
+    for cell in &mut canvas.content {
+        if !style.colour {
+            cell.set_style(ratatui_core::style::Style::reset());
+        }
+        if style.characters == Characters::Ascii && !cell.symbol().is_ascii() {
+            let folded = ascii::folded(cell.symbol()).into_owned();
+            cell.set_symbol(&folded);
+        }
+    }
+    canvas
 }

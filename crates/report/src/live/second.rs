@@ -1,6 +1,6 @@
 //! The figures of one second, as both live views show them.
 
-use brunt_record::catalogue::Counter;
+use brunt_plan::units::Number;
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::live::Live;
 use brunt_record::outcome::{Failure, OkStatus};
@@ -9,16 +9,10 @@ use brunt_record::snapshot::{Phase, Snapshot};
 /// What happened in a second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Second {
-    pub answered: u64,
     pub not_ok: u64,
     pub rate: f64,
-    /// Messages a second, where answers come as messages.
-    pub messages_per_s: f64,
-    pub in_per_s: f64,
-    pub out_per_s: f64,
     pub p50: Option<AtLeast<u64>>,
     pub p99: Option<AtLeast<u64>>,
-    pub max: Option<AtLeast<u64>>,
 }
 
 impl Second {
@@ -27,18 +21,7 @@ impl Second {
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
         let response = if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() };
         let [p50, p99] = response.quantiles([0.5, 0.99]);
-        let at_least = !response.bounds.is_empty();
-        Self {
-            answered: snapshot.statuses.total(),
-            not_ok: snapshot.not_ok(ok),
-            rate: per_s(snapshot.statuses.total()),
-            messages_per_s: per_s(snapshot.messages().count()),
-            in_per_s: per_s(snapshot.numbers.get(Counter::WireIn)),
-            out_per_s: per_s(snapshot.numbers.get(Counter::WireOut)),
-            p50,
-            p99,
-            max: response.lower().max().map(|value| AtLeast { value, at_least }),
-        }
+        Self { not_ok: snapshot.not_ok(ok), rate: per_s(snapshot.statuses.total()), p50, p99 }
     }
 }
 
@@ -47,6 +30,11 @@ pub(crate) fn has_latency(snapshot: &Snapshot) -> bool {
     let failures = &snapshot.failures;
     let never_sent: u64 = Failure::ALL.into_iter().filter(|f| f.is_of_connecting()).map(|f| failures.count(f)).sum();
     snapshot.ended() > never_sent
+}
+
+/// A number of calls a second, without decimals.
+pub(super) fn whole(rate: f64) -> Number {
+    Number(rate.round())
 }
 
 /// What a phase is called while it goes on.

@@ -61,7 +61,7 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
     let title = if is_by_due { "By due" } else { "Over time" };
     let mut lines =
         vec![format!("{}{}", paint.strong(format!("{title:<BEFORE$}")), paint.faint(axis(span, columns.len())))];
-    lines.extend(marks(statements, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
+    lines.extend(marks_in_line(statements, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
     let times: Vec<_> = columns.iter().flat_map(|column| [column.p50, column.p99]).flatten().collect();
     let scale = Scale::logarithmic(times.iter().copied());
     for (name, of) in [("p50", Column::p50 as fn(&Column) -> Option<u64>), ("p99", Column::p99)] {
@@ -211,23 +211,37 @@ fn axis(span: u64, columns: usize) -> String {
     format!("{line:<last_at$}{last}")
 }
 
-/// Where findings have their place in time: `├──①──┤`.
-fn marks(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
-    let mut line = vec![' '; columns];
+/// Where findings have their place in time among so many columns, which show a stretch of the measured part: `├──①──┤`. A later one covers
+/// an earlier one.
+pub(crate) fn marks(statements: &[Statement], from_ns: u64, to_ns: u64, columns: usize) -> Vec<(usize, char)> {
+    let mut marks = Vec::new();
     let with_place = statements.iter().filter_map(Statement::stretch);
     for (number, (from, to)) in with_place.enumerate() {
-        let place = |ns: u64| (u128::from(ns) * columns as u128 / u128::from(span.max(1))) as usize;
+        let Some(sign) = sign(number).chars().next() else { break };
+        if to <= from_ns || columns == 0 {
+            continue;
+        }
+        let span = u128::from(to_ns.saturating_sub(from_ns).max(1));
+        let place = |ns: u64| (u128::from(ns.saturating_sub(from_ns)) * columns as u128 / span) as usize;
         let first = place(from).min(columns - 1);
         let last = place(to.saturating_sub(1)).clamp(first, columns - 1);
         let middle = usize::midpoint(first, last);
-        let Some(sign) = sign(number).chars().next() else { break };
-        for (at, cell) in line.iter_mut().enumerate().take(last + 1).skip(first) {
-            *cell = match at {
-                _ if at == middle => sign,
-                _ if at == first => '├',
-                _ if at == last => '┤',
-                _ => '─',
-            };
+        marks.extend((first..=last).map(|at| match at {
+            _ if at == middle => (at, sign),
+            _ if at == first => (at, '├'),
+            _ if at == last => (at, '┤'),
+            _ => (at, '─'),
+        }));
+    }
+    marks
+}
+
+/// The same as a line of text.
+fn marks_in_line(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
+    let mut line = vec![' '; columns];
+    for (at, mark) in marks(statements, 0, span, columns) {
+        if let Some(cell) = line.get_mut(at) {
+            *cell = mark;
         }
     }
     let text: String = line.into_iter().collect();
@@ -247,9 +261,9 @@ mod tests {
     #[test]
     fn findings_stand_at_their_place() {
         let statements = [at(2, 4), at(8, 8)];
-        assert_eq!(marks(&statements, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
-        assert_eq!(marks(&[at(9, 30)], 10 * SECOND_NS, 10).unwrap(), "         ①", "it went on in the drain");
-        assert_eq!(marks(&[], SECOND_NS, 10), None);
+        assert_eq!(marks_in_line(&statements, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
+        assert_eq!(marks_in_line(&[at(9, 30)], 10 * SECOND_NS, 10).unwrap(), "         ①", "it went on in the drain");
+        assert_eq!(marks_in_line(&[], SECOND_NS, 10), None);
     }
 
     #[test]
