@@ -79,9 +79,9 @@ impl Role {
 }
 
 impl Role {
-    /// How it is drawn in a live view.
+    /// How it is drawn in a live view, whatever stood there before.
     pub(crate) fn style(self) -> ratatui_core::style::Style {
-        self.ansi().into()
+        ratatui_core::style::Style::reset().patch(self.ansi())
     }
 }
 

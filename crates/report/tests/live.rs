@@ -268,6 +268,11 @@ fn nothing_is_green_and_without_colour_nothing_is_styled() {
         let coloured = screen.draw(120, 40, KEYS, Style { colour: true, ..PLAIN });
         assert!(coloured.content.iter().all(|cell| !matches!(cell.fg, Color::Green | Color::LightGreen)), "{name}");
         assert!(coloured.content.iter().any(|cell| cell.fg == Color::Cyan), "{name}");
+        let bars = coloured.content.iter().filter(|cell| cell.fg == Color::Cyan);
+        assert!(
+            bars.into_iter().all(|cell| cell.modifier == Modifier::empty()),
+            "{name}: nothing is left of what it covers"
+        );
         let plain = screen.draw(120, 40, KEYS, PLAIN);
         assert!(
             plain.content.iter().all(|cell| cell.fg == Color::Reset && cell.modifier == Modifier::empty()),
