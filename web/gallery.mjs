@@ -1,5 +1,5 @@
 // Makes docs/gallery of runs of known shapes: of each its page's first screen as a picture, and its text.
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch, open } from "./test/browser.mjs";
 import { brunt, directory, target } from "./test/program.mjs";
@@ -27,4 +27,19 @@ try {
   await browser.close();
   await files.end();
 }
+parts.push(await terminal());
 await writeFile(`${GALLERY}README.md`, parts.join("\n"));
+
+/** What a terminal of 80 by 24 shows while a run goes on: as the tests hold it, of seconds that are the same each time. */
+async function terminal() {
+  const [COLUMNS, LINES] = [80, 24];
+  const shown = [["healthy", "all is well"], ["stalled", "nothing is answered"], ["after", "after the stall"], ["no-server", "there is no server"], ["errors", "calls fail"]];
+  const frames = await Promise.all(
+    shown.map(async ([name, words]) => {
+      const lines = (await readFile(new URL(`../crates/report/tests/golden/live-${name}.txt`, import.meta.url), "utf8")).split("\n");
+      const first = lines.findIndex((line) => line.length === COLUMNS);
+      return `### ${words}\n\n\`\`\`text\n${lines.slice(first, first + LINES).join("\n").trimEnd()}\n\`\`\`\n`;
+    }),
+  );
+  return ["## The terminal\n", ...frames].join("\n");
+}

@@ -161,6 +161,9 @@ test("in a stall the page tells what waits", async () => {
     await page.goto(run.url);
     await page.waitForFunction(() => /calls due and not sent; the oldest call has waited \d+s and/.test(document.getElementById("backlog")?.textContent ?? ""));
     assert.match(await page.textContent("#outcome .outcome"), /^! [\d,]+ calls wait to be sent, the oldest call has waited \d/);
+    // Until it is over it is no overload.
+    await page.waitForFunction(() => /waited ([4-9]|\d\d)s/.test(document.getElementById("backlog")?.textContent ?? ""));
+    assert.doesNotMatch(await page.textContent("#outcome"), /on the target answered|overload/);
   } finally {
     run.kill();
     await run.end();

@@ -8,6 +8,7 @@ use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Phase;
 
+use super::LONG_WAIT_NS;
 use super::last_second::LastSecond;
 use super::shown::Shown;
 use crate::dates::iso_8601;
@@ -19,8 +20,6 @@ use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::page::Section;
 use crate::text;
 
-/// From so long on a waiting call is worth a word, in nanoseconds.
-const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// The most ways of failing that are named below the outcome.
 const MOST_WAYS: usize = 3;
 

@@ -12,6 +12,9 @@ use last_second::LastSecond;
 use shown::Shown;
 use stretches::Stretch;
 
+/// From so long on a waiting call is worth a word, in nanoseconds.
+const LONG_WAIT_NS: u64 = brunt_record::SECOND_NS;
+
 mod first_screen;
 mod last_second;
 mod live;
@@ -55,23 +58,24 @@ pub fn data(summary: &Summary) -> io::Result<String> {
 /// The page of a run, `live` if it goes on.
 fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
     let document = shown.document;
-    let computed;
-    let statements = match document.statements.as_slice() {
-        [] => {
-            computed = statements(shown.summary);
-            &computed
-        }
-        known => known,
+    let mut statements = match document.statements.as_slice() {
+        [] => statements(shown.summary),
+        known => known.to_vec(),
     };
     let stretches = Stretch::all(&document.by_due, &document.series);
+    // What calls of a stall come to is known when it is over: until then it looks like an overload.
+    if let Some(oldest_ns) = live.and_then(|live| live.oldest_ns).filter(|ns| *ns >= LONG_WAIT_NS) {
+        let now_ns = stretches.last().map_or(0, |stretch| stretch.to_ns);
+        statements.retain(|said| said.stretch().is_none_or(|(_, to_ns)| to_ns.saturating_add(oldest_ns) <= now_ns));
+    }
     let moments = over_time::moments(shown, &stretches);
     let mut main = Html::default();
     if let Some(live) = live {
         main.html(&sections::state(live));
     }
     main.raw("<div id=\"first-screen\">");
-    let over_time = over_time::section(shown, statements, &stretches, &moments);
-    main.html(&first_screen::first_screen(shown, statements, &over_time, live)).raw("</div>");
+    let over_time = over_time::section(shown, &statements, &stretches, &moments);
+    main.html(&first_screen::first_screen(shown, &statements, &over_time, live)).raw("</div>");
     page::write_all(&mut main, &sections::sections(shown, &stretches, &moments, live));
     // A table that changes under its reader is of no use.
     if live.is_none() {

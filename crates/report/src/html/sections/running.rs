@@ -3,12 +3,10 @@
 use brunt_plan::units::{Duration, Number};
 use brunt_record::snapshot::Phase;
 
+use super::super::LONG_WAIT_NS;
 use super::super::last_second::LastSecond;
 use crate::markup::Html;
 use crate::numbers::{count, counted, duration};
-
-/// From so long on a waiting call is worth a word, in nanoseconds.
-const LONG_WAIT_NS: u64 = brunt_record::SECOND_NS;
 
 /// A time in whole seconds.
 fn whole(ns: u64) -> String {
