@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, "target");
-const BRUNT = process.env.BRUNT ?? path.join(TARGET, "debug/brunt");
+export const BRUNT = process.env.BRUNT ?? path.join(TARGET, "debug/brunt");
 
 export const golden = (name) => path.join(ROOT, "crates/report/tests/golden", name);
 

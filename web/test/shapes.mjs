@@ -1,6 +1,8 @@
 // Runs of a known shape, each against brunt's own target, and what whoever reads their first line has to learn.
 import { writeFile } from "node:fs/promises";
 import { relative } from "node:path";
+import { target } from "./program.mjs";
+import { onTerminal } from "./terminal.mjs";
 
 /** A request that fails beside others that do not. */
 const SHOP = `local brunt = require "brunt"
@@ -29,16 +31,16 @@ export const SHAPES = [
   { name: "silent", serve: ["--delay", "1h"], run: ["-r", "50", "-d", "3s", "--timeout", "1s"], says: /^✗ the target never answered: timeout × / },
 ];
 
-/** Makes the run of a shape; what it leaves: its text at 80 columns, and the paths of its result and page. */
-export async function make({ name, serve, run, script }, path, { brunt, target }, ...more) {
+/** Makes the run of a shape on a terminal; what it leaves: the last picture of its live view, its text, and the paths of its result and page. */
+export async function make({ name, serve, run, script }, path, ...more) {
   const server = await target(...serve);
   try {
     const [json, html] = [path(`${name}.json`), path(`${name}.html`)];
-    const outputs = ["-o", json, "--html", html, "--format", "text", ...more];
-    if (script === undefined) return { text: await brunt(...run, ...outputs, `${server.url}cart`), json, html };
+    const outputs = ["-o", json, "--html", html, ...more];
+    if (script === undefined) return { ...(await onTerminal(...run, ...outputs, `${server.url}cart`)), json, html };
     const file = path(`${name}.lua`);
     await writeFile(file, script.replace("brunt.env.BASE", JSON.stringify(server.url.replace(/\/$/, ""))));
-    return { text: await brunt("run", ...outputs, relative(process.cwd(), file)), json, html };
+    return { ...(await onTerminal("run", ...outputs, relative(process.cwd(), file))), json, html };
   } finally {
     server.end();
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { launch, open } from "./browser.mjs";
-import { brunt, directory, target } from "./program.mjs";
+import { brunt, directory } from "./program.mjs";
 import { make, SHAPES } from "./shapes.mjs";
 
 let browser;
@@ -25,7 +25,7 @@ const plain = (sentence) => sentence.replace(/\s+/g, " ").replace(/^(✗|!|·|�
 for (const shape of SHAPES) {
   test(`${shape.name}: the first line says what happened, everywhere the same`, async () => {
     const [junit, store] = [`${shape.name}.xml`, `${shape.name}.db`].map(files.path);
-    const { text, json, html } = await make(shape, files.path, { brunt, target }, "-o", junit, "--store", store);
+    const { frame, text, json, html } = await make(shape, files.path, "-o", junit, "--store", store);
     const [headline, ...others] = JSON.parse(await readFile(json, "utf8")).statements;
     const sign = { bad: headline.text.startsWith("FAILED: ") ? "" : "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " }[headline.tone];
     assert.match(`${sign}${headline.text}`, shape.says);
@@ -33,6 +33,11 @@ for (const shape of SHAPES) {
     const sentence = plain(headline.text);
     assert.ok(plain(text.split("\n\n")[0]).startsWith(sentence), text.split("\n\n")[0]);
     assert.ok(plain((await readFile(junit, "utf8")).replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("&apos;", "'").replaceAll("&amp;", "&").split("<system-out>")[1]).startsWith(sentence));
+    // On the terminal nothing is judged yet, and the line is cut where the terminal ends.
+    const state = plain(frame[1].replace(/^[▲✗ ] /, "")).replace("FAILING: ", "FAILED: ").replace("has not answered yet", "never answered").replace(/…$/, "");
+    if (["warning", "bad"].includes(headline.tone)) assert.ok(state.length > 20 && sentence.startsWith(state), `${frame[1]}: ${sentence}`);
+    else assert.match(state, /^(Steady|Draining): /);
+    for (const line of frame) assert.ok(line.length <= 80, line);
     const { page, complaints } = await open(browser, html);
     assert.equal(plain(await page.textContent("#outcome .outcome")), sentence);
     // Nothing green stands above a failure: green is a threshold that held.

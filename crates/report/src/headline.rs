@@ -166,6 +166,10 @@ pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
     all
 }
 
+/// How the sentence begins of a target that never answered, and of one that has not done so yet.
+const NEVER: &str = "the target never answered";
+const NOT_YET: &str = "the target has not answered yet";
+
 /// What can be said of a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures had settled, are left out.
 pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
     let mut all: Vec<_> = not_believed(summary).into_iter().collect();
@@ -176,6 +180,10 @@ pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
     all.extend(failing.into_iter().chain(remarks.map(about_target)));
     if all.is_empty() && summary.answered() {
         all.extend(some_failed(summary));
+    }
+    if !summary.answered() && summary.total.failures.total() > 0 {
+        let silence = nothing_answered(summary).map(|text| text.replacen(NEVER, NOT_YET, 1));
+        all.splice(0..0, silence.map(|text| Statement::new(Tone::Bad, text)));
     }
     all
 }
@@ -374,9 +382,9 @@ fn nothing_answered(summary: &Summary) -> Option<String> {
     Some(match worst {
         Some((failure, n)) => {
             let said = failed::in_words(&summary.total.failures, failure, n);
-            format!("the target never answered: {said}{}", given_up(summary))
+            format!("{NEVER}: {said}{}", given_up(summary))
         }
-        None if open > 0 => format!("the target never answered: {} had not ended", counted(open, "call")),
+        None if open > 0 => format!("{NEVER}: {} had not ended", counted(open, "call")),
         None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
         None => no_call(summary),
     })
