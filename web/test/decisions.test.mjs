@@ -63,6 +63,7 @@ test("a sweep: what its JSON says is in its tables and charts, and again from wh
   await page.click("#steps tbody tr:nth-child(2) a");
   assert.equal(await page.getAttribute("#run-2 .opener", "aria-expanded"), "true");
   await page.click("#run-2 .opener");
+  assert.deepEqual(await page.$$eval("#sweep .ticks a", (all) => all.map((link) => link.getAttribute("href"))), ["#run-1", "#run-2", "#run-3"]);
   const words = await said(page, "sweep");
   assert.match(words[1], /^2 connections, ok\/s \S+, p50 \S+, p90 \S+, p99 \S+$/);
   assert.match(words.at(-1), /^4 connections, /);

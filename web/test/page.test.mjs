@@ -158,9 +158,13 @@ test("dragging zooms all panels, and the keyboard does all of it", async () => {
   assert.ok(Math.abs(from - 300) < 5 && Math.abs(width - 300) < 5, near);
   const views = await page.$$eval("#stack svg[data-plot]", (all) => new Set(all.map((plot) => plot.getAttribute("viewBox").split(" ").filter((_, i) => i % 2 === 0).join(" "))).size);
   assert.equal(views, 1, "all panels show the same seconds");
+  // The address names what is seen: who is sent it sees the same, but for what lies beside.
+  const [, begins, ends] = new URL(page.url()).hash.match(/^#t=(\d+\.\d)-(\d+\.\d)$/).map(Number);
+  assert.ok(Math.abs(begins - 0.3 * 8) < 0.2 && Math.abs(ends - 0.6 * 8) < 0.2, page.url());
   await page.focus("#stack");
   await page.keyboard.press("Escape");
   assert.equal(await view(page), whole);
+  assert.equal(new URL(page.url()).hash, "");
   await page.keyboard.press("Home");
   assert.match(await said(), /^0:00, p50 \S+, p99 \S+, max \S+, \S+ ok\/s, /);
   await page.keyboard.press("End");

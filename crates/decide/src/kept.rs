@@ -308,6 +308,8 @@ pub struct TrendPoint {
     pub value: f64,
     /// Whether it is a lower bound.
     pub at_least: bool,
+    /// Between which values it lies, where that is known: of p99.
+    pub interval: Option<(f64, f64)>,
     /// The threshold on it, if there was one.
     pub limit: Option<f64>,
     /// Whether every threshold on it held.

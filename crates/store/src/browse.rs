@@ -2,7 +2,7 @@
 //!
 //! Every query is bounded, and none reads a run's content. A row that cannot be read costs no other.
 
-use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, TrendPoint};
+use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, Sparkline, TrendPoint};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -181,6 +181,9 @@ fn page(connection: &Connection, filter: &Filter, skipped: u64, most: u32) -> ru
     Ok(page)
 }
 
+/// The figure whose interval is kept with a run.
+const P99: &str = "p99";
+
 fn trend(
     connection: &Connection,
     filter: &Filter,
@@ -197,7 +200,7 @@ fn trend(
         "SELECT number, started_unix_ms, figures.value, figures.at_least,
              (SELECT min(limits.value) FROM limits WHERE limits.run = number AND limits.figure = figures.figure),
              (SELECT min(held) FROM limits WHERE limits.run = number AND limits.figure = figures.figure),
-             (SELECT tags.value FROM tags WHERE tags.run = number AND tags.key = ?)
+             (SELECT tags.value FROM tags WHERE tags.run = number AND tags.key = ?), sparkline
          FROM figures JOIN {all} ON number = figures.run
          WHERE figures.figure = ? AND {conditions} ORDER BY number DESC LIMIT ?"
     );
@@ -206,11 +209,16 @@ fn trend(
     values.push(Value::from(most));
     let mut rows = connection.prepare(&query)?;
     let points = rows.query_map(params_from_iter(values), |row| {
+        let sparkline: Option<String> = row.get(7)?;
+        let sparkline =
+            sparkline.filter(|_| figure == P99).and_then(|json| serde_json::from_str::<Sparkline>(&json).ok());
+        let interval = sparkline.and_then(|sparkline| sparkline.p99_interval_ns);
         Ok(TrendPoint {
             number: row.get(0)?,
             started_unix_ms: row.get(1)?,
             value: row.get(2)?,
             at_least: row.get(3)?,
+            interval: interval.and_then(|(low, high)| Some((low as f64, high? as f64))),
             limit: row.get(4)?,
             held: row.get::<_, Option<bool>>(5)?.unwrap_or(true),
             mark: row.get(6)?,

@@ -83,7 +83,9 @@ fn axis(low: f64, high: f64) -> Scale {
 
 fn chart(body: &mut Html, trend: &Trend<'_>) {
     let points = trend.points;
-    let everything = points.iter().flat_map(|point| [Some(point.value), point.limit]).flatten();
+    let ends = |point: &TrendPoint| point.interval.map_or([None; 2], |(low, high)| [Some(low), Some(high)]);
+    let everything =
+        points.iter().flat_map(|point| [Some(point.value), point.limit].into_iter().chain(ends(point))).flatten();
     let Some((low, high)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
     let scale = axis(low, high);
     let ticks = scale.round(MOST_TICKS);
@@ -111,6 +113,18 @@ fn chart(body: &mut Html, trend: &Trend<'_>) {
     }
     body.raw("\"/>");
     for (at, point) in points.iter().enumerate() {
+        if let Some((low, high)) = point.interval {
+            let (top, bottom) = (y(high), y(low));
+            body.raw("<path class=\"line\" d=\"M").place(x(at)).raw(" ").place(top).raw("V").place(bottom).raw("M");
+            body.place(x(at) - 4.0)
+                .raw(" ")
+                .place(top)
+                .raw("h8M")
+                .place(x(at) - 4.0)
+                .raw(" ")
+                .place(bottom)
+                .raw("h8\"/>");
+        }
         dot(body, trend, point, x(at), y(point.value));
     }
     body.raw("</svg><p class=\"faint\">● threshold held or none, ✕ failed; dashed: the threshold")

@@ -36,7 +36,6 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
         (!all.is_empty()).then(|| (format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
     }));
-    content.sections.push(charts(plan, sweep));
     let caption = match sweep.axis.name.as_str() {
         "connections" => "one run per connection count".to_owned(),
         name => format!("one run per value of {name}"),
@@ -52,12 +51,13 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
             Some(format!("#run-{nth}"))
         })
         .collect();
+    content.sections.push(charts(plan, sweep, &hrefs));
     content.sections.push(tabled("steps", "Values", &caption, &sweep::table(sweep), &hrefs));
     content
 }
 
 /// What was answered, how long it took, and what failed: one above the other.
-fn charts(plan: &Plan, sweep: &Sweep) -> Section {
+fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     let places = |of: &dyn Fn(&Evidence) -> Option<f64>| {
         let place = |step: &Step| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
         sweep.steps.iter().filter_map(place).collect::<Vec<_>>()
@@ -128,6 +128,9 @@ fn charts(plan: &Plan, sweep: &Sweep) -> Section {
     }
     let mut plots = plots("sweep", &axis, &charts);
     plots.marks = marks;
+    let lead =
+        |value: &f64| sweep.steps.iter().zip(hrefs).find(|(step, _)| (step.value as f64).total_cmp(value).is_eq());
+    plots.leads_to = axis.named.iter().map(|(value, _)| lead(value).and_then(|(_, href)| href.clone())).collect();
     section("charts", "Over the values", &plots, csv("sweep", &axis, &charts))
 }
 

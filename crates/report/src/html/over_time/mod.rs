@@ -6,7 +6,7 @@ mod response;
 mod table;
 mod tracks;
 
-use brunt_plan::units::{Clock, Duration, Number};
+use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::catalogue::Counter;
 
 use super::shown::Shown;
@@ -42,15 +42,25 @@ pub(super) fn section(
         words: in_words(shown, stretches),
         panels: panels.into_iter().flatten().collect(),
         ticks: axis.ticks(),
+        leads_to: Vec::new(),
         marks: bands(statements, axis),
         points: stretches.iter().map(|stretch| point(stretch, axis)).collect(),
         span_ns: Some(span),
         is_narrow: false,
     };
     plots.write(&mut section.body);
+    if let Some(warmup) = warmup(shown) {
+        section.body.raw("<p class=\"faint\">").text(&warmup).raw("</p>");
+    }
     section.tools.push(Tool::csv("run-over-time", &table::csv(stretches, moments)));
     section.is_drawn = true;
     section
+}
+
+/// What was before the first second, and is not drawn.
+fn warmup(shown: Shown<'_>) -> Option<String> {
+    let ns = Some(shown.document.plan.warmup_ns).filter(|ns| *ns > 0)?;
+    Some(format!("{} of warm-up before 0:00 are in no figure", ExactDuration(ns)))
 }
 
 /// What is said of a stretch: `0:05, p50 4.49ms, p99 8.01ms, max 9.12ms, 500 ok/s, 3 under way`.

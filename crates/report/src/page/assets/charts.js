@@ -64,6 +64,17 @@
   /** The longest axis of time. */
   const longest = () => Math.max(0, ...[...stacks()].map((stack) => spanOf(stack) ?? 0));
 
+  /** Shows these seconds because a hand asked for them: the page's address names them from then on. */
+  function choose(from, to) {
+    look(from, to);
+    const hash = seen ? `#t=${seen.map((at) => at.toFixed(1)).join("-")}` : " ";
+    try {
+      if (seen || named()) history.replaceState(null, "", hash.trim() || location.pathname + location.search);
+    } catch {
+      // A page without an address of its own, as within another, keeps what it has.
+    }
+  }
+
   /** Shows these seconds in every drawing over time; all where they are. */
   function look(from, to) {
     const [a, b] = [Math.max(from, 0), Math.min(to, longest())];
@@ -191,10 +202,10 @@
     const [to, [left, right]] = [unitsAt(stack, event.clientX), windowOf(stack)];
     if (at === undefined || to === undefined || Math.abs(to - at) < (right - left) / 100) return;
     const span = spanOf(stack) ?? 0;
-    look((Math.min(at, to) / ACROSS) * span, (Math.max(at, to) / ACROSS) * span);
+    choose((Math.min(at, to) / ACROSS) * span, (Math.max(at, to) / ACROSS) * span);
   });
   addEventListener("dblclick", (event) => {
-    if (within(event)) look(0, longest());
+    if (within(event)) choose(0, longest());
   });
   addEventListener("keydown", (event) => {
     const stack = event.target;
@@ -208,9 +219,9 @@
       ArrowLeft: () => point(stack, Math.max(at - 1, 0)),
       Home: () => point(stack, 0),
       End: () => point(stack, points.length - 1),
-      "+": () => span && look(middle - quarter, middle + quarter),
-      "-": () => span && look(middle - 4 * quarter, middle + 4 * quarter),
-      Escape: () => look(0, longest()),
+      "+": () => span && choose(middle - quarter, middle + quarter),
+      "-": () => span && choose(middle - 4 * quarter, middle + 4 * quarter),
+      Escape: () => choose(0, longest()),
     };
     if (!(event.key in keys)) return;
     keys[event.key]();

@@ -91,6 +91,8 @@ pub(crate) struct Plots {
     pub(crate) words: String,
     pub(crate) panels: Vec<Panel>,
     pub(crate) ticks: Vec<(f64, String)>,
+    /// Where its ticks lead, in their order; nowhere beyond its end.
+    pub(crate) leads_to: Vec<Option<String>>,
     pub(crate) marks: Vec<Mark>,
     pub(crate) points: Vec<Point>,
     /// How long the axis is, where it is one of time: all those of a page show the same seconds.
@@ -121,7 +123,9 @@ impl Plots {
             html.raw("\" data-span-ms=\"").text(&(span / 1_000_000).to_string());
         }
         html.raw("\"><svg class=\"plots\" overflow=\"visible\" width=\"100%\" height=\"");
-        html.place(bottom + AXIS).raw("\" role=\"img\" aria-label=\"").text(&self.words).raw("\">");
+        // What holds links is no picture.
+        let role = if self.leads_to.is_empty() { "img" } else { "group" };
+        html.place(bottom + AXIS).raw("\" role=\"").raw(role).raw("\" aria-label=\"").text(&self.words).raw("\">");
         self.write_marks(html, top, bottom, is_sign);
         let mut below = top;
         for panel in &self.panels {
@@ -129,8 +133,13 @@ impl Plots {
             below += panel.full_height();
         }
         html.raw("<g class=\"ticks\" data-top=\"").place(top).raw("\" data-y=\"").place(bottom + 15.0).raw("\">");
-        for (x, words) in &self.ticks {
+        for (nth, (x, words)) in self.ticks.iter().enumerate() {
+            let href = self.leads_to.get(nth).and_then(Option::as_deref);
+            if let Some(href) = href {
+                html.raw("<a href=\"").text(href).raw("\">");
+            }
             text(html, "time", *x, 0.0, bottom + 15.0, words);
+            html.raw(if href.is_some() { "</a>" } else { "" });
         }
         html.raw("</g></svg><p class=\"readout\" aria-live=\"polite\"></p></div>");
     }

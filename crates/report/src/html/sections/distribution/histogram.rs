@@ -211,6 +211,7 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
         name: "histogram of response times".to_owned(),
         words: in_words(bars, (ok, not_ok), limits),
         ticks: scale.round(8).into_iter().map(|ns| (x(ns), Unit::Ns.tick(ns))).collect(),
+        leads_to: Vec::new(),
         marks: marks.collect(),
         points: points.collect(),
         panels: vec![panel],
