@@ -20,16 +20,33 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call has ended and was not ok.
+    /// A call has ended, and not with a status that is a success.
     #[cold]
-    pub(super) fn note_example<L: Load<D, Tag = T>>(
+    pub(super) fn ended_otherwise<L: Load<D, Tag = T>>(
         &mut self,
         load: &L,
         id: CallId,
-        call: &Call<T>,
+        call: &mut Call<T>,
         end: End<'_>,
         now: u64,
     ) {
+        let has_failed = match end {
+            End::Answered(status) => {
+                let is_excused = load.excuses(call.tag, status);
+                self.recorder.excuses(is_excused);
+                !is_excused
+            }
+            End::Failed(..) => true,
+            End::Unfinished | End::Unsent | End::Withdrawn => false,
+        };
+        self.recorder.ended(call, end, now);
+        if has_failed {
+            self.note_example(load, id, call, end, now);
+        }
+    }
+
+    /// A call has ended and was not ok.
+    fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId, call: &Call<T>, end: End<'_>, now: u64) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match end {
             End::Answered(status) => Ended::Status(status),

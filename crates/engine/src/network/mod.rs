@@ -386,16 +386,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
         let Some(mut call) = self.calls.remove(id) else { return };
-        let mut has_failed = matches!(end, End::Failed(..));
-        if let End::Answered(status) = end
-            && !self.recorder.is_ok(status)
-        {
-            has_failed = !load.excuses(call.tag, status);
-            self.recorder.excuses(!has_failed);
-        }
-        self.recorder.ended(&mut call, end, now);
-        if has_failed {
-            self.note_example(load, id, &call, end, now);
+        match end {
+            End::Answered(status) if self.recorder.is_ok(status) => self.recorder.ended(&mut call, end, now),
+            _ => self.ended_otherwise(load, id, &mut call, end, now),
         }
         if call.streams {
             self.end_stream(load, id, &call, end, now);

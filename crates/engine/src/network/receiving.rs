@@ -134,13 +134,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         while !rest.is_empty() {
             match self.connections[token].client.receive(rest, &mut self.outgoing) {
                 Ok((taken, progress)) => {
-                    if let Progress::Answered(answer) = &progress
-                        && !self.recorder.is_ok(answer.status)
-                    {
-                        self.keep_excerpt(token, answer, rest.get(..taken).unwrap_or(rest));
-                    }
-                    rest = rest.get(taken..).unwrap_or(&[]);
-                    let goes_on = self.progressed(load, token, progress, now);
+                    let (came, left) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
+                    rest = left;
+                    let goes_on = self.progressed(load, token, progress, came, now);
                     if !goes_on || self.connections[token].generation != generation {
                         return;
                     }
@@ -161,11 +157,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.freed.push((token, self.recorder.arrival(now)));
     }
 
-    /// What comes of bytes; false if the connection is gone.
+    /// What comes of the bytes that `came`; false if the connection is gone.
     #[inline]
-    fn progressed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, progress: Progress, now: u64) -> bool {
+    fn progressed<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        progress: Progress,
+        came: &[u8],
+        now: u64,
+    ) -> bool {
         match progress {
             Progress::Answered(answer) => {
+                if !self.recorder.is_ok(answer.status) {
+                    self.keep_excerpt(token, &answer, came);
+                }
                 let connection = &mut self.connections[token];
                 let Some(id) = connection.calls.get(answer.position).copied() else {
                     self.broken(load, token, Failure::Protocol, "an answer to no call in flight", now);
