@@ -38,6 +38,8 @@ pub struct Lines {
     phase: Option<Phase>,
     /// How long the phase has lasted, in nanoseconds.
     elapsed_ns: u64,
+    /// How long the measured part has taken.
+    measured_ns: u64,
     /// Whether calls could not go on at the end of the second before.
     was_still: bool,
     /// Findings that have had their line.
@@ -57,6 +59,7 @@ impl Lines {
             since_ns: 0,
             phase: None,
             elapsed_ns: 0,
+            measured_ns: 0,
             was_still: false,
             told: Vec::new(),
         }
@@ -73,7 +76,13 @@ impl Lines {
             (self.since, self.since_ns) = (Snapshot::default(), 0);
         }
         self.phase = Some(live.phase);
-        self.elapsed_ns = live.elapsed_ns;
+        // The drain goes on where the measured part ended.
+        let at_ns =
+            if live.phase == Phase::Drain { self.measured_ns.saturating_add(live.elapsed_ns) } else { live.elapsed_ns };
+        if live.phase == Phase::Measured {
+            self.measured_ns = live.elapsed_ns;
+        }
+        self.elapsed_ns = at_ns;
         self.screen.push(live);
         self.screen.conclude();
         self.since.merge(&live.snapshot);
@@ -82,16 +91,16 @@ impl Lines {
         let is_still = now != Now::Steady;
         if is_still && !self.was_still {
             let (role, words) = self.screen.state();
-            self.add(&mut text, live.elapsed_ns, role, "", &words);
+            self.add(&mut text, at_ns, role, "", &words);
         }
         self.was_still = is_still;
         for statement in self.news() {
             let words = format!("{}{}", state::sign(&statement), statement.text);
-            self.add(&mut text, live.elapsed_ns, statement.tone.role(), "", &words);
+            self.add(&mut text, at_ns, statement.tone.role(), "", &words);
         }
         if self.is_due(live) {
             let (role, word, words) = self.figures(live, now);
-            self.add(&mut text, live.elapsed_ns, role, word, &words);
+            self.add(&mut text, at_ns, role, word, &words);
             (self.since, self.since_ns) = (Snapshot::default(), 0);
         }
         text
