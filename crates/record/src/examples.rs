@@ -57,7 +57,7 @@ impl Ended {
 pub struct Examples(BTreeMap<String, Vec<FailedCall>>);
 
 impl Examples {
-    /// Whether there are none.
+    /// Whether no example is kept.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -38,7 +38,7 @@ const HABITS: &[Habit] = &[
         here: "a header field is -H: brunt -H 'Content-Type: application/json' URL; --json sets it, too",
     },
     Habit {
-        flags: &["-D", "--postfile"],
+        flags: &["-D", "-p", "--postfile"],
         whose: "hey and ab",
         here: "a body from a file is --body @FILE: brunt -X POST --body @order.json URL",
     },
@@ -81,11 +81,7 @@ const HABITS: &[Habit] = &[
         whose: "vegeta",
         here: "paths from a file are --url-lines: brunt --url-lines FILE URL",
     },
-    Habit {
-        flags: &["--workers", "--max-workers", "-p"],
-        whose: "vegeta and hey",
-        here: "connections are -c, and threads -t",
-    },
+    Habit { flags: &["--workers", "--max-workers"], whose: "vegeta", here: "connections are -c, and threads -t" },
     Habit {
         flags: &["--headless"],
         whose: "Locust",

@@ -36,8 +36,6 @@ pub struct Lines {
     since: Snapshot,
     since_ns: u64,
     phase: Option<Phase>,
-    /// How long the phase has lasted, in nanoseconds.
-    elapsed_ns: u64,
     /// How long the measured part has taken.
     measured_ns: u64,
     /// Whether calls could not go on at the end of the second before.
@@ -58,7 +56,6 @@ impl Lines {
             since: Snapshot::default(),
             since_ns: 0,
             phase: None,
-            elapsed_ns: 0,
             measured_ns: 0,
             was_still: false,
             told: Vec::new(),
@@ -82,7 +79,6 @@ impl Lines {
         if live.phase == Phase::Measured {
             self.measured_ns = live.elapsed_ns;
         }
-        self.elapsed_ns = at_ns;
         self.screen.push(live);
         self.screen.conclude();
         self.since.merge(&live.snapshot);

@@ -108,7 +108,7 @@ impl Screen {
             oldest_ns: live.oldest_ns,
             median_ns: known.quantile(0.5),
         };
-        let now = Now::of(&self.so_far.plan, live, &moment, known);
+        let now = Now::new(&self.so_far.plan, live, &moment, known);
         self.out_ns = match now {
             Now::Out(_) => (self.out_ns + live.length_ns).max(state::out_ns(&self.timeline, now_ns)),
             _ => 0,
@@ -313,7 +313,7 @@ impl Screen {
             y += rows as u16;
             area
         };
-        let heights = Heights::of(height);
+        let heights = Heights::new(height);
         let marks = self.marks(&waiting, from_ns, to_ns, columns);
         rule(canvas, part(1), "p99 by due time", &marks, &shade_notes(&shown));
         charts::times(canvas, part(heights.times), &shown);
@@ -390,8 +390,8 @@ struct Heights {
 }
 
 impl Heights {
-    /// Of charts that take so many rows with their titles and their axis.
-    fn of(rows: usize) -> Self {
+    /// The heights of charts that take so many rows with their titles and their axis.
+    fn new(rows: usize) -> Self {
         if rows < 9 {
             return Self { times: rows - 1, rates: 0, waiting: 0, has_axis: false };
         }

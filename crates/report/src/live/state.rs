@@ -65,7 +65,7 @@ pub(super) struct Moment {
 }
 
 impl Now {
-    pub(super) fn of(plan: &Plan, live: &Live, moment: &Moment, known: &Histogram) -> Self {
+    pub(super) fn new(plan: &Plan, live: &Live, moment: &Moment, known: &Histogram) -> Self {
         let failures: u64 = live.snapshot.failures.total();
         let unreached: u64 =
             live.snapshot.failures.counted().filter(|(failure, _)| failure.is_unreached()).map(|(_, n)| n).sum();

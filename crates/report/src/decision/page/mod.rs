@@ -53,7 +53,7 @@ impl Runs<'_> {
 struct Content {
     title: String,
     how: Vec<String>,
-    /// Sentences, the first of which leads.
+    /// What was found, in sentences. The first is the page's headline.
     found: Vec<(String, Role)>,
     sections: Vec<Section>,
 }

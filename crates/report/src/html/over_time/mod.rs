@@ -80,7 +80,7 @@ fn point(stretch: &Stretch, axis: Across) -> Point {
     Point { from: axis.x(stretch.from_ns), to: axis.x(stretch.to_ns), words: words.collect::<Vec<_>>().join(", ") }
 }
 
-/// What the drawing shows, for who cannot see it.
+/// What the drawing shows, in words for screen readers.
 fn in_words(shown: Shown<'_>, stretches: &[Stretch]) -> String {
     let most = stretches.iter().map(|stretch| stretch.flow.waiting).fold(0.0, f64::max);
     let p99s = stretches.iter().filter_map(|stretch| stretch.calls.response.quantile(0.99));

@@ -1,4 +1,4 @@
-//! A run over time as a table, for who reads figures or takes them elsewhere.
+//! A run over time as a table: the drawing's figures, to read or to copy.
 
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::Counter;

@@ -20,7 +20,7 @@ const LOWER: f64 = 8.0;
 /// The most that it has side by side.
 const MOST_COLUMNS: usize = 60;
 
-/// The stretches of tracks, without a last moment that is none beside the others.
+/// From when to when each stretch lasts. A last one shorter than half of the others is left out: its rate would be mostly noise.
 fn stretches<T>(kind: &Kind<T>) -> impl Iterator<Item = (u64, u64)> {
     let usual = kind.length_ns.first().copied().unwrap_or(0);
     let is_cut = kind.length_ns.len() > 1 && kind.length_ns.last().is_some_and(|last| *last < usual / 2);
@@ -170,7 +170,7 @@ fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Opt
     panel
 }
 
-/// Neighbouring stretches of which a sparkline draws one: at most [`MOST_COLUMNS`] of them.
+/// The columns of a sparkline, at most [`MOST_COLUMNS`]; each stands for neighbouring stretches.
 struct Columns {
     /// From when to when, and which stretches.
     all: Vec<(u64, u64, std::ops::Range<usize>)>,

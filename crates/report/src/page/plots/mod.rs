@@ -87,7 +87,7 @@ pub(crate) struct Plots {
     pub(crate) id: String,
     /// What it is, in a few words.
     pub(crate) name: String,
-    /// What it shows, for who cannot see it.
+    /// What it shows, in words for screen readers.
     pub(crate) words: String,
     pub(crate) panels: Vec<Panel>,
     pub(crate) ticks: Vec<(f64, String)>,

@@ -90,7 +90,7 @@ impl Histogram {
         bars.into_iter().filter(|bar| bar.from <= last as f64).collect()
     }
 
-    /// Both drawings, of which a reader chooses one.
+    /// The drawings with a logarithmic and with a linear axis; buttons on the page switch between them.
     pub(super) fn write(&self, html: &mut Html, limits: &[Limit]) {
         let (logarithmic, linear) = (self.logarithmic(), self.linear());
         let counts = logarithmic.iter().fold((0, 0), |(ok, not_ok), bar| (ok + bar.ok, not_ok + bar.not_ok));
@@ -133,7 +133,7 @@ fn range(bar: &Bar) -> String {
 fn in_words(bars: &[Bar], (ok, not_ok): (u64, u64), limits: &[Limit]) -> String {
     let fullest = bars.iter().max_by_key(|bar| bar.ok + bar.not_ok).map_or_else(String::new, range);
     let bad = if not_ok > 0 {
-        format!(", of which {} not ok (below zero, at a scale of their own)", count(not_ok))
+        format!(", {} of them not ok (drawn below zero, on their own scale)", count(not_ok))
     } else {
         String::new()
     };
