@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_report::decision::{Decision, Format, Runs, render, write_page};
-use brunt_report::{Characters, Detail, Style, ascii};
+use brunt_report::{Characters, Detail, Style};
 
 use crate::args::words::Shown;
 use crate::results::all_of;
@@ -17,7 +17,10 @@ pub struct DecisionOutput {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
     pages: Vec<PathBuf>,
+    /// How it is printed.
     style: Style,
+    /// The characters of files of text.
+    in_files: Characters,
 }
 
 impl DecisionOutput {
@@ -26,32 +29,24 @@ impl DecisionOutput {
     /// # Errors
     /// A file that cannot be written, before there is anything to lose.
     pub fn writable(shown: &Shown) -> Result<Self> {
-        let style = Self::style(shown.no_color, shown.ascii);
-        let decided = Self::new(&shown.outputs, shown.html.as_ref(), shown.format, shown.quiet, style)?;
+        let (outputs, page) = (&shown.outputs, shown.html.as_ref());
+        let decided = Self::new(outputs, page, shown.format, shown.quiet, shown.no_color, shown.ascii)?;
         let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
         files.into_iter().try_for_each(|path| files::check_writable(path))?;
         Ok(decided)
     }
 
-    /// How a decision is printed.
-    pub fn style(no_color: bool, ascii: bool) -> Style {
-        Style {
-            colour: console::stdout_colour(no_color),
-            characters: console::stdout_characters(ascii),
-            ..Style::default()
-        }
-    }
-
     /// Where `outputs`, `html` and `format` say; files are not tried out.
     ///
     /// # Errors
-    /// A file without a format, or a page that this brunt has not got.
+    /// A file whose extension no format has.
     pub fn new(
         outputs: &[PathBuf],
         html: Option<&PathBuf>,
         format: Option<Format>,
         quiet: bool,
-        style: Style,
+        no_color: bool,
+        ascii: bool,
     ) -> Result<Self> {
         let is_page =
             |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
@@ -61,7 +56,12 @@ impl DecisionOutput {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
         let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
-        Ok(Self { stdout, files: all, pages, style })
+        let style = Style {
+            colour: console::stdout_colour(no_color),
+            characters: console::stdout_characters(ascii),
+            ..Style::default()
+        };
+        Ok(Self { stdout, files: all, pages, style, in_files: Characters::ascii(ascii) })
     }
 
     /// The same with when the first run began: it was before now.
@@ -80,12 +80,8 @@ impl DecisionOutput {
     /// # Errors
     /// The places that failed, each in a line.
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
-        let printed = self.stdout.map_or(Ok(()), |format| {
-            let rendered = render(format, decision, self.style)?;
-            let is_folded = self.style.characters == Characters::Ascii && format == Format::Text;
-            console::print(&if is_folded { ascii::folded_bytes(rendered) } else { rendered })
-        });
-        let plain = Style { detail: Detail::Dated, ..Style::default() };
+        let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
+        let plain = Style { detail: Detail::Dated, characters: self.in_files, ..Style::default() };
         let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
         let page = |path: &PathBuf| {
             let mut page = Vec::new();

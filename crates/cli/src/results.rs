@@ -36,7 +36,7 @@ impl Results {
     /// the others.
     ///
     /// # Errors
-    /// Flags that contradict each other, a file without a format, or a page that this brunt has not got.
+    /// A file whose extension no format has.
     pub fn from_flags(args: &Output) -> Result<Self> {
         let mut all = Vec::new();
         for path in &args.outputs {

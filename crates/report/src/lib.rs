@@ -22,7 +22,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
-pub mod ascii;
+mod ascii;
 pub mod browse;
 mod chart;
 pub mod columns;
@@ -73,5 +73,5 @@ pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec
     let mut bytes = Vec::new();
     write(&mut bytes, format, summary, style)?;
     let is_for_people = matches!(format, Format::Text | Format::Wrk);
-    Ok(if style.characters == Characters::Ascii && is_for_people { ascii::folded_bytes(bytes) } else { bytes })
+    Ok(if is_for_people { style.characters.written(bytes) } else { bytes })
 }

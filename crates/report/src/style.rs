@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style as Ansi};
 
+use crate::ascii;
+
 /// What can be chosen about a view's looks; its figures are the same whatever is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
@@ -33,6 +35,14 @@ impl Characters {
     /// ASCII where it is asked for.
     pub const fn ascii(is_asked: bool) -> Self {
         if is_asked { Self::Ascii } else { Self::All }
+    }
+
+    /// `text` in these characters, as wide as before.
+    pub(crate) fn written(self, text: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::All => text,
+            Self::Ascii => ascii::folded_bytes(text),
+        }
     }
 }
 

@@ -72,8 +72,7 @@ pub fn run(args: &Show) -> Result<Exit> {
 
 fn show_decided(args: &Show, decided: &brunt_decide::decision::KeptDecision, runs: Runs<'_>) -> Result<()> {
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
-    let places =
-        DecisionOutput::new(&args.outputs, None, format, false, DecisionOutput::style(args.no_color, args.ascii))?;
+    let places = DecisionOutput::new(&args.outputs, None, format, false, args.no_color, args.ascii)?;
     places.dated().write(decided.decision(), runs)
 }
 

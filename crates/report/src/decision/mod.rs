@@ -139,7 +139,7 @@ fn markdown_label(decision: Decision<'_>) -> String {
 pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, decision, style)?;
-    Ok(bytes)
+    Ok(if format == Format::Text { style.characters.written(bytes) } else { bytes })
 }
 
 /// Writes the page of `decision`, whose runs are found where `runs` says.
