@@ -70,7 +70,7 @@ pub struct Evidence {
     pub verdict: String,
     /// Each threshold of its plan, and whether it held.
     pub thresholds: Vec<ThresholdResult>,
-    /// Why calls failed, most often; empty where none did.
+    /// Why calls failed, most often, or why none could be made; empty where none failed.
     pub failure: String,
     /// Whether it ended early.
     pub interrupted: bool,
@@ -167,7 +167,12 @@ fn worst_failure(summary: &Summary) -> String {
         (summary.total.numbers.get(Counter::Unknown), "unknown".to_owned()),
     ];
     let all = failed.chain(refused).chain(rest).filter(|(n, _)| *n > 0);
-    all.max_by_key(|(n, _)| *n).map_or(String::new(), |(_, text)| text)
+    match (all.max_by_key(|(n, _)| *n), &summary.run.ending) {
+        (Some((_, text)), _) => text,
+        // While a connection is waited for no call is due, and none fails.
+        (None, Ending::Unreached(reason)) => reason.clone(),
+        (None, _) => String::new(),
+    }
 }
 
 /// Percentiles whose own delays spoil them.
@@ -324,6 +329,17 @@ mod tests {
         assert_eq!(evidence.p50_ns.map(|p50| p50.value / 1000), Some(1000));
         assert_eq!(evidence.failure, "status 503");
         assert!(evidence.is_answered() && evidence.held() && evidence.is_trustworthy());
+    }
+
+    #[test]
+    fn a_run_without_a_connection_says_why_nothing_answered() {
+        let (plan, mut run) = run();
+        run.measured = Snapshot::default();
+        run.ending =
+            Ending::Unreached("no connection to the target could be made in 1s: connection refused".to_owned());
+        let evidence = Evidence::from_summary(&Summary::of(plan, run));
+        assert!(!evidence.is_answered());
+        assert_eq!(evidence.failure, "no connection to the target could be made in 1s: connection refused");
     }
 
     #[test]
