@@ -528,9 +528,11 @@ test("a histogram has every call, those apart that are not ok, and the threshold
     result.histograms.refused = { min_ns: 6_000_000, max_ns: 6_000_000, sum_ns: 6e7, counts: [[6_000_639, 10]] };
     return result;
   });
-  const all = result.histograms.response.counts.reduce((sum, [, n]) => sum + n, 0);
+  const calls = ({ counts }) => counts.reduce((sum, [, n]) => sum + n, 0);
+  const all = calls(result.histograms.response);
+  const notOk = calls(result.histograms.failed) + calls(result.histograms.refused);
   const summary = await page.textContent("#histogram figcaption p");
-  assert.ok(summary.startsWith(`${all.toLocaleString("en")} calls, of which `), summary);
+  assert.ok(summary.startsWith(`${all.toLocaleString("en")} calls, ${notOk.toLocaleString("en")} of them not ok `), summary);
   assert.ok(summary.includes("p99 < 5ms"), summary);
   assert.equal(await page.locator("#histogram-drawn path.limit.lost").count(), 1);
   assert.ok((await page.getAttribute("#histogram-drawn path.failed", "d")).length > 10);
