@@ -5,6 +5,7 @@
 //! is, the transport (`transport`) to send them, and writes down what came of it.
 
 mod asking;
+mod channel;
 mod coordinator;
 mod error;
 mod flood;

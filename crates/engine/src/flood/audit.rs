@@ -36,7 +36,10 @@ impl Flood {
                 assert!(!(waits && has_room), "a due call waits although a connection has room");
                 for token in 0..network.connections.len() {
                     let connection = &network.connections[token];
-                    assert!(connection.room(self.pipeline) == 0 || connection.listed, "{token} has room, in no list");
+                    assert!(
+                        connection.room(self.pipeline) == 0 || !connection.is_unlisted(),
+                        "{token} has room, in no list"
+                    );
                 }
                 let wakes = waits && self.ready.is_empty() && network.taking == 0 && network.connecting == 0;
                 let looks = self.outage.next_look != NEVER || network.next_deadline() != NEVER;

@@ -243,7 +243,7 @@ impl Flood {
                 self.give_work(network, token, now);
                 // Free before the load came: that the worker comes to it only now is its own delay, and no waiting.
                 let connection = &mut network.connections[token];
-                if connection.listed {
+                if !connection.is_unlisted() {
                     connection.ready_since = connection.ready_since.min(ready_since);
                 }
             }
@@ -283,7 +283,7 @@ impl Flood {
             }
             let Some(id) = self.next_again(network) else { return };
             if is_idle {
-                network.connections[token].listed = false;
+                network.connections[token].unlist();
                 network.enqueue(token, id);
                 return network.connect(self, token, now);
             }

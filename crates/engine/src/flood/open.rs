@@ -4,7 +4,7 @@ use brunt_record::catalogue::{Counter, Timing};
 
 use super::growth::Standing;
 use super::{Flood, FloodNetwork, Pace, own_delay};
-use crate::network::{Call, CallId, Counted, End, NEVER, State};
+use crate::network::{Call, CallId, Counted, End, Listing, NEVER, State};
 use crate::transport::Driver;
 
 impl Flood {
@@ -21,13 +21,13 @@ impl Flood {
             State::Idle => reconnect && connection.carried() == 0,
             _ => false,
         };
-        if free && !connection.listed {
-            connection.listed = true;
+        if free && connection.is_unlisted() {
+            connection.listing = Listing::Free;
             connection.ready_since = now;
             self.ready.push_back(token);
         }
         let connection = &network.connections[token];
-        if connection.state == State::Idle && !reconnect && !connection.listed {
+        if connection.state == State::Idle && !reconnect && connection.is_unlisted() {
             network.connect(self, token, now);
         }
     }
@@ -36,7 +36,7 @@ impl Flood {
     pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         let Some(slots) = &self.slots else { return };
         let home = slots.home(token);
-        if !slots.is_free(home, &network.connections) || network.connections[home].listed {
+        if !slots.is_free(home, &network.connections) || !network.connections[home].is_unlisted() {
             return;
         }
         if let Some(id) = self.next_again(network) {
@@ -44,7 +44,7 @@ impl Flood {
             return;
         }
         let connection = &mut network.connections[home];
-        (connection.listed, connection.ready_since) = (true, now);
+        (connection.listing, connection.ready_since) = (Listing::Free, now);
         self.ready.push_back(home);
     }
 
@@ -112,7 +112,7 @@ impl Flood {
             let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
             // One that is gone may be listed elsewhere by now, or its place be another's.
             let is_here = connection.state == State::Open || opens || self.slots.is_some();
-            if !is_here || !std::mem::take(&mut connection.listed) {
+            if !is_here || !connection.unlist() {
                 continue;
             }
             let has_room = match &self.slots {

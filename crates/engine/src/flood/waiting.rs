@@ -5,7 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
-use crate::network::{Call, Counted, NEVER, State};
+use crate::network::{Call, Counted, Listing, NEVER, State};
 use crate::transport::Driver;
 
 /// For how long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -117,8 +117,8 @@ impl Flood {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut network.connections[token];
             // One that was given back, and perhaps handed out again, is listed no more.
-            if connection.listed && connection.state == State::Idle {
-                connection.listed = false;
+            if connection.listing == Listing::Dormant && connection.state == State::Idle {
+                connection.unlist();
                 return Some(token);
             }
         }
@@ -128,8 +128,8 @@ impl Flood {
     /// The place's last connection came to nothing, and there is no other: the next call that is due tries again.
     pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize) {
         let connection = &mut network.connections[token];
-        if !connection.listed {
-            connection.listed = true;
+        if connection.is_unlisted() {
+            connection.listing = Listing::Dormant;
             self.dormant.push(token);
         }
     }

@@ -10,7 +10,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn watch_for_server(&mut self, from: Option<u64>) {
         for connection in &mut self.connections.0 {
             if let Some(from) = from
-                && connection.fruitless > 0
+                && connection.came_to_nothing()
                 && matches!(connection.state, State::Idle | State::Backoff)
             {
                 connection.without_since = from;

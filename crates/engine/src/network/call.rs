@@ -60,6 +60,17 @@ pub(crate) enum Place {
     InFlight(usize),
 }
 
+/// Whether a call may be sent again whose bytes met the end of its connection on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resend {
+    /// It is not idempotent.
+    Never,
+    /// Once.
+    Once,
+    /// It was.
+    Done,
+}
+
 /// How a call has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End<'a> {
@@ -77,7 +88,6 @@ pub(crate) enum End<'a> {
 
 /// A call that has begun. `T` is what its load knows it by.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Call<T> {
     /// What its load knows it by.
     pub(crate) tag: T,
@@ -102,9 +112,7 @@ pub(crate) struct Call<T> {
     /// Whether it belongs to the measured part.
     pub(crate) measured: bool,
     /// Whether it may be sent again.
-    pub(crate) idempotent: bool,
-    /// Whether it was sent again already.
-    pub(crate) again: bool,
+    pub(crate) resend: Resend,
     /// Whether no other call was on its connection when it was sent.
     pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`] has a [`Stream`] for it.
@@ -130,8 +138,7 @@ impl<T> Call<T> {
             place: Place::Waiting,
             counted,
             measured,
-            idempotent: false,
-            again: false,
+            resend: Resend::Never,
             alone: false,
             streams: false,
             turned_away: 0,

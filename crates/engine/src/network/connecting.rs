@@ -5,15 +5,14 @@ use std::io;
 
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
-use rustls::{ClientConnection, HandshakeKind};
 
-use super::call::{CallId, End, Place};
-use super::connection::Channel;
+use super::call::{CallId, End, Place, Resend};
 use super::deadlines::NEVER;
 use super::origins::NoClient;
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
-use super::sending::{reason_of, write_tls};
-use super::{FailedAttempt, Gone, Load, Network, State};
+use super::sending::reason_of;
+use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
+use crate::channel::{Channel, Socket};
 use crate::transport::Driver;
 use brunt_protocol::Opening;
 
@@ -129,8 +128,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
                     None => self.open(load, token, now),
                     Some(tls) => {
-                        let session = ClientConnection::new(tls.config.clone(), tls.server_name.clone());
-                        self.begin_handshake(load, token, session, now);
+                        let channel = Channel::tls(tls);
+                        self.begin_handshake(load, token, channel, now);
                     }
                 }
             }
@@ -141,18 +140,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         &mut self,
         load: &mut L,
         token: usize,
-        session: Result<ClientConnection, rustls::Error>,
+        channel: Result<Channel, String>,
         now: u64,
     ) {
-        let mut session = match session {
-            Ok(session) => Box::new(session),
-            Err(error) => return self.connecting_failed(load, token, Failure::Tls, &error.to_string(), now),
+        let mut channel = match channel {
+            Ok(channel) => channel,
+            Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
         };
-        // A request is taken whole, whatever its size.
-        session.set_buffer_limit(None);
-        let outcome = write_tls(&mut self.driver, token, &mut session);
+        let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token });
         let connection = &mut self.connections[token];
-        connection.channel = Channel::Tls(session);
+        connection.channel = channel;
         connection.state = State::Handshaking;
         match outcome {
             Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
@@ -160,23 +157,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Answers what the handshake wants answered, and sees whether it is over.
-    pub(super) fn after_records<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    /// Sends what the channel has to say to what it was fed, and sees whether its handshake is over.
+    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &mut self.connections[token];
-        let Channel::Tls(tls) = &mut connection.channel else { return };
-        if tls.wants_write() {
-            match write_tls(&mut self.driver, token, tls) {
-                Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
-                Err(error) => {
-                    let reason = reason_of(&error);
-                    return self.broken(load, token, Failure::Write, &reason, now);
-                }
+        match connection.channel.flush(&mut Socket { driver: &mut self.driver, token }) {
+            Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
+            Err(error) => {
+                let reason = reason_of(&error);
+                return self.broken(load, token, Failure::Write, &reason, now);
             }
         }
-        if connection.state == State::Handshaking && !tls.is_handshaking() {
+        if connection.state == State::Handshaking
+            && let Some(handshake) = connection.channel.handshake()
+        {
             self.recorder.snapshot.times.record(Timing::Tls, now.saturating_sub(connection.connected));
-            let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
-            self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(resumed));
+            self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
             self.connections[token].connected = now;
             self.open(load, token, now);
         }
@@ -185,11 +180,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The way to the peer is there: the protocol opens its own connection on it.
     fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &mut self.connections[token];
-        let chosen = match &connection.channel {
-            Channel::Plain => None,
-            Channel::Tls(tls) => tls.alpn_protocol(),
-        };
-        match connection.client.open(chosen, &mut self.outgoing) {
+        match connection.client.open(connection.channel.alpn(), &mut self.outgoing) {
             Ok(Opening::Ready) => self.ready(load, token, now),
             Ok(Opening::Exchange) => {
                 connection.state = State::Opening;
@@ -313,7 +304,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.refusal = Some(reason.to_owned());
         }
         let connection = &mut self.connections[token];
-        connection.fruitless += 1;
+        connection.service = connection.service.ended();
         if connection.without_since == NEVER && self.watched_since != NEVER {
             connection.without_since = connection.began.max(self.watched_since);
         }
@@ -397,11 +388,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         // In time, its successor would have been there so much earlier.
         connection.held_up = connection.held_up.max(behind);
-        let resendable = connection.served
+        let resendable = connection.service == Service::Answered
             && connection.state == State::Open
             && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
         let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.connect_ns);
-        connection.fruitless = if connection.served { 0 } else { connection.fruitless + 1 };
+        connection.service = connection.service.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
@@ -412,10 +403,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
             let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
             let is_turned_away = reason == LAST_ANSWER && call.turned_away < MOST_TURNED_AWAY;
-            let is_sent_again = is_turned_away || resendable && met_its_end && !call.again;
-            if is_sent_again && call.first_byte == NEVER && call.idempotent {
-                call.again |= !is_turned_away;
-                call.turned_away += u8::from(is_turned_away);
+            let is_sent_again = is_turned_away || resendable && met_its_end && call.resend != Resend::Done;
+            if is_sent_again && call.first_byte == NEVER && call.resend != Resend::Never {
+                if is_turned_away {
+                    call.turned_away += 1;
+                } else {
+                    call.resend = Resend::Done;
+                }
                 call.place = Place::Queued(token);
                 let counter = if is_turned_away { Counter::TurnedAway } else { Counter::Reconnects };
                 self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
@@ -465,8 +459,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.unsent_aside = 0;
         connection.bytes_out = 0;
         connection.generation = connection.generation.wrapping_add(1);
-        connection.served = false;
-        connection.listed = false;
+        if connection.service == Service::Answered {
+            connection.service = Service::NONE;
+        }
+        connection.listing = Listing::Unlisted;
         connection.deadline = NEVER;
         if connection.holds.are_any() {
             let now = self.driver.now();
@@ -505,7 +501,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Waits before the connection is made again, if the last attempt came to nothing; false if it did not.
     pub(crate) fn back_off(&mut self, token: usize, now: u64) -> bool {
-        if self.connections[token].fruitless == 0 {
+        if !self.connections[token].came_to_nothing() {
             return false;
         }
         let at = self.attempts.retry_at(token, now);
@@ -519,10 +515,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: u64) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
-        let came_to_nothing = old.calls.is_empty() && !old.served;
-        let (fruitless, held_up) = (if came_to_nothing { old.fruitless + 1 } else { 0 }, old.held_up.max(behind));
+        let service = if old.calls.is_empty() { old.service.ended() } else { Service::NONE };
+        let held_up = old.held_up.max(behind);
         let fresh_one = &mut self.connections[fresh];
-        (fresh_one.fruitless, fresh_one.held_up) = (fruitless, held_up);
+        (fresh_one.service, fresh_one.held_up) = (service, held_up);
         self.back_off(fresh, now)
     }
 

@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use rustls::ClientConnection;
-
 use super::call::{Call, CallId};
 use super::deadlines::NEVER;
 use super::holding::Holds;
 use super::origins::NoClient;
-use super::unsent::Unsent;
+use crate::channel::{Channel, Unsent};
 use crate::transport::Address;
 use brunt_protocol::Client;
 
@@ -34,10 +32,40 @@ pub(crate) enum State {
     Leaving,
 }
 
-/// What lies between the protocol and the socket.
-pub(super) enum Channel {
-    Plain,
-    Tls(Box<ClientConnection>),
+/// The list of its load that a connection is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// In none.
+    Unlisted,
+    /// Of connections that can take a call.
+    Free,
+    /// Of places in which nothing is tried before a call needs it.
+    Dormant,
+}
+
+/// What a place's connections have brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// The connection was answered since it was made.
+    Answered,
+    /// It was not, and neither were as many attempts before it.
+    Unanswered {
+        /// Attempts in a row that brought no answer.
+        attempts: u32,
+    },
+}
+
+impl Service {
+    /// A place without a history.
+    pub(crate) const NONE: Self = Self::Unanswered { attempts: 0 };
+
+    /// The connection has ended, or could not be made.
+    pub(super) fn ended(self) -> Self {
+        match self {
+            Self::Answered => Self::NONE,
+            Self::Unanswered { attempts } => Self::Unanswered { attempts: attempts.saturating_add(1) },
+        }
+    }
 }
 
 /// One of a worker's connections.
@@ -82,17 +110,15 @@ pub(crate) struct Connection {
     pub(crate) held_up: u64,
     /// When connecting is given up, backing off is over, or a pause before its next call; [`NEVER`] for none.
     pub(crate) deadline: u64,
-    /// Attempts in a row that brought no answer.
-    pub(super) fruitless: u32,
+    /// What it has brought, and those before it in its place.
+    pub(super) service: Service,
     /// When this attempt to connect is given up.
     pub(super) connect_until: u64,
     /// The addresses that may take it yet, the one under way first, if the target has several; and how many were tried.
     pub(super) addresses: VecDeque<Address>,
     pub(super) tried: usize,
-    /// Whether it was answered since it was connected.
-    pub(super) served: bool,
-    /// Whether its load has it in a list: of connections that have room, or of places to be connected.
-    pub(crate) listed: bool,
+    /// The list of its load that it is in.
+    pub(crate) listing: Listing,
 }
 
 impl Connection {
@@ -119,12 +145,11 @@ impl Connection {
             ready_since: 0,
             held_up: 0,
             deadline: NEVER,
-            fruitless: 0,
+            service: Service::NONE,
             connect_until: NEVER,
             addresses: VecDeque::new(),
             tried: 0,
-            served: false,
-            listed: false,
+            listing: Listing::Unlisted,
         }
     }
 
@@ -185,7 +210,10 @@ impl Connection {
 
     /// Whether its peer takes no calls although none is on it, and has answered none before.
     pub(super) fn is_barren(&self) -> bool {
-        self.state == State::Open && !self.served && self.calls.is_empty() && self.client.capacity() == 0
+        self.state == State::Open
+            && self.service != Service::Answered
+            && self.calls.is_empty()
+            && self.client.capacity() == 0
     }
 
     /// Whether bytes are read from its socket.
@@ -195,10 +223,7 @@ impl Connection {
 
     /// Whether the socket has taken everything that was to be sent.
     pub(super) fn is_sent(&self) -> bool {
-        match &self.channel {
-            Channel::Plain => self.unsent.is_empty(),
-            Channel::Tls(tls) => self.unsent.is_empty() && !tls.wants_write(),
-        }
+        self.unsent.is_empty() && !self.channel.has_unsent()
     }
 
     /// Whether everything up to this call's last byte was sent.
@@ -207,16 +232,27 @@ impl Connection {
         self.unsent.is_empty() || call.last_byte + self.unsent.len() as u64 <= self.bytes_out
     }
 
+    /// Whether its load has it in no list.
+    #[inline]
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.listing == Listing::Unlisted
+    }
+
+    /// Takes it off the list; false if it was in none.
+    #[inline]
+    pub(crate) fn unlist(&mut self) -> bool {
+        std::mem::replace(&mut self.listing, Listing::Unlisted) != Listing::Unlisted
+    }
+
     /// Whether the last attempt to connect, or the last connection, brought no answer.
     pub(crate) fn came_to_nothing(&self) -> bool {
-        self.fruitless > 0
+        matches!(self.service, Service::Unanswered { attempts: 1.. })
     }
 
     /// The peer has said something that was understood: nothing is wrong with the way to it.
     #[inline]
     pub(super) fn has_served(&mut self) {
-        self.served = true;
-        self.fruitless = 0;
+        self.service = Service::Answered;
     }
 }
 

@@ -20,7 +20,6 @@ mod receiving;
 mod recorder;
 mod sending;
 mod streams;
-mod unsent;
 
 use std::collections::VecDeque;
 
@@ -31,7 +30,7 @@ use brunt_record::outcome::{Failure, OkStatus};
 use self::attempts::Attempts;
 use self::call::Calls;
 pub(crate) use self::call::{Call, CallId, Counted, End, Place};
-pub(crate) use self::connection::{Connection, Connections, State};
+pub(crate) use self::connection::{Connection, Connections, Listing, Service, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::deadlines::NEVER;
 use self::origins::Origins;
@@ -292,7 +291,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let connection = &mut self.connections[token];
             connection.state = State::Idle;
             connection.origin = origin;
-            connection.fruitless = 0;
+            connection.service = Service::NONE;
             connection.held_up = 0;
             return token;
         }
@@ -303,7 +302,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The same in place of a connection that is gone, and has come to nothing or not.
     pub(crate) fn add_after(&mut self, origin: usize, came_to_nothing: bool) -> usize {
         let token = self.add(origin);
-        self.connections[token].fruitless = u32::from(came_to_nothing);
+        self.connections[token].service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
         token
     }
 
@@ -322,7 +321,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.state = State::Vacant;
             connection.deadline = NEVER;
             connection.without_since = NEVER;
-            connection.listed = false;
+            connection.listing = Listing::Unlisted;
             self.vacant.push(token);
         }
     }

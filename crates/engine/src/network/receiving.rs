@@ -1,16 +1,16 @@
 //! Bytes in, and what they mean.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io;
 
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
 use super::call::{CallId, End, Place};
-use super::connection::Channel;
-use super::sending::{After, reason_of, write_tls};
+use super::sending::{After, reason_of};
 use super::{AnswerOf, Judgement, Load, Network, State};
-use crate::transport::{Driver, refusal};
+use crate::channel::{Clear, Socket};
+use crate::transport::Driver;
 use brunt_protocol::Progress;
 
 /// How often one connection is read before the others have their turn.
@@ -81,46 +81,40 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
         self.has_heard |= !self.has_connected;
-        match self.connections[token].channel {
-            Channel::Plain => self.received_clear(load, token, bytes, now),
-            Channel::Tls(_) => self.received_tls(load, token, bytes, now),
+        if self.connections[token].channel.is_plain() {
+            self.received_clear(load, token, bytes, now);
+        } else {
+            self.received_sealed(load, token, bytes, now);
         }
     }
 
-    /// Bytes of TLS arrived: handshake, records, or both.
-    fn received_tls<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+    /// Bytes for the channel arrived: of its handshake, of the protocol, or both.
+    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
         let generation = self.connections[token].generation;
         let mut clear = std::mem::take(&mut self.clear);
         clear.resize(CLEAR_BYTES, 0);
         let mut rest = bytes;
         while self.connections[token].generation == generation {
-            let Channel::Tls(tls) = &mut self.connections[token].channel else { break };
-            match tls.reader().read(&mut clear) {
-                // The peer's close_notify: it sends no more, whether or not it closes the socket (RFC 8446 §6.1).
-                Ok(0) => {
+            let channel = &mut self.connections[token].channel;
+            match channel.next_clear(&mut clear) {
+                Clear::End => {
                     self.peer_closed(load, token, now);
                     break;
                 }
-                Ok(n) => {
-                    self.received_clear(load, token, clear.get(..n).unwrap_or(&[]), now);
+                Clear::Bytes(count) => {
+                    self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now);
                     continue;
                 }
-                // Nothing decrypted is left: on with what arrived, if there is more of it.
-                Err(_) if rest.is_empty() => break,
-                Err(_) => {}
+                Clear::Nothing if rest.is_empty() => break,
+                Clear::Nothing => {}
             }
-            let came = rest;
-            let outcome = tls
-                .read_tls(&mut rest)
-                .map_err(|error| error.to_string())
-                .and_then(|_| tls.process_new_packets().map_err(|error| refusal::reason(&error, came)));
-            if let Err(reason) = outcome {
+            if let Err(reason) = channel.feed(&mut rest) {
                 // The alert that says why, as far as the socket takes it.
-                let _ = write_tls(&mut self.driver, token, tls);
+                let _ = channel.flush(&mut Socket { driver: &mut self.driver, token });
                 self.broken(load, token, Failure::Tls, &reason, now);
                 break;
             }
-            self.after_records(load, token, now);
+            self.was_fed(load, token, now);
         }
         self.clear = clear;
     }

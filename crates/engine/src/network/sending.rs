@@ -5,28 +5,17 @@ use std::io;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::call::{CallId, Counted, End, Place};
-use super::connection::{Channel, Connection};
+use super::call::{CallId, Counted, End, Place, Resend};
 use super::deadlines::NEVER;
 use super::{Load, Network, State};
+use crate::channel::{Sent, Socket};
 use crate::transport::Driver;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Pending, Started};
 
-/// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
-const TLS_AT_ONCE_BYTES: usize = 64 << 10;
 /// The most bytes that wait on one connection to answer what its peer asks without being called (pings), beyond which
 /// the connection ends: a peer that asks and never reads must not fill our memory.
 const MOST_ASIDE_BYTES: usize = 64 << 10;
-
-/// Bytes that went out.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sent {
-    /// Before encryption.
-    clear: usize,
-    /// On the wire.
-    wire: usize,
-}
 
 /// What came of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +74,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
             call.ends_sent = ends_sent(started);
-            call.idempotent = idempotent;
+            if call.resend != Resend::Done {
+                call.resend = if idempotent { Resend::Once } else { Resend::Never };
+            }
             call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
             call.alone = connection.calls.is_empty();
@@ -101,7 +92,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.recorder.times_streams();
             }
             composed = true;
-            if more && !call.again {
+            if more && call.resend != Resend::Done {
                 next = load.next_of_batch(&call).map(|call| self.begin(call));
                 if let Some(id) = next
                     && self.connections[token].client.capacity() <= self.connections[token].calls.len()
@@ -254,7 +245,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let connection = &mut self.connections[token];
             connection.bytes_out += self.outgoing.len() as u64;
             let mut sent = Sent::default();
-            let outcome = send(&mut self.driver, token, connection, &self.outgoing, &mut sent);
+            let mut socket = Socket { driver: &mut self.driver, token };
+            let outcome = connection.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
             let stalls = connection.is_stalled() || !connection.is_sent();
             self.outgoing.clear();
             // A large body must not be kept in memory for ever after.
@@ -359,12 +351,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         connection.client.close(&mut self.outgoing);
         self.flush_aside(token);
-        if let Channel::Tls(tls) = &mut self.connections[token].channel {
-            tls.send_close_notify();
-            // Best effort: ignore a failed close_notify.
-            let written = write_tls(&mut self.driver, token, tls).unwrap_or(0);
-            self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
-        }
+        let written = self.connections[token].channel.close(&mut Socket { driver: &mut self.driver, token });
+        self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
     }
 
     /// The socket takes more.
@@ -374,7 +362,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return;
         }
         let mut sent = Sent::default();
-        let outcome = send_waiting(&mut self.driver, token, connection, &mut sent);
+        let mut socket = Socket { driver: &mut self.driver, token };
+        let outcome = connection.channel.send_waiting(&mut socket, &mut connection.unsent, &mut sent);
         self.count(sent);
         let generation = self.connections[token].generation;
         self.note_stall(token, sent.wire > 0);
@@ -430,114 +419,4 @@ pub(super) fn reason_of(error: &io::Error) -> String {
         io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
         _ => error.to_string(),
     }
-}
-
-/// Sends `bytes` after what waits already, as far as the socket takes them; the rest waits. Adds to `sent` what it took.
-fn send(
-    driver: &mut impl Driver,
-    token: usize,
-    connection: &mut Connection,
-    bytes: &[u8],
-    sent: &mut Sent,
-) -> io::Result<()> {
-    if !connection.unsent.is_empty() {
-        connection.unsent.push(bytes);
-        return send_waiting(driver, token, connection, sent);
-    }
-    match &mut connection.channel {
-        Channel::Plain => {
-            let written = write_all(driver, token, bytes)?;
-            connection.unsent.push(bytes.get(written..).unwrap_or(&[]));
-            sent.clear += written;
-            sent.wire += written;
-        }
-        Channel::Tls(tls) => {
-            // Without a limit on its buffer this takes everything; it does no I/O.
-            io::Write::write_all(&mut tls.writer(), bytes)?;
-            sent.clear += bytes.len();
-            sent.wire += write_tls(driver, token, tls)?;
-        }
-    }
-    Ok(())
-}
-
-/// Sends what waits, as far as the socket takes it. Adds to `sent` what it took.
-#[cold]
-fn send_waiting(
-    driver: &mut impl Driver,
-    token: usize,
-    connection: &mut Connection,
-    sent: &mut Sent,
-) -> io::Result<()> {
-    let Connection { channel, unsent, .. } = connection;
-    match channel {
-        Channel::Plain => {
-            while !unsent.is_empty() {
-                let written = write_all(driver, token, unsent.next())?;
-                sent.clear += written;
-                sent.wire += written;
-                let all = written == unsent.next().len();
-                unsent.sent(written);
-                if !all {
-                    break;
-                }
-            }
-        }
-        Channel::Tls(tls) => loop {
-            sent.wire += write_tls(driver, token, tls)?;
-            let next = unsent.next();
-            if tls.wants_write() || next.is_empty() {
-                break;
-            }
-            let piece = next.get(..TLS_AT_ONCE_BYTES).unwrap_or(next);
-            io::Write::write_all(&mut tls.writer(), piece)?;
-            let count = piece.len();
-            sent.clear += count;
-            unsent.sent(count);
-        },
-    }
-    Ok(())
-}
-
-/// Writes as much of `bytes` as the socket takes.
-fn write_all(driver: &mut impl Driver, token: usize, bytes: &[u8]) -> io::Result<usize> {
-    let mut written = 0;
-    while let Some(rest) = bytes.get(written..)
-        && !rest.is_empty()
-    {
-        match driver.write(token, rest) {
-            Ok(n) => written += n,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(written)
-}
-
-/// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
-pub(super) fn write_tls(
-    driver: &mut impl Driver,
-    token: usize,
-    tls: &mut rustls::ClientConnection,
-) -> io::Result<usize> {
-    struct Socket<'a, D>(&'a mut D, usize);
-    impl<D: Driver> io::Write for Socket<'_, D> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.write(self.1, bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut written = 0;
-    while tls.wants_write() {
-        match tls.write_tls(&mut Socket(driver, token)) {
-            Ok(n) => written += n,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(written)
 }

@@ -44,7 +44,7 @@ a peer that reads nothing is hung up on|network/sending.rs|s/self.deadlines.arm\
 a call that waits for room has a deadline|network/connecting.rs|s/self.bound_wait\(load, id\);\n        \}/let _ = id;\n        }/
 at most twice as many connections as asked for|flood/load.rs|s/if network.leaving > staying \+ 1 \{/if false {/
 what was turned away is sent again|flood/load.rs|s/self.serve_again\(network, now\);\n        \}\n    \}/}\n    }/
-a lost connection leaves the lists|network/connecting.rs|s/connection.listed = false;\n        connection.deadline = NEVER;/connection.deadline = NEVER;/
+a lost connection leaves the lists|network/connecting.rs|s/connection.listing = Listing::Unlisted;\n        connection.deadline = NEVER;/connection.deadline = NEVER;/
 a place that waits is watched|network/connecting.rs|s/self.set_deadline\(token, at\);\n        true/self.connections[token].deadline = at;\n        true/
 a call that was processed is not sent again|network/receiving.rs|s/connection.calls.drain\(from..\)/connection.calls.drain(from.saturating_sub(1)..)/
 at most twice as many connections in a pool|network/origins.rs|s/let has_room = self.leaving < self.most;/let has_room = true;/

@@ -6,7 +6,7 @@ use brunt_plan::target::Target;
 
 use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
 use crate::network::origins::Pool;
-use crate::network::{Call, CallId, Connections, Counted, End, Network, Place, State as ConnectionState};
+use crate::network::{Call, CallId, Connections, Counted, End, Listing, Network, Place, State as ConnectionState};
 use crate::transport::Driver;
 use brunt_protocol::scenario::Encoded;
 use brunt_script::Placement;
@@ -288,11 +288,11 @@ impl VirtualUsers {
             let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) else { return };
             let Some(token) = pool.free.pop() else { break };
             let connection = &mut network.connections[token];
-            connection.listed = false;
+            connection.unlist();
             let room = connection.room(most);
             if self.owner(token) == Owner::Pool && connection.origin == origin && room > 0 {
                 if room > 1 {
-                    connection.listed = true;
+                    connection.listing = Listing::Free;
                     pool.free.push(token);
                 }
                 return self.send_soon(network, token, slot, now);
@@ -449,9 +449,9 @@ impl VirtualUsers {
                     let connection = &mut network.connections[token];
                     if next.is_none()
                         && let Some(pool) = &mut there.pool
-                        && !connection.listed
+                        && connection.is_unlisted()
                     {
-                        connection.listed = true;
+                        connection.listing = Listing::Free;
                         pool.free.push(token);
                     }
                     next

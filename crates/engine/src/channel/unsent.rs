@@ -35,29 +35,29 @@ impl Piece {
 
 /// Bytes that a socket did not take yet, in the order in which they go out.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
+pub(crate) struct Unsent {
     pieces: VecDeque<Piece>,
     bytes: usize,
 }
 
 impl Unsent {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// How many bytes wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes
     }
 
     /// The bytes that go out next; empty only if nothing waits.
-    pub(super) fn next(&self) -> &[u8] {
+    pub(crate) fn next(&self) -> &[u8] {
         self.pieces.front().map_or(&[], Piece::rest)
     }
 
     /// Adds bytes that nobody else has.
-    pub(super) fn push(&mut self, more: &[u8]) {
+    pub(crate) fn push(&mut self, more: &[u8]) {
         if more.is_empty() {
             return;
         }
@@ -70,7 +70,7 @@ impl Unsent {
     }
 
     /// Adds bytes that others have, too.
-    pub(super) fn push_shared(&mut self, tail: Tail<'_>) {
+    pub(crate) fn push_shared(&mut self, tail: Tail<'_>) {
         if !tail.bytes().is_empty() {
             let bytes = Arc::clone(tail.of);
             self.bytes += tail.bytes().len();
@@ -79,7 +79,7 @@ impl Unsent {
     }
 
     /// The first `count` of [`Self::next`] are sent.
-    pub(super) fn sent(&mut self, count: usize) {
+    pub(crate) fn sent(&mut self, count: usize) {
         let Some(first) = self.pieces.front_mut() else { return };
         let count = count.min(first.rest().len());
         self.bytes -= count;
@@ -95,7 +95,7 @@ impl Unsent {
     }
 
     /// Nobody wants them any more.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }

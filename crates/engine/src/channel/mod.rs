@@ -1,0 +1,267 @@
+//! Channels: what stands between a client's bytes and the socket.
+//!
+//! Outwards a channel takes clear bytes and sends what they become ([`Channel::send`]). Inwards it takes bytes of the wire
+//! ([`Channel::feed`]) and gives clear ones as they are asked for ([`Channel::next_clear`]). Handshake and end are its own.
+//! A plain channel changes nothing, and its reader passes both by ([`Channel::is_plain`]), so that no byte is copied.
+
+mod unsent;
+
+use std::io;
+
+use rustls::{ClientConnection, HandshakeKind};
+
+use crate::transport::Driver;
+use crate::transport::refusal;
+use crate::transport::tls::TlsRoute;
+
+pub(crate) use self::unsent::Unsent;
+
+/// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
+const TLS_AT_ONCE_BYTES: usize = 64 << 10;
+
+/// What stands between a client's bytes and the socket.
+pub(crate) enum Channel {
+    /// Nothing.
+    Plain,
+    /// A session of TLS.
+    Tls(Box<ClientConnection>),
+}
+
+/// Clear bytes of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clear {
+    /// As many are in the buffer.
+    Bytes(usize),
+    /// None before more is fed.
+    Nothing,
+    /// The peer sends no more, whether or not it closes the socket (close_notify, RFC 8446 §6.1).
+    End,
+}
+
+/// A handshake that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Handshake {
+    /// Whether an earlier session was resumed.
+    pub(crate) is_resumed: bool,
+}
+
+/// Bytes that went out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sent {
+    /// Before encryption.
+    pub(crate) clear: usize,
+    /// On the wire.
+    pub(crate) wire: usize,
+}
+
+/// A connection's socket.
+pub(crate) struct Socket<'a, D> {
+    /// The driver that owns it.
+    pub(crate) driver: &'a mut D,
+    /// The connection, by its worker's number for it.
+    pub(crate) token: usize,
+}
+
+impl Channel {
+    /// A channel of TLS whose handshake has not begun. [`Channel::flush`] begins it.
+    ///
+    /// # Errors
+    /// When the TLS library refuses, in its words.
+    pub(crate) fn tls(route: &TlsRoute) -> Result<Self, String> {
+        let session = ClientConnection::new(route.config.clone(), route.server_name.clone());
+        let mut session = session.map_err(|error| error.to_string())?;
+        // A request is taken whole, whatever its size.
+        session.set_buffer_limit(None);
+        Ok(Self::Tls(Box::new(session)))
+    }
+
+    /// Whether the bytes of the wire are the clear ones: such a channel is not fed.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
+    /// Whether it holds bytes that the socket did not take.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Tls(tls) => tls.wants_write(),
+        }
+    }
+
+    /// The protocol that the peer has chosen (ALPN, RFC 7301).
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain => None,
+            Self::Tls(tls) => tls.alpn_protocol(),
+        }
+    }
+
+    /// The handshake, once it is over.
+    pub(crate) fn handshake(&self) -> Option<Handshake> {
+        match self {
+            Self::Plain => Some(Handshake { is_resumed: false }),
+            Self::Tls(tls) if tls.is_handshaking() => None,
+            Self::Tls(tls) => Some(Handshake { is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed) }),
+        }
+    }
+
+    /// Takes bytes that came, as many as it has room for, off the front of `wire`. Ask for all clear bytes before it is fed again.
+    ///
+    /// # Errors
+    /// When they are no answer of a peer, and why. An alert for it then waits to be sent ([`Channel::flush`]).
+    pub(crate) fn feed(&mut self, wire: &mut &[u8]) -> Result<(), String> {
+        let Self::Tls(tls) = self else { return Ok(()) };
+        let came = *wire;
+        tls.read_tls(wire).map_err(|error| error.to_string())?;
+        tls.process_new_packets().map_err(|error| refusal::reason(&error, came))?;
+        Ok(())
+    }
+
+    /// Writes clear bytes of what it was fed into `buffer`.
+    pub(crate) fn next_clear(&mut self, buffer: &mut [u8]) -> Clear {
+        let Self::Tls(tls) = self else { return Clear::Nothing };
+        match io::Read::read(&mut tls.reader(), buffer) {
+            Ok(0) => Clear::End,
+            Ok(count) => Clear::Bytes(count),
+            Err(_) => Clear::Nothing,
+        }
+    }
+
+    /// Sends what it has to say by itself, as far as the socket takes it; returns how many bytes.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(crate) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> io::Result<usize> {
+        match self {
+            Self::Plain => Ok(0),
+            Self::Tls(tls) => socket.write_records(tls),
+        }
+    }
+
+    /// Says that nothing more will come, as far as the socket takes it (RFC 8446 §6.1); returns how many bytes.
+    pub(crate) fn close<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> usize {
+        let Self::Tls(tls) = self else { return 0 };
+        tls.send_close_notify();
+        // Best effort: ignore a failed close_notify.
+        socket.write_records(tls).unwrap_or(0)
+    }
+
+    /// Sends clear `bytes` after those that wait already in `unsent`, as far as the socket takes them; the rest waits there. Adds
+    /// to `sent` what it took.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(crate) fn send<D: Driver>(
+        &mut self,
+        socket: &mut Socket<'_, D>,
+        bytes: &[u8],
+        unsent: &mut Unsent,
+        sent: &mut Sent,
+    ) -> io::Result<()> {
+        if !unsent.is_empty() {
+            unsent.push(bytes);
+            return self.send_waiting(socket, unsent, sent);
+        }
+        match self {
+            Self::Plain => {
+                let written = socket.write_available(bytes)?;
+                unsent.push(bytes.get(written..).unwrap_or(&[]));
+                sent.clear += written;
+                sent.wire += written;
+            }
+            Self::Tls(tls) => {
+                // Without a limit on its buffer this takes everything; it does no I/O.
+                io::Write::write_all(&mut tls.writer(), bytes)?;
+                sent.clear += bytes.len();
+                sent.wire += socket.write_records(tls)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what waits, as far as the socket takes it. Adds to `sent` what it took.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    #[cold]
+    pub(crate) fn send_waiting<D: Driver>(
+        &mut self,
+        socket: &mut Socket<'_, D>,
+        unsent: &mut Unsent,
+        sent: &mut Sent,
+    ) -> io::Result<()> {
+        match self {
+            Self::Plain => {
+                while !unsent.is_empty() {
+                    let written = socket.write_available(unsent.next())?;
+                    sent.clear += written;
+                    sent.wire += written;
+                    let all = written == unsent.next().len();
+                    unsent.sent(written);
+                    if !all {
+                        break;
+                    }
+                }
+            }
+            Self::Tls(tls) => loop {
+                sent.wire += socket.write_records(tls)?;
+                let next = unsent.next();
+                if tls.wants_write() || next.is_empty() {
+                    break;
+                }
+                let piece = next.get(..TLS_AT_ONCE_BYTES).unwrap_or(next);
+                io::Write::write_all(&mut tls.writer(), piece)?;
+                let count = piece.len();
+                sent.clear += count;
+                unsent.sent(count);
+            },
+        }
+        Ok(())
+    }
+}
+
+impl<D: Driver> Socket<'_, D> {
+    /// Writes as much of `bytes` as the socket takes; returns how many.
+    #[inline]
+    fn write_available(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = 0;
+        while let Some(rest) = bytes.get(written..)
+            && !rest.is_empty()
+        {
+            match self.driver.write(self.token, rest) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
+    fn write_records(&mut self, tls: &mut ClientConnection) -> io::Result<usize> {
+        let mut written = 0;
+        while tls.wants_write() {
+            match tls.write_tls(self) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// One write to the socket, for the TLS library.
+impl<D: Driver> io::Write for Socket<'_, D> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.driver.write(self.token, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
