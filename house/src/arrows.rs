@@ -64,14 +64,7 @@ const PROTOCOLS: &[&str] = &["http1", "websocket", "thrift", "grpc", "tcp"];
 ///
 /// Where Cargo cannot read a manifest.
 pub fn packages(workspace: &Path) -> anyhow::Result<Vec<Package>> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
-        .arg(workspace.join("Cargo.toml"))
-        .output()
-        .context("cannot run cargo metadata")?;
-    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata prints no JSON")?;
+    let metadata = metadata(workspace, &["--no-deps", "--offline"])?;
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
     let mut packages = packages.iter().map(package).collect::<anyhow::Result<Vec<_>>>()?;
     let ours: BTreeSet<String> = packages.iter().map(|package| package.name.clone()).collect();
@@ -80,6 +73,24 @@ pub fn packages(workspace: &Path) -> anyhow::Result<Vec<Package>> {
     }
     packages.sort_by(|one, other| one.folder.cmp(&other.folder));
     Ok(packages)
+}
+
+/// What `cargo metadata` prints about a workspace.
+///
+/// # Errors
+///
+/// Where Cargo cannot read a manifest.
+pub fn metadata(workspace: &Path, options: &[&str]) -> anyhow::Result<Value> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1"])
+        .args(options)
+        .arg("--manifest-path")
+        .arg(workspace.join("Cargo.toml"))
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+    serde_json::from_slice(&output.stdout).context("cargo metadata prints no JSON")
 }
 
 fn package(json: &Value) -> anyhow::Result<Package> {

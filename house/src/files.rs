@@ -48,6 +48,16 @@ pub fn code(folder: &Path, kind: &str, comment: &str) -> anyhow::Result<usize> {
     Ok(count)
 }
 
+/// All text of the files of a kind.
+///
+/// # Errors
+///
+/// A folder or a file that cannot be read.
+pub fn text(folder: &Path, kind: &str) -> anyhow::Result<String> {
+    let texts = found(folder, kind)?.into_iter().map(|path| fs::read_to_string(&path).map_err(Into::into));
+    Ok(texts.collect::<anyhow::Result<Vec<_>>>()?.join("\n"))
+}
+
 /// Files of a kind below a folder, without those that Cargo or npm made.
 fn found(folder: &Path, kind: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod circles;
+mod dependencies;
 mod figures;
 mod files;
 mod modules;
@@ -19,12 +20,13 @@ use anyhow::bail;
 
 use crate::arrows::Package;
 use crate::circles::Circle;
+use crate::dependencies::Dependencies;
 use crate::figures::Figures;
 use crate::modules::Uses;
 use crate::source::Tree;
 
 const HELP: &str = "\
-Prints the size of brunt's source, circles between modules, and forbidden arrows between crates
+Prints the size of brunt's source, circles between modules, forbidden arrows between crates, and licences and use of crates of others
 
 Usage: house [--edges] [FOLDER]
 
@@ -35,7 +37,7 @@ Options:
   --edges  print each use that makes a circle, with its line
   --help   print this
 
-Exit status: 0 no circle and no forbidden arrow, 1 there is one, 2 something could not be read.
+Exit status: 0 no circle, no forbidden arrow, no licence and no dependency to complain of, 1 otherwise, 2 something could not be read.
 ";
 
 fn main() -> ExitCode {
@@ -74,7 +76,9 @@ fn run() -> anyhow::Result<bool> {
     print_sizes(&folder, &packages, &trees)?;
     let none_between_crates = print_crates(&packages);
     let none_between_modules = print_modules(&folder, &trees, edges);
-    Ok(none_between_crates && none_between_modules)
+    let dependencies = Dependencies::read(&folder)?;
+    print_dependencies(&dependencies);
+    Ok(none_between_crates && none_between_modules && dependencies.are_fine())
 }
 
 /// A file's path as seen from the workspace.
@@ -140,6 +144,20 @@ fn print_crates(packages: &[Package]) -> bool {
         println!("- {arrow}");
     }
     circles.is_empty() && forbidden.is_empty()
+}
+
+/// Prints what is to be said of crates of others.
+fn print_dependencies(dependencies: &Dependencies) {
+    let lines = |title: &str, lines: &[String]| {
+        println!("{title}: {}", lines.len());
+        for line in lines {
+            println!("- {line}");
+        }
+    };
+    println!("\ncrates of others: {}", dependencies.count);
+    lines("under a licence that is not allowed", &dependencies.licences);
+    lines("named by a manifest and by no source", &dependencies.unused);
+    lines("in several versions", &dependencies.doubled);
 }
 
 /// Prints circles between modules; returns whether there is none.
