@@ -24,7 +24,7 @@ install:
 # The crates as a registry takes them, into target/package, with the guide.
 package:
 	rm -rf crates/cli/docs && mkdir crates/cli/docs && cp docs/*.md crates/cli/docs
-	cargo package --workspace --locked --no-verify --allow-dirty $(addprefix --exclude ,brunt-memcached)
+	cargo package --workspace --locked --no-verify --allow-dirty $(addprefix --exclude ,brunt-memcached brunt-whole-runs)
 	rm -rf crates/cli/docs
 
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
@@ -40,7 +40,7 @@ test-packages:
 # in turn, and sees that the simulation finds it.
 mutations:
 	coalescing/layer/tests/mutations.sh
-	crates/engine/src/tests/mutations.sh
+	crates/whole-runs/src/mutations.sh
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages
@@ -52,7 +52,7 @@ gallery: test-packages
 	cargo build --locked
 	cd web && npm ci --silent && node gallery.mjs
 
-# Measures the source: size, circles between modules, forbidden arrows between crates. Fails while there is a circle or such an
+# Measures the source: size, circles between modules, forbidden arrows between crates, licences and unused dependencies. Fails while there is a circle or such an
 # arrow; `make house HOUSE=--edges` names the lines that make the circles.
 house:
 	cargo test --quiet --locked --manifest-path house/Cargo.toml

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use anyhow::{Context as _, Result};
-use brunt_report::Characters;
+use brunt_report::{Characters, Style};
 
 use crate::exit::Exit;
 use crate::wording::{self, Settings};
@@ -55,14 +55,21 @@ pub fn release_notes() {
     }
 }
 
-/// The characters of what is printed: ASCII alone if the flag asks for it, or on a terminal whose locale has no UTF-8.
-pub fn stdout_characters(flag: bool) -> Characters {
-    Characters::ascii(flag || io::stdout().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
+/// The style of a report on standard output.
+pub fn stdout_style(no_color: bool, ascii: bool) -> Style {
+    let characters = characters(ascii, io::stdout().is_terminal());
+    Style { colour: stdout_colour(no_color), characters, ..Style::default() }
 }
 
-/// The same of a live view on standard error, and of lines there.
-pub fn stderr_characters(flag: bool) -> Characters {
-    Characters::ascii(flag || io::stderr().is_terminal() && !is_utf_8(|name| std::env::var(name).ok()))
+/// The style of what is shown of a run on standard error.
+pub fn stderr_style(no_color: bool, ascii: bool) -> Style {
+    let colour = colour_wanted(no_color) && stderr_redraws();
+    Style { colour, characters: characters(ascii, io::stderr().is_terminal()), ..Style::default() }
+}
+
+/// ASCII alone if the flag asks for it, or on a terminal whose locale has no UTF-8.
+fn characters(ascii: bool, is_terminal: bool) -> Characters {
+    Characters::ascii(ascii || is_terminal && !is_utf_8(|name| std::env::var(name).ok()))
 }
 
 /// Whether a locale has UTF-8, by the first of the variables that is set (POSIX.1-2017 §8.2). Where none is, terminals have had it for long.
@@ -97,11 +104,6 @@ fn colour_wanted(no_color: bool) -> bool {
 /// Whether a report on standard output is coloured.
 pub fn stdout_colour(no_color: bool) -> bool {
     colour_wanted(no_color) && io::stdout().is_terminal() && !is_dumb()
-}
-
-/// Whether what is shown of a run on standard error is coloured.
-pub fn stderr_colour(no_color: bool) -> bool {
-    colour_wanted(no_color) && stderr_redraws()
 }
 
 /// Whether standard error is a terminal on which something can be redrawn.

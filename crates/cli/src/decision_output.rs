@@ -56,11 +56,7 @@ impl DecisionOutput {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
         let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
-        let style = Style {
-            colour: console::stdout_colour(no_color),
-            characters: console::stdout_characters(ascii),
-            ..Style::default()
-        };
+        let style = console::stdout_style(no_color, ascii);
         Ok(Self { stdout, files: all, pages, style, in_files: Characters::ascii(ascii) })
     }
 

@@ -146,7 +146,7 @@ mod tests {
             redirected_to: None,
             agents: Vec::new(),
         };
-        Summary::of(plan, run)
+        Summary::new(plan, run)
     }
 
     #[test]

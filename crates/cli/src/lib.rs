@@ -24,13 +24,13 @@ mod runs;
 mod scripts;
 mod signals;
 mod single;
+mod sinks;
 mod site;
 mod stored;
 mod terminal;
 mod trace;
 mod ui;
 mod view;
-mod watch;
 mod wording;
 mod wrk_totals;
 

@@ -51,8 +51,7 @@ impl Progress {
         if shown.plain || !terminal::is_free() {
             return Self::Lines;
         }
-        let colour = console::stderr_colour(shown.no_color);
-        let style = Style { colour, characters: console::stderr_characters(shown.ascii), ..Style::default() };
+        let style = console::stderr_style(shown.no_color, shown.ascii);
         let now = Instant::now();
         let drawing = Drawing {
             name,

@@ -46,11 +46,10 @@ impl Results {
         all.extend(args.html.iter().map(|path| (path.clone(), Format::Html)));
         let stdout = if args.quiet { args.format } else { Some(args.format.unwrap_or(Format::Text)) };
         let style = Style {
-            colour: console::stdout_colour(args.no_color),
-            characters: console::stdout_characters(args.ascii),
             detail: if args.verbose { Detail::Verbose } else { Detail::Brief },
             wrk_latency: args.latency,
             no_histograms: args.no_histograms,
+            ..console::stdout_style(args.no_color, args.ascii)
         };
         Ok(Self { stdout, files: all, style, in_files: Characters::ascii(args.ascii) })
     }

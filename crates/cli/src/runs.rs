@@ -257,7 +257,7 @@ impl<'a> Runs<'a> {
             let is_left = run.agents.iter().any(|agent| !agent.is_lost());
             Loss { how, goes_on: is_left && self.carrier.goes_on_after_loss() }
         });
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         match self.keep.keep_part(&summary) {
             // What is decided does not rest on a run that lost an agent.
             Ok(number) => self.kept.extend(number.filter(|_| loss.is_none())),

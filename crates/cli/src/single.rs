@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
-use crate::watch::Watch;
+use crate::sinks::Sinks;
 use crate::{console, files, losses, ready, signals, wrk_totals};
 
 /// The most checks that are named in a line.
@@ -52,29 +52,29 @@ pub fn carry_out(
     }
     let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
-    let mut watch = Watch::new(plan, results, args, &stop, traced)?;
+    let mut sinks = Sinks::from_flags(plan, results, args, &stop, traced)?;
     let carried = match trace {
-        None => carrier.run(plan, registry, &mut watch, &stop),
+        None => carrier.run(plan, registry, &mut sinks, &stop),
         Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
-            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut watch), &stop, trace)
+            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut sinks), &stop, trace)
                 .map(|Finished { plan, run, script }| Carried { plan, run, script })
                 .map_err(Into::into)
         }),
     };
     // They are free for others as soon as the load is over.
     drop(carrier);
-    watch.clear();
+    sinks.load_ended();
     if traced && results.is_for_people() {
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
     let Carried { plan, run, script } = carried?;
-    let summary = Summary::of(plan, run);
-    watch.ended(&summary);
+    let summary = Summary::new(plan, run);
+    sinks.judged(&summary);
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);
-    watch.finish(&summary, kept);
+    sinks.written(&summary, kept);
     written?;
     never_counted(&summary);
     let exit = Exit::of_run(&summary);
@@ -88,7 +88,7 @@ pub fn carry_out(
     if !results.is_for_people() {
         explain(exit, &summary);
     }
-    watch.linger(&stop);
+    sinks.linger(&stop);
     Ok(exit)
 }
 

@@ -82,7 +82,7 @@ impl Lost {
     /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something after
     /// them. `left` is what it has not accounted for, and others do not take over before `until_ns` (of the measured part), if at all.
     /// None if none of it is due until then: it has reported all of the measured part, or there is no timetable.
-    pub(crate) fn of(
+    pub(crate) fn new(
         plan: &Plan,
         left: &[Left],
         until_ns: u64,
@@ -246,7 +246,7 @@ mod tests {
     fn what_others_take_over_is_not_unsent() {
         let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
         let half = |index| left(Portion::new(index, 1, 2).unwrap(), SECOND_NS);
-        let mut lost = Lost::of(&plan, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
+        let mut lost = Lost::new(&plan, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
         // Who was to do the other half declines.
         lost.add(&plan, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
         let mut seconds = lost.until(4 * SECOND_NS);
@@ -279,7 +279,7 @@ mod tests {
                 due
             };
             let left = left(portion, next * SECOND_NS);
-            let Some(mut timetable) = Lost::of(&plan, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
+            let Some(mut timetable) = Lost::new(&plan, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
                 prop_assert!(next * SECOND_NS >= length_ns);
                 return Ok(());
             };
@@ -311,7 +311,7 @@ mod tests {
             horizon_ns: None,
         };
         let left = left(Portion::whole(1), last.measured_ns);
-        let seconds = Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
+        let seconds = Lost::new(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
         let told: Vec<_> =
             seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
@@ -350,7 +350,7 @@ mod tests {
         let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
         let of = |until_ns, is_whole, end_ns| {
             let seconds =
-                Lost::of(&plan, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+                Lost::new(&plan, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
             let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
             let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
             let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
@@ -381,7 +381,7 @@ mod tests {
             let of = |counter| total.numbers.get(counter);
             (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
         };
-        let lost = || Lost::of(&plan, &left, u64::MAX, 0, 1, &last).unwrap();
+        let lost = || Lost::new(&plan, &left, u64::MAX, 0, 1, &last).unwrap();
         assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
         let told = || {
             let mut told = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -400,6 +400,6 @@ mod tests {
     fn the_closed_model_has_no_timetable() {
         let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
         plan.load = Load::Closed {};
-        assert!(Lost::of(&plan, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
+        assert!(Lost::new(&plan, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
     }
 }

@@ -337,7 +337,7 @@ mod tests {
         run.measured = Snapshot::default();
         run.ending =
             Ending::Unreached("no connection to the target could be made in 1s: connection refused".to_owned());
-        let evidence = Evidence::from_summary(&Summary::of(plan, run));
+        let evidence = Evidence::from_summary(&Summary::new(plan, run));
         assert!(!evidence.is_answered());
         assert_eq!(evidence.failure, "no connection to the target could be made in 1s: connection refused");
     }
@@ -346,6 +346,6 @@ mod tests {
     fn how_soon_calls_failed_is_no_latency() {
         let (plan, mut run) = run();
         run.measured.statuses = brunt_record::counts::Statuses::default();
-        assert_eq!(Evidence::from_summary(&Summary::of(plan, run)).p99_ns, None);
+        assert_eq!(Evidence::from_summary(&Summary::new(plan, run)).p99_ns, None);
     }
 }

@@ -354,7 +354,7 @@ mod tests {
             run.measured.merge(&snapshot);
             run.series.push(1_000_000_000, &snapshot, &plan.ok_status);
         }
-        Summary::of(plan, run)
+        Summary::new(plan, run)
     }
 
     #[test]

@@ -15,9 +15,9 @@ mod network;
 mod pace;
 mod run;
 mod scenarios;
+#[cfg(feature = "simulation")]
+pub mod simulated;
 mod tally;
-#[cfg(test)]
-mod tests;
 pub mod trace;
 mod transport;
 mod users;

@@ -36,11 +36,11 @@ pub(crate) struct Quota {
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        Self::of(vec![Numbers::owned_by(portion, limit)], portion.all_workers())
+        Self::from_numbers(vec![Numbers::owned_by(portion, limit)], portion.all_workers())
     }
 
     /// These numbers, for so many workers, which all clone this.
-    pub(crate) fn of(numbers: Vec<Numbers>, workers: u32) -> Self {
+    pub(crate) fn from_numbers(numbers: Vec<Numbers>, workers: u32) -> Self {
         let limit = numbers.iter().fold(0_u64, |sum, numbers| sum.saturating_add(numbers.count()));
         // Small enough that no worker sits on the last numbers while others have none left.
         let block = (limit / (u64::from(workers) * 16)).clamp(1, 64);

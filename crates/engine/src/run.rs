@@ -135,9 +135,9 @@ fn flood<M: Machine>(
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let mut quotas = Quotas::of(plan, given.part.portion);
+    let mut quotas = Quotas::from_plan(plan, given.part.portion);
     if let Some(takeover) = takeover.filter(|_| plan.stop.requests.is_some()) {
-        quotas.measured = Quota::of(takeover.numbers, plan.workers);
+        quotas.measured = Quota::from_numbers(takeover.numbers, plan.workers);
     }
     let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
@@ -222,7 +222,7 @@ fn run_scenarios<M: Machine>(
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
-    let mut surroundings = Surroundings::of(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
+    let mut surroundings = Surroundings::prepare(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
     if let Some(trace) = given.trace.take() {
         surroundings.show(trace);
     }
@@ -283,7 +283,7 @@ pub(crate) fn setup<M: Machine>(
 ) -> Result<Value<'static>, EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(Value::Nil) };
     let set_up = || {
-        let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.setup(machine, stop)?;
         Ok(surroundings.given().clone())
     };
@@ -301,7 +301,7 @@ pub(crate) fn teardown<M: Machine>(
 ) -> Result<(), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(()) };
     let tear_down = || {
-        let mut surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.give(given);
         surroundings.teardown(machine, stop)
     };
@@ -355,7 +355,7 @@ pub(crate) fn last_words(
 pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     if let Some(scenarios) = &plan.scenarios {
         plan.validate()?;
-        let surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1));
+        let surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
         return surroundings.map(drop).map_err(|error| error.without(&plan.secrets()));
     }
     examine(plan, registry, scripts).map(drop).map_err(|error| error.without(&plan.secrets()))
@@ -368,7 +368,7 @@ pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) 
 pub(crate) fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return check(plan, registry, scripts) };
     plan.validate()?;
-    let surroundings = Surroundings::of(plan, scenarios, registry, scripts, Portion::whole(1));
+    let surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
     surroundings.and_then(|all| all.check_takeover()).map_err(|error| error.without(&plan.secrets()))
 }
 

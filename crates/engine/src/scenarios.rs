@@ -58,7 +58,7 @@ impl<'a> Surroundings<'a> {
     ///
     /// # Errors
     /// With file and line of what is wrong.
-    pub(crate) fn of(
+    pub(crate) fn prepare(
         plan: &'a Plan,
         scenarios: &'a Scenarios,
         registry: &Registry,

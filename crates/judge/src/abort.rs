@@ -36,7 +36,7 @@ impl<'a> AbortWatch<'a> {
             return None;
         }
         let standing = Standing::so_far(self.plan, so_far);
-        let outlook = Outlook::of(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
+        let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
         let threshold = aborting.find(|threshold| standing.is_beyond_repair(threshold, outlook))?;
         Some(reason(threshold, &standing))
     }

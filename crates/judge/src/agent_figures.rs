@@ -36,13 +36,13 @@ impl AgentFigures {
         let mut plan = Plan { thresholds: Vec::new(), ..plan.clone() };
         let figures = run.agents.iter().map(|agent| {
             plan.workers = agent.workers;
-            Self::of(agent, &plan)
+            Self::new(agent, &plan)
         });
         figures.collect()
     }
 
     /// The figures of `part`, where `plan` is carried out by its workers. It is much less than a summary: there may be very many agents.
-    fn of(part: &AgentPart, plan: &Plan) -> Self {
+    fn new(part: &AgentPart, plan: &Plan) -> Self {
         let mut total = Snapshot::default();
         total.merge_totals(&part.measured);
         total.merge_totals(&part.drained);

@@ -65,13 +65,13 @@ pub struct MessageBreakdown {
 }
 
 impl MessageBreakdown {
-    fn of(all: Messages<'_>, measured: u64, seconds: f64) -> Option<Box<Self>> {
+    fn new(all: Messages<'_>, measured: u64, seconds: f64) -> Option<Box<Self>> {
         (!all.is_empty()).then(|| {
             Box::new(Self {
                 count: all.count(),
                 per_s: if seconds > 0.0 { measured as f64 / seconds } else { 0.0 },
-                first: Distribution::of(all.first()),
-                gap: Distribution::of(all.gap()),
+                first: Distribution::from_durations(all.first()),
+                gap: Distribution::from_durations(all.gap()),
                 last: Distribution::of_known(all.last()),
                 each: Distribution::of_known(all.each()),
             })
@@ -123,8 +123,8 @@ impl CallBreakdown {
                 response: whole.distribution(&calls.response_times(), whole.response.as_ref()),
                 service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),
                 response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
-                response_not_ok: Distribution::of(&not_ok_times),
-                messages: MessageBreakdown::of(calls.messages(), messages, seconds),
+                response_not_ok: Distribution::from_durations(&not_ok_times),
+                messages: MessageBreakdown::new(calls.messages(), messages, seconds),
             }
         };
         total.iter().map(of).collect()
@@ -247,7 +247,7 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The figures of `run`, which came to `total` in all.
-    pub(crate) fn of(plan: &Plan, run: &Recording, total: &Figures, whole: &Whole<'_>) -> Self {
+    pub(crate) fn new(plan: &Plan, run: &Recording, total: &Figures, whole: &Whole<'_>) -> Self {
         let (ok, seconds) = (&plan.ok_status, run.measured_ns as f64 / 1e9);
         let measured = &run.measured.figures;
         Self {
@@ -275,8 +275,8 @@ fn groups(total: &Figures) -> Vec<GroupBreakdown> {
         count: group.count(),
         failed: group.failed,
         unfinished: group.unfinished,
-        with_pauses: Distribution::of(&group.with_pauses),
-        without_pauses: Distribution::of(&group.without_pauses),
+        with_pauses: Distribution::from_durations(&group.with_pauses),
+        without_pauses: Distribution::from_durations(&group.without_pauses),
     });
     groups.collect()
 }
@@ -319,7 +319,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
             unfinished: scenario.iterations.bounds.count(),
             not_ok: scenario.not_ok,
             errors: scenario.errors,
-            iteration: Distribution::of(&scenario.iterations),
+            iteration: Distribution::from_durations(&scenario.iterations),
             tracebacks,
         }
     });
@@ -353,7 +353,7 @@ mod tests {
             home.due();
             home.answered(404, 1_000_000, 900_000);
         }
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         let [home] = &summary.breakdown.requests[..] else { panic!("{:?}", summary.breakdown) };
         assert_eq!((home.due, home.answered, home.not_ok), (2, 2, 2));
         assert!((home.answered_per_s - 0.5).abs() < 1e-9);
@@ -366,6 +366,6 @@ mod tests {
         for i in 0..=brunt_record::figures::MOST_NAMES {
             run.measured.figures.requests.named(&format!("/{i}")).due();
         }
-        assert_eq!(Summary::of(plan, run).breakdown.crowded, ["requests"]);
+        assert_eq!(Summary::new(plan, run).breakdown.crowded, ["requests"]);
     }
 }

@@ -66,7 +66,7 @@ impl Quantile {
 
 impl Distribution {
     /// The figures of `durations`; none if it is empty.
-    pub fn of(durations: &Censored) -> Option<Self> {
+    pub fn from_durations(durations: &Censored) -> Option<Self> {
         let lower = durations.lower();
         let at_least = !durations.bounds.is_empty();
         let values = durations.quantiles(QUANTILES.map(|(_, q)| q));
@@ -86,10 +86,10 @@ impl Distribution {
         })
     }
 
-    /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::of`].
+    /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::new`].
     pub fn of_bracket(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
-        let mut of = Self::of(&bracket.value)?;
-        if let Some(intervals) = Intervals::of(bracket, lag, sampling) {
+        let mut of = Self::from_durations(&bracket.value)?;
+        if let Some(intervals) = Intervals::new(bracket, lag, sampling) {
             of.mean_interval = Some(intervals.mean);
             for (quantile, interval) in of.quantiles.iter_mut().zip(intervals.quantiles) {
                 quantile.interval = Some(interval);
@@ -117,6 +117,6 @@ impl Distribution {
 
     /// The figures of durations that are all known.
     pub fn of_known(durations: &Histogram) -> Option<Self> {
-        Self::of(&durations.clone().into())
+        Self::from_durations(&durations.clone().into())
     }
 }

@@ -62,5 +62,5 @@ pub fn run() -> (Plan, Recording) {
 /// The summary of [`run`].
 pub fn summary() -> Summary {
     let (plan, run) = run();
-    Summary::of(plan, run)
+    Summary::new(plan, run)
 }

@@ -59,7 +59,7 @@ impl Cluster<'_> {
 impl<'a> Clusters<'a> {
     /// Clusters of response times; none of a run that is too short.
     pub fn of_response(points: &'a [Point]) -> Option<Self> {
-        Self::of(points.iter().map(|point| Cluster {
+        Self::new(points.iter().map(|point| Cluster {
             times: &point.response,
             failing: Some(&point.failing),
             bounds: Some(&point.response_bounds),
@@ -68,7 +68,7 @@ impl<'a> Clusters<'a> {
 
     /// Clusters of service times; none of a run that is too short.
     pub fn of_service(points: &'a [Point]) -> Option<Self> {
-        Self::of(points.iter().map(|point| Cluster { times: &point.service, failing: None, bounds: None }))
+        Self::new(points.iter().map(|point| Cluster { times: &point.service, failing: None, bounds: None }))
     }
 
     /// How calls depend on each other around the quantiles of all of them, whose values are `values`.
@@ -76,7 +76,7 @@ impl<'a> Clusters<'a> {
         Dependence { estimates: self.share_up_to(values), calls: self.count() }
     }
 
-    fn of(seconds: impl Iterator<Item = Cluster<'a>>) -> Option<Self> {
+    fn new(seconds: impl Iterator<Item = Cluster<'a>>) -> Option<Self> {
         let seconds: Vec<_> = seconds.collect();
         let with_calls = seconds.iter().filter(|second| second.calls() > 0).count();
         (with_calls >= LEAST_OF_TIME).then_some(Self { seconds })

@@ -27,7 +27,7 @@ pub struct Estimate {
 impl Estimate {
     /// The mean of independent values; none of fewer than two. Values are taken to be no finer than `resolution` (a
     /// standard deviation): their own one is not believed below that.
-    pub fn of(values: &[f64], resolution: f64) -> Option<Self> {
+    pub fn from_values(values: &[f64], resolution: f64) -> Option<Self> {
         let n = values.len() as f64;
         if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -44,7 +44,7 @@ impl Estimate {
     /// Society, Supplement 8, 1946). Seen in n values r comes out too low by (1 + 3r)/n on average, which is put back
     /// (F. H. C. Marriott, J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41, 1954).
     pub fn of_series(values: &[f64], resolution: f64) -> Option<Self> {
-        let naive = Self::of(values, resolution)?;
+        let naive = Self::from_values(values, resolution)?;
         let n = values.len() as f64;
         let from_mean = |value: &f64| value - naive.mean;
         let squares: f64 = values.iter().map(|value| from_mean(value).powi(2)).sum();
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn students_sleep() {
         let gained = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let estimate = Estimate::of(&gained, 0.0).unwrap();
+        let estimate = Estimate::from_values(&gained, 0.0).unwrap();
         assert!(near(estimate.mean, 1.58) && near(estimate.mean / estimate.standard_error, 4.0621));
         assert!((estimate.p_value() - 0.002_833).abs() < 1e-6, "{}", estimate.p_value());
         let (low, high) = estimate.interval();
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn welch_is_as_others_compute_it() {
         // Computed with another program from the definition.
-        let a = Estimate::of(&[27.5, 21.0, 19.0, 23.6, 17.0, 17.9], 0.0).unwrap();
-        let b = Estimate::of(&[27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8], 0.0).unwrap();
+        let a = Estimate::from_values(&[27.5, 21.0, 19.0, 23.6, 17.0, 17.9], 0.0).unwrap();
+        let b = Estimate::from_values(&[27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8], 0.0).unwrap();
         let difference = a.minus(&b);
         assert!(near(difference.mean / difference.standard_error, -1.49982), "{difference:?}");
         assert!(near(difference.degrees_of_freedom, 7.42343), "{difference:?}");
@@ -233,20 +233,22 @@ mod tests {
     #[test]
     fn values_that_repeat_themselves_count_as_fewer() {
         let series = [1.0, 1.1, 1.2, 1.3, 1.4, 1.4, 1.3, 1.2, 1.1, 1.0];
-        let (naive, honest) = (Estimate::of(&series, 0.0).unwrap(), Estimate::of_series(&series, 0.0).unwrap());
+        let (naive, honest) =
+            (Estimate::from_values(&series, 0.0).unwrap(), Estimate::of_series(&series, 0.0).unwrap());
         assert!(honest.standard_error > 2.0 * naive.standard_error);
         assert!(honest.degrees_of_freedom < 3.0);
         let zigzag = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0];
-        let (naive, honest) = (Estimate::of(&zigzag, 0.0).unwrap(), Estimate::of_series(&zigzag, 0.0).unwrap());
+        let (naive, honest) =
+            (Estimate::from_values(&zigzag, 0.0).unwrap(), Estimate::of_series(&zigzag, 0.0).unwrap());
         assert_eq!(naive, honest, "but never as more");
     }
 
     #[test]
     fn what_is_the_same_every_time_is_no_finer_than_it_was_measured() {
-        let estimate = Estimate::of(&[0.001; 10], 0.01).unwrap();
+        let estimate = Estimate::from_values(&[0.001; 10], 0.01).unwrap();
         assert!(estimate.p_value() > 0.05, "{}", estimate.p_value());
-        assert!(Estimate::of(&[1.0], 0.0).is_none() && Estimate::of(&[1.0, f64::NAN], 0.0).is_none());
-        assert_eq!(Estimate::of(&[0.0; 3], 0.0).unwrap().p_value(), 1.0);
+        assert!(Estimate::from_values(&[1.0], 0.0).is_none() && Estimate::from_values(&[1.0, f64::NAN], 0.0).is_none());
+        assert_eq!(Estimate::from_values(&[0.0; 3], 0.0).unwrap().p_value(), 1.0);
     }
 
     #[test]

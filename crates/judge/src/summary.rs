@@ -132,7 +132,7 @@ pub struct Summary {
 
 impl Summary {
     /// Derives every figure of `run`, which carried `plan` out.
-    pub fn of(plan: Plan, run: Recording) -> Self {
+    pub fn new(plan: Plan, run: Recording) -> Self {
         let mut total = run.measured.clone();
         total.merge(&run.drained);
         // How the generator fared in the drain's scraps of a second says nothing about the figures.
@@ -141,7 +141,7 @@ impl Summary {
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let not_ok = total.not_ok(&plan.ok_status);
         let points = run.series.points();
-        let remarks = remarks::of(&plan, &run, &total);
+        let remarks = remarks::find(&plan, &run, &total);
         // Sampling errors are those of a steady state, which a run with an outage has none of.
         let is_steady = !remarks.iter().any(|remark| remark.about.is_unsteady());
         let rate = sampling::rate(points).filter(|_| is_steady);
@@ -164,7 +164,7 @@ impl Summary {
             service: dependence(&services, &service),
             delays: if knows_all { &none } else { total.times.known(Timing::Receiving) },
         };
-        let breakdown = Breakdown::of(&plan, &run, &total.figures, &whole);
+        let breakdown = Breakdown::new(&plan, &run, &total.figures, &whole);
         let mut summary = Self {
             not_ok,
             error_rate: if total.numbers.get(Counter::Due) > 0 {
@@ -184,7 +184,7 @@ impl Summary {
                 clear_in_per_s: per_s(run.measured.numbers.get(Counter::ClearIn)),
                 clear_out_per_s: per_s(run.measured.numbers.get(Counter::ClearOut)),
             },
-            verdict: Verdict::of(&plan, &run, &total, response.as_ref()),
+            verdict: Verdict::judge(&plan, &run, &total, response.as_ref()),
             times: Times {
                 response,
                 service,
@@ -197,8 +197,8 @@ impl Summary {
                 connect: Distribution::of_known(total.times.known(Timing::Connect)),
                 tls: Distribution::of_known(total.times.known(Timing::Tls)),
                 handshake: Distribution::of_known(total.times.known(Timing::Handshake)),
-                first_message: Distribution::of(total.messages().first()),
-                message_gap: Distribution::of(total.messages().gap()),
+                first_message: Distribution::from_durations(total.messages().first()),
+                message_gap: Distribution::from_durations(total.messages().gap()),
                 last_message: Distribution::of_known(total.messages().last()),
                 each_message: Distribution::of_known(total.messages().each()),
                 lag: Distribution::of_known(total.times.known(Timing::Lag)),
@@ -231,7 +231,7 @@ impl Summary {
 
     /// What thresholds on it are judged by.
     pub fn standing(&self) -> Standing<'_> {
-        Standing::of(&self.plan, &self.run, &self.total)
+        Standing::new(&self.plan, &self.run, &self.total)
     }
 
     /// Whether any call was answered.
@@ -274,7 +274,7 @@ mod tests {
         run.drained.statuses.record(200);
         run.drained.times.record(Timing::Response, 5 * SECOND_NS);
         run.measured.numbers.add(Counter::Due, 1);
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         assert!((summary.rates.answered_per_s - 999.5).abs() < 1e-9);
         assert_eq!(summary.times.response.as_ref().unwrap().max, AtLeast::exactly(5 * SECOND_NS));
         assert_eq!(summary.total.ended(), summary.total.numbers.get(Counter::Due));

@@ -135,7 +135,7 @@ impl Settled {
     }
 
     /// Judges the seconds of a run.
-    pub fn of(plan: &Plan, points: &[Point]) -> Self {
+    pub fn from_points(plan: &Plan, points: &[Point]) -> Self {
         if !is_constant(plan) {
             return Self::Unknown;
         }
@@ -194,7 +194,7 @@ fn warming_up(figure: Watched, points: &[Point]) -> Option<(usize, Settled)> {
 fn drifting(figure: Watched, points: &[Point], alpha: f64) -> Option<Settled> {
     let each = points.len().div_ceil(MOST_COMPARED);
     let values: Vec<_> = points.chunks(each).filter_map(|points| figure.over(points)).collect();
-    let trend = Trend::of(&values)?;
+    let trend = Trend::from_values(&values)?;
     let (length_ns, typical) = (points.first()?.length_ns as f64 * each as f64, median(&values)?);
     let change = trend.slope * values.len() as f64;
     let matters = figure.matters(typical - change / 2.0, typical + change / 2.0);
@@ -213,7 +213,7 @@ pub struct Trend {
 
 impl Trend {
     /// The trend of `values`; none of fewer than ten.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         if values.len() < LEAST_FOR_TREND || values.iter().any(|value| !value.is_finite()) {
             return None;
         }
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn settled(medians: &[f64]) -> Settled {
-        Settled::of(&crate::fixtures::plan(), points(medians).points())
+        Settled::from_points(&crate::fixtures::plan(), points(medians).points())
     }
 
     /// R. O. Gilbert, "Statistical Methods for Environmental Pollution Monitoring", 1987, section 16.4.2, has the
@@ -311,15 +311,15 @@ mod tests {
     fn kendalls_test_is_as_in_the_books() {
         // S = 45 − 2·1 = 43 for one swapped pair of neighbours: z = 42/√125 = 3.757, p = 0.00017, times no inflation.
         let values = [1.0, 3.0, 2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
-        let trend = Trend::of(&values).unwrap();
+        let trend = Trend::from_values(&values).unwrap();
         assert!((trend.slope - 1.0).abs() < 1e-9, "{trend:?}");
         assert!((trend.p_value - 0.000_172).abs() < 2e-5, "{trend:?}");
-        assert_eq!(Trend::of(&[1.0; 10]).unwrap(), Trend { slope: 0.0, p_value: 1.0 });
-        assert_eq!(Trend::of(&values[..9]), None);
+        assert_eq!(Trend::from_values(&[1.0; 10]).unwrap(), Trend { slope: 0.0, p_value: 1.0 });
+        assert_eq!(Trend::from_values(&values[..9]), None);
         assert_eq!(ties(&[1.0, 1.0, 2.0, 3.0, 3.0, 3.0]), 2.0 * 9.0 + 3.0 * 2.0 * 11.0);
         // One wild value moves neither.
         let wild = [1.0, 2.0, 3.0, 4.0, 500.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0];
-        assert!((Trend::of(&wild).unwrap().slope - 1.0).abs() < 0.01);
+        assert!((Trend::from_values(&wild).unwrap().slope - 1.0).abs() < 0.01);
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
                             at
                         })
                         .collect();
-                    Trend::of(&values).unwrap().p_value < 0.01
+                    Trend::from_values(&values).unwrap().p_value < 0.01
                 });
                 let trends = trends.count();
                 // 1 % is what is said; a memory of seconds in few of them looks like a trend more often.
@@ -394,6 +394,6 @@ mod tests {
         let mut plan = crate::fixtures::plan();
         plan.load =
             Load::Open { profile: "10..100/30s".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
-        assert_eq!(Settled::of(&plan, points(&medians).points()), Settled::Unknown);
+        assert_eq!(Settled::from_points(&plan, points(&medians).points()), Settled::Unknown);
     }
 }

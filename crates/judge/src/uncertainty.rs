@@ -68,7 +68,7 @@ pub struct Intervals {
 impl Intervals {
     /// The intervals of times in `bracket`, of whose calls `sampling` knows. `lag` is what is known of own delays
     /// where the bracket knows of none. None for an empty distribution.
-    pub fn of(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
+    pub fn new(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
         let shares = QUANTILES.map(|(_, q)| q);
         let mut values = [0; QUANTILES.len()];
         for (place, q) in values.iter_mut().zip(shares) {
@@ -133,13 +133,13 @@ mod tests {
 
     use super::*;
 
-    fn of(calls: &[CallTimes]) -> Intervals {
+    fn intervals_of(calls: &[CallTimes]) -> Intervals {
         let mut recorded = Snapshot::default();
         for call in calls {
             recorded.arrived(call, 1);
             recorded.times.record(Timing::Response, call.read - call.due);
         }
-        Intervals::of(&recorded.response_bracket(), &Histogram::new(), None).unwrap()
+        Intervals::new(&recorded.response_bracket(), &Histogram::new(), None).unwrap()
     }
 
     fn call(taken: u64, sending: u64, receiving: u64, is_timed: bool) -> CallTimes {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_timed_is_right_however_late_it_was_read() {
-        let p99 = of(&[call(1_000_000, 0, 8_000_000, true); 100]).quantiles[4];
+        let p99 = intervals_of(&[call(1_000_000, 0, 8_000_000, true); 100]).quantiles[4];
         assert_eq!((p99.instrument_low_ns, p99.instrument_high_ns), (1_000_000, Some(1_000_000)));
         assert!(!p99.is_spoiled && p99.sampling_low_ns.is_none());
         assert_eq!((p99.low_ns, p99.high_ns), (p99.instrument_low_ns, p99.instrument_high_ns));
@@ -161,24 +161,28 @@ mod tests {
         // Of a hundred calls five were sent 5 ms late: p50 holds, p99 may be anything from 1 to 6 ms.
         let mut calls = vec![call(1_000_000, 10_000, 0, true); 95];
         calls.extend([call(1_000_000, 5_000_000, 0, true); 5]);
-        let intervals = of(&calls);
+        let intervals = intervals_of(&calls);
         let spoiled = intervals.quantiles.map(|interval| interval.is_spoiled);
         assert_eq!(spoiled, [false, false, false, false, true, true, true]);
         assert_eq!(intervals.quantiles[4].instrument_high_ns.map(|ns| ns / 10_000), Some(600));
         // Beside a target of 60 ms the same delays are nothing.
         let calls = calls.iter().map(|late| call(60_000_000, late.sending(), 0, true)).collect::<Vec<_>>();
-        assert!(!of(&calls).quantiles.iter().any(|interval| interval.is_spoiled));
+        assert!(!intervals_of(&calls).quantiles.iter().any(|interval| interval.is_spoiled));
     }
 
     #[test]
     fn small_delays_spoil_nothing_however_fast_the_target_is() {
-        assert!(!of(&[call(20_000, 40_000, 0, true); 10]).quantiles.iter().any(|interval| interval.is_spoiled));
-        assert!(of(&[call(20_000, 60_000, 0, true); 10]).quantiles.iter().all(|interval| interval.is_spoiled));
+        assert!(
+            !intervals_of(&[call(20_000, 40_000, 0, true); 10]).quantiles.iter().any(|interval| interval.is_spoiled)
+        );
+        assert!(
+            intervals_of(&[call(20_000, 60_000, 0, true); 10]).quantiles.iter().all(|interval| interval.is_spoiled)
+        );
     }
 
     #[test]
     fn where_nothing_was_timed_the_interval_says_so() {
-        let p50 = of(&[call(400_000, 0, 100_000, false); 10]).quantiles[0];
+        let p50 = intervals_of(&[call(400_000, 0, 100_000, false); 10]).quantiles[0];
         assert_eq!((p50.instrument_low_ns, p50.instrument_high_ns), (0, Some(500_000)));
         assert!(p50.is_spoiled);
     }

@@ -22,7 +22,7 @@ pub struct LuaJit;
 
 impl ScriptHost for LuaJit {
     fn flood(&self, plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Box<dyn FloodScript>>, ScriptError> {
-        let script = wrk::WrkScript::of(plan, prepared)?;
+        let script = wrk::WrkScript::from_plan(plan, prepared)?;
         Ok(script.map(|script| Box::new(script) as Box<dyn FloodScript>))
     }
 
@@ -33,6 +33,6 @@ impl ScriptHost for LuaJit {
         registry: &Registry,
         portion: Portion,
     ) -> Result<Box<dyn Program>, ScriptError> {
-        Ok(Box::new(scenario::Script::of(plan, scenarios, registry, portion)?))
+        Ok(Box::new(scenario::Script::prepare(plan, scenarios, registry, portion)?))
     }
 }

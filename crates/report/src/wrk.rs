@@ -47,7 +47,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     write_row(out, "Req/Sec", &thread_rate(summary), metric)?;
     if style.wrk_latency {
         // As wrk has it: each answer with the time that it took, whatever its status.
-        let times = Distribution::of(&summary.total.response_times().pooled());
+        let times = Distribution::from_durations(&summary.total.response_times().pooled());
         write_latency(out, times.as_ref())?;
     }
     write_totals(out, summary)?;

@@ -234,7 +234,7 @@ fn no_text_breaks_the_file() {
 fn an_agent_that_was_lost_is_a_failure_unless_that_was_allowed() {
     let brunt_judge::summary::Summary { plan, mut run, .. } = fixtures::clean();
     let case = |plan: &Plan, run: &Recording| {
-        let report = report(&brunt_judge::summary::Summary::of(plan.clone(), run.clone()));
+        let report = report(&brunt_judge::summary::Summary::new(plan.clone(), run.clone()));
         let suite = suite(&report, "run");
         failures(suite)
             .into_iter()

@@ -279,7 +279,7 @@ fn an_agent_is_left_out_of_a_pinned_run() {
     ] {
         let whole = summary(name);
         let run = whole.run.without(&[left_out.to_owned()]).unwrap();
-        let again = written(&Summary::of(whole.plan, run));
+        let again = written(&Summary::new(whole.plan, run));
         let got = ["/outcomes/due", "/outcomes/unsent", "/times/response/quantiles/4/value_ns"];
         let got = got.map(|pointer| again.pointer(pointer).and_then(Value::as_u64));
         assert_eq!(got, [Some(due), Some(unsent), Some(p99)], "{name} without {left_out}");

@@ -292,7 +292,7 @@ impl Store {
             |e: io::Error| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") };
         if kind == RUN {
             let (plan, run) = packed::unpack_run(&content).map_err(damaged)?;
-            return Ok(StoredResult::Run(Box::new(Summary::of(plan, run))));
+            return Ok(StoredResult::Run(Box::new(Summary::new(plan, run))));
         }
         Ok(StoredResult::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
     }

@@ -55,7 +55,7 @@ fn summary(calls: u64) -> Summary {
         run.measured.times.record(Timing::Service, 900_000 + i);
     }
     run.series.push(1_000_000_000, &run.measured, &plan.ok_status);
-    Summary::of(plan, run)
+    Summary::new(plan, run)
 }
 
 /// What a run is kept under.
@@ -321,7 +321,7 @@ fn nightly(directory: &Directory, limits: &[&str]) -> Store {
         plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
         run.started_unix_ms += night * 86_400_000;
         let tags = vec![("version".to_owned(), format!("1.{}", night / 2)), ("branch".to_owned(), "main".to_owned())];
-        store.save(&Summary::of(plan, run), &Label { name: Some("Nightly".to_owned()), tags }, HEADLINE).unwrap();
+        store.save(&Summary::new(plan, run), &Label { name: Some("Nightly".to_owned()), tags }, HEADLINE).unwrap();
     }
     store
 }

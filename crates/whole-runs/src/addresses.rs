@@ -6,9 +6,9 @@ use brunt_plan::plan::{Plan, Stop, Transport};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, SECOND_NS, carry_out, plan};
-use crate::transport::Address;
+use brunt_engine::simulated::Address;
+use brunt_engine::simulated::{Act, Peer, Reaction};
 
 /// The last part of an address says what it does.
 struct Addressed;

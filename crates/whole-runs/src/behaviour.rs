@@ -7,9 +7,9 @@ use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, carry_out, carry_out_on, plan};
-use crate::StopHandle;
+use brunt_engine::StopHandle;
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 /// What a peer answers by itself to the beginning of some bytes: how many of them that takes, and the answer.
 pub(super) type Aside = fn(bytes: &[u8]) -> Option<(usize, Vec<u8>)>;

@@ -5,8 +5,8 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
 use super::behaviour::{Speech, every_behaviour};
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, carry_out, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_http1::options::Options;
 
 const HTTP: Speech = Speech {

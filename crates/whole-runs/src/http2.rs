@@ -15,9 +15,9 @@ use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, carry_out, carry_out_on, plan};
-use crate::StopHandle;
+use brunt_engine::StopHandle;
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 /// What a peer does once a stream's request has come.
 pub(super) type Manner = fn(connection: u64, stream: u32) -> Reaction;

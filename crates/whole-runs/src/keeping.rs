@@ -6,9 +6,9 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, Seconds, carry_out, carry_out_on, plan, run_on};
-use crate::StopHandle;
+use brunt_engine::StopHandle;
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_http1::options::Options;
 
 const URL: &str = "http://127.0.0.1/";

@@ -1,4 +1,5 @@
-//! Whole runs on a made-up machine, in made-up time.
+//! Whole runs on a simulated machine, in simulated time: the engine with every protocol and `LuaJIT`.
+#![cfg(test)]
 
 mod addresses;
 mod behaviour;
@@ -18,12 +19,10 @@ mod targets;
 mod tcp;
 mod thrift;
 mod users;
-mod virtual_net;
 mod websocket;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, Stop, Transport};
@@ -34,11 +33,9 @@ use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
 use brunt_record::timeline::DuePoint;
 
-use self::virtual_net::{Peer, VirtualNet};
-use crate::StopHandle;
-use crate::run::{self, Given};
-use crate::transport::Machine as _;
-use crate::{Finished, Gate, Part};
+use brunt_engine::simulated::{self, Peer, VirtualNet};
+use brunt_engine::{Finished, Part, StopHandle};
+use brunt_lua::LuaJit;
 use brunt_protocol::Registry;
 
 const MS: u64 = 1_000_000;
@@ -79,21 +76,12 @@ struct Seconds {
     backlogs: Vec<(u64, u64)>,
 }
 
-impl crate::Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
+impl brunt_engine::Observer for Seconds {
+    fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<String> {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
         ControlFlow::Continue(())
     }
-}
-
-/// An open gate of a part on this machine, whose horizon is so far.
-fn gate_to(net: &VirtualNet<impl Peer>, horizon: Duration) -> Gate {
-    let gate = Gate::with_horizon();
-    gate.keep_time(net.clock());
-    gate.open_at(Instant::now());
-    gate.extend(horizon.as_nanos() as u64);
-    gate
 }
 
 /// What came of a plan: its figures, and the seconds that were seen live.
@@ -145,23 +133,22 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) ->
 
 /// A whole run, put together as the real ones are.
 fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
-    let registry = built_in();
-    run::run(
-        plan,
-        Given {
-            machine: net,
-            part: Part::whole(plan.workers_within_limits()),
-            registry: &registry,
-            scripts: &brunt_lua::LuaJit,
-            stop,
-            trace: None,
-        },
-        seconds,
-    )
-    .unwrap()
+    let part = Part::whole(plan.workers_within_limits());
+    simulated::run_part(net, plan, part, &built_in(), &LuaJit, seconds, stop).unwrap()
+}
+
+/// A part of a run, with these protocols.
+fn run_part_on<P: Peer>(
+    net: &VirtualNet<P>,
+    plan: &Plan,
+    part: Part,
+    registry: &Registry,
+    observer: &mut dyn brunt_engine::Observer,
+) -> Finished {
+    simulated::run_part(net, plan, part, registry, &LuaJit, observer, &StopHandle::default()).unwrap()
 }
 
 /// Every figure of what was done.
 fn judged(finished: Finished) -> Summary {
-    Summary::of(finished.plan, finished.run)
+    Summary::new(finished.plan, finished.run)
 }

@@ -19,10 +19,8 @@ use brunt_plan::scenario::{File, Scenarios};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, Seconds, built_in, judged, plan};
-use crate::StopHandle;
-use crate::run::{self, Given};
+use super::{MS, Seconds, built_in, judged, plan, run_part_on};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_protocol::flags::FlagValues as Flags;
 use brunt_protocol::user::{Message, RepeatingUser, User};
 use brunt_protocol::{
@@ -241,17 +239,8 @@ pub(super) fn registry() -> Registry {
 fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
-    let registry = registry();
-    let (net, stop) = (VirtualNet::new(server), StopHandle::default());
-    let given = Given {
-        machine: &net,
-        part: crate::Part::whole(plan.workers),
-        registry: &registry,
-        scripts: &brunt_lua::LuaJit,
-        stop: &stop,
-        trace: None,
-    };
-    let summary = judged(run::run(plan, given, &mut Seconds::default()).unwrap());
+    let (net, part) = (VirtualNet::new(server), brunt_engine::Part::whole(plan.workers));
+    let summary = judged(run_part_on(&net, plan, part, &registry(), &mut Seconds::default()));
     assert_eq!(
         summary.total.numbers.get(Counter::Due),
         summary.total.ended(),
@@ -471,17 +460,9 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
             (1..100).map(|turn| (turn * MS, Act::Send(b"P0.".repeat(1000)))).collect()
         }
     }
-    let registry = registry();
-    let (net, stop) = (VirtualNet::new(Asking(false)), StopHandle::default());
-    let given = Given {
-        machine: &net,
-        part: crate::Part::whole(1),
-        registry: &registry,
-        scripts: &brunt_lua::LuaJit,
-        stop: &stop,
-        trace: None,
-    };
-    let summary = judged(run::run(&plan("mux://127.0.0.1/"), given, &mut Seconds::default()).unwrap());
+    let (net, part) = (VirtualNet::new(Asking(false)), brunt_engine::Part::whole(1));
+    let plan = plan("mux://127.0.0.1/");
+    let summary = judged(run_part_on(&net, &plan, part, &registry(), &mut Seconds::default()));
     let reasons = summary.total.failures.reasons(Failure::Protocol);
     assert!(
         !reasons.is_empty() && reasons.iter().all(|(reason, _)| reason.contains("does not read them")),

@@ -5,7 +5,7 @@
 #
 # A line for each: what it breaks, the file, and what perl does to it.
 set -eu
-here=$(cd "$(dirname "$0")/../../../.." && pwd)
+here=$(cd "$(dirname "$0")/../../.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/mutations-of-engine"
@@ -24,11 +24,11 @@ while IFS='|' read -r rule file change; do
     if cmp -s "$here/crates/engine/src/$file" "$source"; then
         echo "NOT APPLIED  $rule ($file: $change)"
         survived=1
-    elif ! (cd "$copy" && cargo test -q --locked -p brunt-engine --lib --no-run) >"$copy/build" 2>&1; then
+    elif ! (cd "$copy" && cargo test -q --locked -p brunt-whole-runs --lib --no-run) >"$copy/build" 2>&1; then
         echo "NO BUILD     $rule ($file: $change)"
         tail -5 "$copy/build"
         survived=1
-    elif (cd "$copy" && timeout 300 cargo test -q --locked -p brunt-engine --lib simulation) >/dev/null 2>&1; then
+    elif (cd "$copy" && timeout 300 cargo test -q --locked -p brunt-whole-runs --lib simulation) >/dev/null 2>&1; then
         echo "SURVIVED     $rule ($file: $change)"
         survived=1
     else
@@ -44,8 +44,8 @@ a peer that reads nothing is hung up on|network/sending.rs|s/self.deadlines.arm\
 a call that waits for room has a deadline|network/connecting.rs|s/self.bound_wait\(load, id\);\n        \}/let _ = id;\n        }/
 at most twice as many connections as asked for|flood/load.rs|s/if network.leaving > staying \+ 1 \{/if false {/
 what was turned away is sent again|flood/load.rs|s/self.serve_again\(network, now\);\n        \}\n    \}/}\n    }/
-a lost connection leaves the lists|network/connecting.rs|s/connection.listing = Listing::Unlisted;\n        connection.deadline = NEVER;/connection.deadline = NEVER;/
-a place that waits is watched|network/connecting.rs|s/self.set_deadline\(token, at\);\n        true/self.connections[token].deadline = at;\n        true/
+a lost connection leaves the lists|network/losing.rs|s/connection.listing = Listing::Unlisted;\n        connection.deadline = NEVER;/connection.deadline = NEVER;/
+a place that waits is watched|network/losing.rs|s/self.set_deadline\(token, at\);\n        true/self.connections[token].deadline = at;\n        true/
 a call that was processed is not sent again|network/receiving.rs|s/connection.calls.drain\(from..\)/connection.calls.drain(from.saturating_sub(1)..)/
 at most twice as many connections in a pool|network/origins.rs|s/let has_room = self.leaving < self.most;/let has_room = true;/
 a read that goes on is not begun anew|network/sending.rs|s/if self.buffer.is_empty\(\) \{/if false {/

@@ -12,8 +12,8 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -6,8 +6,8 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::snapshot::Phase;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

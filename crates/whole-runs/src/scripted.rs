@@ -8,8 +8,8 @@ use brunt_plan::plan::{Load, Plan, Script, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, SECOND_NS, carry_out, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 
 struct Server;
 

@@ -11,8 +11,8 @@ use brunt_record::outcome::Failure;
 use rustls::ServerConnection;
 use rustls::pki_types::PrivateKeyDer;
 
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, SECOND_NS, carry_out, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

@@ -18,10 +18,8 @@ use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 
 use super::multiplexed::{registry, scenario};
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, SECOND_NS, Seconds, judged, plan};
-use crate::StopHandle;
-use crate::run::{self, Given};
+use super::{MS, SECOND_NS, Seconds, judged, plan, run_part_on};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 /// How many seeds a plain `cargo test` tries of each kind.
 const FEW_SEEDS: u64 = 100;
@@ -321,11 +319,8 @@ fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: 
         net = if seed.is_multiple_of(2) { net.standing_still(at, 250 * MS) } else { net.interrupted_at(at, 250 * MS) };
         net = net.with_whims(mix(!seed));
     }
-    let stop = StopHandle::default();
-    let (registry, part) = (registry(), crate::Part::whole(plan.workers));
-    let given =
-        Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
-    let summary = judged(run::run(&plan, given, &mut Seconds::default()).unwrap());
+    let part = brunt_engine::Part::whole(plan.workers);
+    let summary = judged(run_part_on(&net, &plan, part, &registry(), &mut Seconds::default()));
     let simulated = Simulated { summary, processed: processed.load(Ordering::Relaxed), steps: net.steps(), plan };
     let sockets = net.most_sockets();
     assert!(sockets <= 2 * asked, "{sockets} sockets for {asked}");

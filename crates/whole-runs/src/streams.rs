@@ -11,9 +11,9 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, carry_out, carry_out_on, plan};
-use crate::StopHandle;
+use brunt_engine::StopHandle;
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 pub(super) const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 pub(super) const END: &str = "0\r\n\r\n";

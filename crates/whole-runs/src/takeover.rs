@@ -11,10 +11,9 @@ use brunt_record::catalogue::Counter;
 use brunt_record::recording::Recording;
 use proptest::prelude::*;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
-use super::{MS, SECOND_NS, Seconds, StopHandle, built_in, gate_to, plan};
-use crate::run::{self, Given};
-use crate::{Gate, Part, Takeover};
+use super::{MS, SECOND_NS, Seconds, built_in, plan, run_part_on};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_engine::{Gate, Part, Takeover};
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -37,16 +36,11 @@ impl Peer for Recorder {
 /// Carries a part out: its figures, and when the target was asked.
 fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Recording, Vec<u64>) {
     let peer = Recorder { takes_ns, ..Recorder::default() };
-    let (net, registry, stop) = (VirtualNet::new(peer.clone()), built_in(), StopHandle::default());
-    carry_out_on(
-        &peer,
-        plan,
-        Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None },
-    )
+    carry_out_on(&peer, &VirtualNet::new(peer.clone()), plan, part)
 }
 
-fn carry_out_on(peer: &Recorder, plan: &Plan, given: Given<'_, VirtualNet<Recorder>>) -> (Recording, Vec<u64>) {
-    let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
+fn carry_out_on(peer: &Recorder, net: &VirtualNet<Recorder>, plan: &Plan, part: Part) -> (Recording, Vec<u64>) {
+    let run = run_part_on(net, plan, part, &built_in(), &mut Seconds::default()).run;
     let (mut total, measured) = (run.measured.clone(), &run.measured);
     total.merge(&run.drained);
     assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {measured:#?}");
@@ -162,12 +156,9 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone()).standing_still(2 * SECOND_NS, SECOND_NS);
         // It stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls that are due in the first 1.5 s.
-        let gate = gate_to(&net, Duration::from_millis(1500));
+        let gate = net.gate_to(Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
-        let (registry, stop) = (built_in(), StopHandle::default());
-        let given =
-            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
-        let (run, asked) = carry_out_on(&peer, &plan, given);
+        let (run, asked) = carry_out_on(&peer, &net, &plan, part);
         let held = run.measured.numbers.get(Counter::UnsentHeld) + run.drained.numbers.get(Counter::UnsentHeld);
         if plan.load == (Load::Closed {}) {
             assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
@@ -183,11 +174,11 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
 fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
     /// Moves the horizon on when nothing was asked for a while.
     struct Extending(Gate);
-    impl crate::Observer for Extending {
+    impl brunt_engine::Observer for Extending {
         fn second(
             &mut self,
             live: &brunt_record::live::Live,
-            _so_far: &crate::RunningTotal<'_>,
+            _so_far: &brunt_engine::RunningTotal<'_>,
         ) -> ControlFlow<String> {
             if live.elapsed_ns >= 2 * SECOND_NS {
                 self.0.extend(3600 * SECOND_NS);
@@ -201,12 +192,9 @@ fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone());
-        let gate = gate_to(&net, Duration::from_millis(1500));
+        let gate = net.gate_to(Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
-        let (registry, stop) = (built_in(), StopHandle::default());
-        let given =
-            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
-        let run = run::run(&plan, given, &mut Extending(gate)).map(|done| done.run).unwrap();
+        let run = run_part_on(&net, &plan, part, &built_in(), &mut Extending(gate)).run;
         let asked = peer.asked.lock().unwrap().clone();
         let (before, after): (Vec<u64>, Vec<u64>) = asked.iter().partition(|at| **at < 2_600 * MS);
         // The observer acts in real time, and made-up time does not wait for it. If it comes too late, no more calls are made.

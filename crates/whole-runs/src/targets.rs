@@ -11,8 +11,8 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::{MS, SECOND_NS, StopHandle, carry_out_on, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

@@ -6,8 +6,8 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
 use super::behaviour::{Speech, every_behaviour};
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, SECOND_NS, carry_out, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_tcp::options::{Framing, LengthPrefix, Options};
 
 const TCP: Speech = Speech {

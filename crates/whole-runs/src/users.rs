@@ -24,8 +24,8 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 
-use super::virtual_net::{Act, Peer, Reaction, VirtualNet};
 use super::*;
+use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_lua::scenario::{Files, LoadOptions, read};
 
 /// How the peer answers a request: how long after it, and with what.

@@ -8,8 +8,8 @@ use brunt_record::outcome::Failure;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::behaviour::{Speech, every_behaviour};
-use super::virtual_net::{Act, Peer, Reaction};
 use super::{MS, carry_out, plan};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_websocket::options::Options;
 
 const WEBSOCKET: Speech = Speech {

@@ -130,6 +130,6 @@ fn finished(Finished { run, .. }: &Finished) -> String {
 /// Writes a part down.
 fn keep(part: &Finished, dir: &Path, number: u32) -> Result<()> {
     let path = dir.join(format!("{number:03}.json"));
-    let summary = Summary::of(part.plan.clone(), part.run.clone());
+    let summary = Summary::new(part.plan.clone(), part.run.clone());
     files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)
 }

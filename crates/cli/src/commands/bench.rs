@@ -16,7 +16,7 @@ use crate::trace::Printer;
 use crate::{console, plan, single};
 
 pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
-    let mut plan = plan::of(args, program)?;
+    let mut plan = plan::from_flags(args, program)?;
     // A plan that is written into a file is there to be changed, and run by that file's name.
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, args.kept.plan.is_none().then_some(plan.seed));

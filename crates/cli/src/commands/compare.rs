@@ -179,7 +179,7 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
         let whose = || if flags.is_some() { flag } else { "the flags" };
         let mut bench = args.words.aimed_at(url).with(&words, registry).with_context(whose)?;
         LENGTHS.give(&mut bench.load);
-        let plan = plan::of(&bench, program)?;
+        let plan = plan::from_flags(&bench, program)?;
         let line = args.words.aimed_at(url);
         let flags =
             (!words.is_empty()).then(|| repeat::shown_flags(&words, registry)).transpose().with_context(whose)?;

@@ -77,7 +77,7 @@ pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
 fn plans(args: &Demo, url: &str, program: &Program) -> Result<[Plan; 2]> {
     let planned = |connections: Option<u32>, rate: Option<Profile>| {
         let load = Load { connections, threads: Some(1), duration: Some(args.duration), rate, ..Load::default() };
-        plan::of(&Bench { url: Some(url.to_owned()), load, ..Bench::default() }, program)
+        plan::from_flags(&Bench { url: Some(url.to_owned()), load, ..Bench::default() }, program)
     };
     Ok([planned(Some(args.connections), None)?, planned(None, Some(Profile::constant(args.rate)?))?])
 }
@@ -96,7 +96,7 @@ fn side_by_side(plans: &[Plan; 2], program: &Program, stop: &StopHandle) -> Resu
         let ended = |run: thread::ScopedJoinHandle<'_, _>| match run.join() {
             Ok(finished) => {
                 let Finished { plan, run, .. } = Result::<_, EngineError>::map_err(finished, anyhow::Error::from)?;
-                Ok(Summary::of(plan, run))
+                Ok(Summary::new(plan, run))
             }
             Err(_) => Err(anyhow!("a run of the demo panicked: this is a fault in brunt, please report it")),
         };

@@ -115,7 +115,7 @@ fn base(args: &Find, program: &Program) -> Result<Plan> {
     }
     let mut bench = args.words.with(&[format!("--rate={}", args.from)], &program.registry)?;
     LENGTHS.give(&mut bench.load);
-    let mut plan = plan::of(&bench, program)?;
+    let mut plan = plan::from_flags(&bench, program)?;
     if plan.thresholds.is_empty() {
         bail!(
             "brunt find needs to know what the target must meet: give --threshold 'p99<50ms' and \

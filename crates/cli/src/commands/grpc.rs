@@ -131,7 +131,7 @@ fn asked(
         server.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
         registry,
     ));
-    let ask = asker.of(url.target);
+    let ask = asker.inquiry(url.target);
     let looked = look(&mut Reflection::new(&*ask, &metadata));
     asker.told(looked)
 }

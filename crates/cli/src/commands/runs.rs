@@ -5,7 +5,6 @@
 use std::io::IsTerminal as _;
 
 use anyhow::Result;
-use brunt_report::Style;
 use brunt_report::kept::listing;
 use brunt_store::{RunSelector, Store};
 use clap::{Args, Subcommand, ValueEnum};
@@ -82,7 +81,7 @@ pub fn run(args: &Runs) -> Result<Exit> {
             entries.truncate(shown);
             let text = match args.format {
                 ListFormat::Text => {
-                    let style = Style { colour: console::stdout_colour(args.no_color), ..Style::default() };
+                    let style = console::stdout_style(args.no_color, false);
                     listing(&entries, style, std::io::stdout().is_terminal().then(console::stdout_width))
                 }
                 ListFormat::Json => serde_json::to_string_pretty(&entries)? + "\n",

@@ -78,7 +78,7 @@ fn show_decided(args: &Show, decided: &brunt_decide::decision::KeptDecision, run
 
 fn show(args: &Show, summary: &Summary) -> Result<()> {
     let fewer = (!args.without.is_empty()).then(|| summary.run.without(&args.without)).transpose()?;
-    let fewer = fewer.map(|run| Summary::of(summary.plan.clone(), run));
+    let fewer = fewer.map(|run| Summary::new(summary.plan.clone(), run));
     let summary = fewer.as_ref().unwrap_or(summary);
     let format = args.format.as_deref().map(str::parse).transpose().map_err(|e| anyhow!("--format: {e}"))?;
     let output = Output {

@@ -197,7 +197,7 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
             // A sweep may begin with fewer connections than threads.
             *threads = (*threads).min(connections);
         }
-        let mut plan = plan::of(&bench, program).with_context(|| flag)?;
+        let mut plan = plan::from_flags(&bench, program).with_context(|| flag)?;
         if !words.0.has("seed") {
             plan.seed = *seed.get_or_insert(plan.seed);
         }

@@ -21,7 +21,7 @@ pub struct Types {
 }
 
 pub fn run(args: &Types, registry: &Registry) -> Result<Exit> {
-    let text = types::of(registry);
+    let text = types::annotations(registry);
     if args.file == Path::new("-") {
         console::print(text.as_bytes())?;
         return Ok(Exit::Done);

@@ -32,7 +32,7 @@ impl Asker {
     }
 
     /// What asks `target`, which is the run's own.
-    pub fn of(self: &Arc<Self>, target: Target) -> Arc<Inquiry<'static>> {
+    pub fn inquiry(self: &Arc<Self>, target: Target) -> Arc<Inquiry<'static>> {
         let asker = Arc::clone(self);
         Arc::new(move |call: &ProtocolOptions| asker.ask(&target, &target, call))
     }

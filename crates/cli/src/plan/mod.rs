@@ -40,7 +40,7 @@ pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 ///
 /// # Errors
 /// Which flag, file, line or column is wrong, and what to do about it.
-pub fn of(bench: &Bench, program: &Program) -> Result<Plan> {
+pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     let mut plan = match &bench.kept.plan {
         Some(path) => Plan { sandbox: bench.confinement.of_plan(), ..kept(path, &program.registry)? },
         None => made(bench, program)?,
@@ -167,7 +167,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         .given(protocol, &url.target.scheme, registry)?
         .with_user(url.user)
         .with_files(Arc::new(files::read_if_there))
-        .with_target(asker.of(url.target.clone()));
+        .with_target(asker.inquiry(url.target.clone()));
     let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
     let load = load(&bench.load)?;
     let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;

@@ -1,155 +1,94 @@
-//! What is seen of a run while it goes on: a view on a terminal, lines if asked for, or nothing; and the live page.
+//! Sinks: what lives through a run beside it. Each is told of every second and of the end; each has a file here.
+//!
+//! Pure views of a finished run are no sinks: they render a summary, in `brunt-report`.
 
-use std::io::{self, Write as _};
+mod lines;
+mod page;
+mod screen;
+
 use std::ops::ControlFlow;
 
 use anyhow::Result;
 use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
-use brunt_record::SECOND_NS;
 use brunt_record::live::Live;
-use brunt_report::Style;
-use brunt_report::live::{Buffer, Chosen, Lines, Screen};
 
 use crate::args::Output;
-use crate::live::LivePage;
 use crate::results::Results;
-use crate::view::{Picture, View};
-use crate::{console, terminal};
 
-/// How far apart lines for logs are, in nanoseconds.
-const PLAIN_NS: u64 = 5 * SECOND_NS;
+use self::lines::LineSink;
+use self::page::PageSink;
+use self::screen::ScreenSink;
 
-/// What shows a run.
-pub struct Watch {
-    shown: Shown,
-    page: Option<LivePage>,
-    /// Whether it says where the page is.
-    tells: bool,
+/// What lives through a run. A sink never fails a run that goes on: what could be wrong with it, such as an address that is taken, it finds
+/// in its constructor, before the load.
+pub trait Sink {
+    /// A second of the run. Returns soon, whoever reads: the run waits for it.
+    fn second(&mut self, live: &Live);
+
+    /// The load is over, and the result is about to be written: gives standard output and the terminal back.
+    fn load_ended(&mut self) {}
+
+    /// The run is judged; its result is written next.
+    fn judged(&mut self, _summary: &Summary) {}
+
+    /// The result is written, and kept under the number `kept` if it is kept.
+    fn written(&mut self, _summary: &Summary, _kept: Option<i64>) {}
+
+    /// Nothing is left to be done: stays as long as somebody may want it, unless `stop` asks for its end.
+    fn linger(&self, _stop: &StopHandle) {}
 }
 
-/// What the terminal, or what stands for it, shows of a run.
-enum Shown {
-    /// Nothing but the result.
-    Nothing,
-    /// Lines on standard output, before the result.
-    Printed(Box<Lines>),
-    /// Lines on standard error.
-    Noted(Box<Lines>),
-    /// A view on the terminal.
-    Viewed(View<Drawing>),
-}
+/// The sinks of a run.
+pub struct Sinks(Vec<Box<dyn Sink>>);
 
-impl Watch {
+impl Sinks {
     /// What the flags and the surroundings ask for, for a run that ends early by `stop`. A run whose calls are printed as they go has no
     /// view.
     ///
     /// # Errors
-    /// When the live page cannot be served.
-    pub fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle, is_traced: bool) -> Result<Self> {
-        let page = args.live.map(|address| LivePage::of_run(address, &args.live_serving, plan)).transpose()?;
-        if let Some(page) = page.as_ref().filter(|_| !args.quiet) {
-            console::note(&page.place());
-        }
-        let shown = Shown::new(plan, results, args, stop, is_traced);
-        Ok(Self { shown, page, tells: !args.quiet })
+    /// When one of them cannot be had.
+    pub fn from_flags(
+        plan: &Plan,
+        results: &Results,
+        args: &Output,
+        stop: &StopHandle,
+        is_traced: bool,
+    ) -> Result<Self> {
+        let page = PageSink::from_flags(plan, args)?.map(|page| Box::new(page) as Box<dyn Sink>);
+        let lines = LineSink::from_flags(plan, results, args).map(|lines| Box::new(lines) as Box<dyn Sink>);
+        // Lines take the place of the view.
+        let screen =
+            || ScreenSink::from_flags(plan, args, stop, is_traced).map(|screen| Box::new(screen) as Box<dyn Sink>);
+        let shown = lines.or_else(screen);
+        Ok(Self(page.into_iter().chain(shown).collect()))
     }
 
-    /// Makes room for the result.
-    pub fn clear(&mut self) {
-        match &mut self.shown {
-            Shown::Nothing | Shown::Noted(_) => {}
-            Shown::Printed(_) => drop(console::print(b"\n")),
-            Shown::Viewed(view) => view.end(),
-        }
+    /// See [`Sink::load_ended`].
+    pub fn load_ended(&mut self) {
+        self.0.iter_mut().for_each(|sink| sink.load_ended());
     }
 
-    /// The run is over; its result is written next.
-    pub fn ended(&mut self, summary: &Summary) {
-        if let Shown::Noted(lines) = &mut self.shown {
-            note(&lines.end(summary));
-        }
+    /// See [`Sink::judged`].
+    pub fn judged(&mut self, summary: &Summary) {
+        self.0.iter_mut().for_each(|sink| sink.judged(summary));
     }
 
-    /// Makes the live page the finished report of a run that is kept under the number `kept`.
-    pub fn finish(&mut self, summary: &Summary, kept: Option<i64>) {
-        if let Some(page) = &mut self.page {
-            page.finish(summary, kept);
-        }
+    /// See [`Sink::written`].
+    pub fn written(&mut self, summary: &Summary, kept: Option<i64>) {
+        self.0.iter_mut().for_each(|sink| sink.written(summary, kept));
     }
 
-    /// Keeps the live page for a while, unless `stop` asks for its end.
+    /// See [`Sink::linger`].
     pub fn linger(&self, stop: &StopHandle) {
-        if let Some(page) = &self.page {
-            page.linger(stop, self.tells);
-        }
+        self.0.iter().for_each(|sink| sink.linger(stop));
     }
 }
 
-impl Shown {
-    fn new(plan: &Plan, results: &Results, args: &Output, stop: &StopHandle, is_traced: bool) -> Self {
-        let printed = || Style {
-            colour: console::stdout_colour(args.no_color),
-            characters: console::stdout_characters(args.ascii),
-            ..Style::default()
-        };
-        let noted = || Style {
-            colour: console::stderr_colour(args.no_color),
-            characters: console::stderr_characters(args.ascii),
-            ..Style::default()
-        };
-        if args.plain {
-            Self::Noted(Box::new(Lines::new(plan, PLAIN_NS, Style { colour: false, ..noted() })))
-        } else if args.verbose && results.is_for_people() {
-            Self::Printed(Box::new(Lines::new(plan, SECOND_NS, printed())))
-        } else if args.verbose {
-            Self::Noted(Box::new(Lines::new(plan, SECOND_NS, noted())))
-        } else if !args.quiet && !is_traced && terminal::is_free() {
-            Self::Viewed(View::new(Drawing { screen: Screen::new(plan), style: noted() }, stop.clone()))
-        } else {
-            Self::Nothing
-        }
-    }
-}
-
-impl Observer for Watch {
-    /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
+impl Observer for Sinks {
     fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
-        if let Some(page) = &mut self.page {
-            page.second(live);
-        }
-        match &mut self.shown {
-            Shown::Nothing => {}
-            Shown::Printed(lines) => drop(console::print(lines.push(live).as_bytes())),
-            Shown::Noted(lines) => note(&lines.push(live)),
-            Shown::Viewed(view) => view.update(|drawing| drawing.screen.push(live)),
-        }
+        self.0.iter_mut().for_each(|sink| sink.second(live));
         ControlFlow::Continue(())
-    }
-}
-
-fn note(lines: &str) {
-    let mut err = io::stderr().lock();
-    let _ = err.write_all(lines.as_bytes()).and_then(|()| err.flush());
-}
-
-/// A run on the terminal.
-struct Drawing {
-    screen: Screen,
-    style: Style,
-}
-
-impl Picture for Drawing {
-    fn prepare(&mut self) {
-        self.screen.conclude();
-    }
-
-    fn state(&self) -> u8 {
-        self.screen.kind()
-    }
-
-    fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer {
-        self.screen.draw(width, height, chosen, self.style)
     }
 }

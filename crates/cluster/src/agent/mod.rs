@@ -1,35 +1,32 @@
 //! An agent: waits on the bus for controllers, and carries out its part of their runs.
 
+mod messages;
+mod parts;
+mod seconds;
+
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, Event, Message, Subject};
-use brunt_engine::{
-    EngineError, Finished, Gate, Observer, Part, RunningTotal, StopHandle, Surrounded, Takeover, Tallies,
-};
+use async_nats::{Client, Event, Subject};
+use brunt_engine::{EngineError, Finished, Gate, StopHandle, Tallies};
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
-use brunt_record::SECOND_NS;
 use brunt_record::interval::Interval;
-use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
 use brunt_script::ScriptHost;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant as Tick, sleep_until};
 
-use crate::bus::{self, Bus, BusError, is_token};
-use crate::frame::{Frame, Kind};
+use crate::bus::{self, Bus, BusError};
+use crate::frame::Frame;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::names::{is_name_taken, note_of};
-use crate::words::{
-    Announcement, Ended, FromAgent, Grant, LeftWork, Note, Problem, ToAgent, from_bytes, printable, to_bytes,
-};
+use crate::names::is_name_taken;
+use crate::words::{Announcement, Ended, FromAgent, Grant, to_bytes};
 use crate::{CLUSTER_VERSION, PATIENCE, random_number};
 
 /// The longest message that is taken in, in bytes: a plan with its files.
@@ -364,383 +361,6 @@ impl Agent<'_> {
         let _ = self.client.publish(to.clone(), frame.to_bytes()).await;
     }
 
-    /// Answers an agent that begins, and asks who has this name. One that ends needs it no longer.
-    async fn take_name(&mut self, message: &Message) {
-        let instance = self.instance;
-        let asks = matches!(note_of(message), Some(Note::Asks { instance: other }) if other != instance);
-        if asks && self.leaving_since.is_none() {
-            let note = Frame::note(0, to_bytes(&Note::Taken { instance }));
-            self.publish(&self.name_subject, &note).await;
-        }
-    }
-
-    /// Says who it is to a controller that asks who is there, which may be of another version.
-    async fn answer_call(&self, message: &Message) {
-        let asks = |(_, frame): (u16, Frame)| frame.kind == Kind::Note;
-        if Frame::of_any_version(&message.payload).is_ok_and(asks) {
-            let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
-            self.publish(&self.subject_to(HERE), &here).await;
-        }
-    }
-
-    /// Takes a message of the bus in.
-    async fn take(&mut self, message: Message) {
-        let received = self.now_ns();
-        let Ok(frame) = Frame::from_bytes(&message.payload) else { return };
-        if frame.kind == Kind::Note {
-            self.take_note(frame, received).await;
-            return;
-        }
-        let id = frame.session;
-        match &mut self.session {
-            Some(session) if session.link.session() == id => {
-                session.heard = Instant::now();
-                match session.link.receive(frame, received) {
-                    Ok(messages) => messages.iter().for_each(|bytes| self.obey(bytes)),
-                    Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
-                }
-            }
-            held => {
-                let claim = (frame.number == 1 && frame.kind == Kind::Last).then(|| from_bytes(&frame.payload));
-                let Some(Ok(ToAgent::Claim { by, controller })) = claim else { return };
-                if !is_token(&controller) {
-                    return;
-                }
-                match held {
-                    None => {
-                        (self.said)(AgentEvent::Claimed { by: &printable(&by) });
-                        let payload = self.client.server_info().max_payload;
-                        let mut link = Link::new(id, MOST_BYTES).sharing(payload, 1);
-                        let _ = link.receive(frame, received);
-                        link.send(to_bytes(&FromAgent::Claimed));
-                        let heard = Instant::now();
-                        self.session = Some(Session {
-                            by,
-                            controller,
-                            link,
-                            heard,
-                            plan: None,
-                            running: None,
-                            granted: Grant { run: 0, until_ns: 0 },
-                            taken: (0, 0),
-                            tallies: Tallies::default(),
-                            counted: BTreeMap::new(),
-                            ending: None,
-                        });
-                    }
-                    Some(session) => {
-                        let busy = Note::Busy { by: session.by.clone() };
-                        self.publish(&self.subject_to(&controller), &Frame::note(id, to_bytes(&busy))).await;
-                    }
-                }
-            }
-        }
-    }
-
-    async fn take_note(&mut self, frame: Frame, received: u64) {
-        let (id, note) = (frame.session, from_bytes(&frame.payload));
-        let Ok(Note::Ping { controller, sent, is_claimed, grant }) = note else { return };
-        if !is_token(&controller) {
-            return;
-        }
-        let pong = Note::Pong { sent, received, answered: self.now_ns() };
-        let answer = match self.session.as_mut().filter(|session| session.link.session() == id) {
-            Some(session) => {
-                session.heard = Instant::now();
-                if let Some(grant) = grant {
-                    session.take_grant(grant);
-                }
-                // A note completes no message.
-                let _ = session.link.receive(frame, received);
-                session.link.note(to_bytes(&pong))
-            }
-            None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
-            None => Frame::note(id, to_bytes(&pong)),
-        };
-        self.publish(&self.subject_to(&controller), &answer).await;
-    }
-
-    fn bus_said(&mut self, event: Option<Event>) {
-        match event {
-            Some(Event::Disconnected) => {
-                self.is_away = true;
-                (self.said)(AgentEvent::Bus("the NATS server is away; connecting again"));
-            }
-            Some(Event::Connected) if std::mem::take(&mut self.is_away) => {
-                (self.said)(AgentEvent::Bus("the NATS server is back"));
-            }
-            Some(Event::ServerError(error)) => {
-                let problem = error.to_string();
-                if problem.to_lowercase().contains(&self.name_subject.to_lowercase()) {
-                    (self.said)(AgentEvent::Bus(
-                        "the NATS server's permissions do not let agents ask who has a name: nobody notices two of one name \
-                         (docs/machines.md has the permissions)",
-                    ));
-                    return;
-                }
-                // A refusal ends nothing, and is not said again and again.
-                if !bus::refuses(&problem) || !std::mem::replace(&mut self.was_refused, true) {
-                    // The subject in it may be of somebody else's choice.
-                    (self.said)(AgentEvent::Bus(&printable(&problem)));
-                }
-            }
-            Some(Event::SlowConsumer(_)) => {
-                (self.said)(AgentEvent::Bus("this agent takes in messages too slowly; what was lost is said again"));
-            }
-            _ => {}
-        }
-    }
-
-    fn send(&mut self, words: &FromAgent) {
-        if let Some(session) = &mut self.session {
-            session.link.send(to_bytes(words));
-        }
-    }
-
-    fn fail(&mut self, run: u32, text: String, is_impossible: bool) {
-        (self.said)(AgentEvent::Failed(&text));
-        self.send(&FromAgent::Failed { run, problem: Problem { text, is_impossible } });
-    }
-
-    /// Does what the controller says.
-    fn obey(&mut self, bytes: &[u8]) {
-        let Some(session) = &mut self.session else { return };
-        match from_bytes(bytes) {
-            // The first words of a session, which made it.
-            Ok(ToAgent::Claim { .. }) => {}
-            Ok(ToAgent::Plan { wire }) => match Plan::from_wire(&wire) {
-                Ok(mut plan) => {
-                    let hash = plan.to_wire().map_or_else(|e| e.to_string(), |wire| wire.hash().to_string());
-                    // What ends the run is decided over all agents.
-                    plan.thresholds.clear();
-                    if self.options.sandbox != Sandbox::Open {
-                        plan.sandbox = self.options.sandbox;
-                    }
-                    session.plan = Some(Arc::new(plan));
-                    self.send(&FromAgent::PlanTaken { hash });
-                }
-                Err(error) => self.fail(0, error.to_string(), false),
-            },
-            Ok(ToAgent::Setup { run }) => {
-                self.work_on(run, |plan, registry, scripts, stop| {
-                    Work::SetUp(brunt_engine::setup(plan, registry, scripts, stop))
-                });
-            }
-            Ok(ToAgent::Teardown { run, given }) => self.work_on(run, |plan, registry, scripts, stop| {
-                Work::TornDown(brunt_engine::teardown(plan, given, registry, scripts, stop))
-            }),
-            Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
-            Ok(ToAgent::Start { grant, at }) => self.start(grant, at),
-            Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
-            Ok(ToAgent::Elsewhere { run, counts }) => {
-                if session.running.as_ref().is_some_and(|running| running.run == run) {
-                    session.tallies.set_elsewhere(&counts);
-                }
-            }
-            Ok(ToAgent::Stop { run }) => {
-                if let Some(running) = session.running.as_ref().filter(|running| running.run == run) {
-                    running.stop.stop();
-                }
-            }
-            Ok(ToAgent::Release) => self.end_session(SessionEnd::Released),
-            Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
-        }
-    }
-
-    /// Does something on a thread of its own.
-    fn work_on(
-        &mut self,
-        run: u32,
-        work: impl FnOnce(&Plan, &Registry, &dyn ScriptHost, &StopHandle) -> Work + Send + 'static,
-    ) {
-        let Some(session) = &mut self.session else { return };
-        let Some(plan) = session.plan.clone().filter(|_| session.running.is_none()) else {
-            self.fail(
-                run,
-                "the agent has no plan, or is busy with the one before; this is a defect of brunt".into(),
-                false,
-            );
-            return;
-        };
-        // The controller ends a part as the run's own end, and waits for its calls.
-        let (stop, registry) = (StopHandle::default().of_run(), Arc::clone(&self.registry));
-        let scripts = self.scripts;
-        let (id, sender, stopped) = (session.link.session(), self.work.clone(), stop.clone());
-        session.running = Some(Running::new(run, stop));
-        let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
-            // The agent may have ended.
-            let _ = sender.send((id, work(&plan, &registry, scripts, &stopped)));
-        });
-        if let Err(error) = spawned {
-            if let Some(session) = &mut self.session {
-                session.running = None;
-            }
-            self.fail(run, format!("cannot start a thread: {error}"), true);
-        }
-    }
-
-    fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
-        let Some(session) = &mut self.session else { return };
-        let gate = Gate::with_horizon();
-        (session.tallies, session.counted) = (Tallies::default(), BTreeMap::new());
-        let part = Part {
-            portion,
-            gate: Some(gate.clone()),
-            tallies: session.tallies.clone(),
-            surroundings: Surrounded::Elsewhere(given),
-            takeover: None,
-        };
-        let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
-        self.work_on(run, move |plan, registry, scripts, stop| {
-            let mut seconds = Seconds { session: id, part: 0, machine, sender };
-            let ran = brunt_engine::run_part(plan, part, registry, scripts, &mut seconds, stop);
-            Work::Ran(0, ran.inspect(|finished| ended(finished)).map(Box::new))
-        });
-        if let Some(running) = self.session.as_mut().and_then(|session| session.running.as_mut()) {
-            running.ledger.begin(0, None);
-            running.part = Some(PartState { gate, is_ready: false, has_begun: false });
-        }
-        (self.said)(AgentEvent::Begun { portion });
-    }
-
-    fn start(&mut self, grant: Grant, at: u64) {
-        let (begin, run) = (self.epoch + Duration::from_nanos(at), grant.run);
-        let Some(session) = &mut self.session else { return };
-        let Some(running) = session.running.as_mut().filter(|running| running.run == run) else { return };
-        let Some(part) = &mut running.part else { return };
-        if let Some(late) = part.gate.open_at(begin) {
-            part.has_begun = true;
-            session.take_grant(grant);
-            self.send(&FromAgent::Began { run, at: at + late, late });
-        }
-    }
-
-    /// Does a part of what a lost agent has left, besides what it does or after that.
-    fn take_over(&mut self, run: u32, work: LeftWork) {
-        let LeftWork { number, portion, numbers, after_ns, at, given } = work;
-        let Some(session) = &mut self.session else { return };
-        let taken = if session.taken.0 == run { session.taken.1 + 1 } else { 1 };
-        session.taken = (run, taken);
-        let plan = session.plan.clone().filter(|_| session.ending.is_none() && self.leaving_since.is_none());
-        let running = session.running.get_or_insert_with(|| Running::new(run, StopHandle::default().of_run()));
-        let Some(plan) = plan.filter(|_| running.run == run && !running.stop.is_stopped()) else {
-            self.decline(run, number, "its part has ended".to_owned());
-            return;
-        };
-        let gate = Gate::with_horizon();
-        let joins_ns = plan.warmup_ns.saturating_add(after_ns);
-        let part = Part {
-            portion,
-            gate: Some(gate.clone()),
-            tallies: session.tallies.clone(),
-            surroundings: Surrounded::Elsewhere(given),
-            takeover: Some(Takeover { after_ns, numbers }),
-        };
-        running.ledger.begin(number, Some(after_ns / SECOND_NS));
-        running.takeovers.insert(number, TakeoverState { gate, at: Some(at), joins_ns });
-        let (stop, registry) = (running.stop.clone(), Arc::clone(&self.registry));
-        let scripts = self.scripts;
-        let (id, sender, ended) = (session.link.session(), self.work.clone(), Arc::clone(&self.options.ended));
-        let spawned = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
-            let mut seconds = Seconds { session: id, part: number, machine: 0, sender: sender.clone() };
-            let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
-            let ran = ran.inspect(|finished| ended(finished)).map(Box::new);
-            // The agent may have ended.
-            let _ = sender.send((id, Work::Ran(number, ran)));
-        });
-        self.send(&FromAgent::Took { run, number });
-        (self.said)(AgentEvent::TookOver { portion });
-        if let Err(error) = spawned {
-            self.decline(run, number, format!("cannot start a thread: {error}"));
-        }
-    }
-
-    fn decline(&mut self, run: u32, number: u32, problem: String) {
-        (self.said)(AgentEvent::Failed(&problem));
-        self.send(&FromAgent::Declined { run, number, problem });
-        self.end_part(run, number);
-    }
-
-    /// One of the parts has ended; if it was the last, so has the run for this agent.
-    fn end_part(&mut self, run: u32, number: u32) {
-        // What machines count together last is said before they are over.
-        self.tell_counts();
-        let Some(session) = &mut self.session else { return };
-        let Some(running) = session.running.as_mut().filter(|running| running.run == run) else { return };
-        running.takeovers.remove(&number);
-        if number == 0 {
-            running.part = None;
-        }
-        let seconds = running.ledger.end(number);
-        let ended = running.ledger.is_idle().then(|| std::mem::take(&mut running.ended));
-        let taken = if session.taken.0 == run { session.taken.1 } else { 0 };
-        if ended.is_some() {
-            session.running = None;
-        }
-        for interval in seconds {
-            self.send(&FromAgent::Second { run, interval: Box::new(interval) });
-        }
-        if let Some(ended) = ended {
-            self.send(&FromAgent::Finished { run, ended, taken });
-        }
-    }
-
-    /// A thread has something to say.
-    fn worked(&mut self, done: Option<(u64, Work)>) {
-        let Some((id, work)) = done else { return };
-        let Some(session) = self.session.as_mut().filter(|session| session.link.session() == id) else { return };
-        let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
-        // What was measured until it gave the run up is still said.
-        let is_released = matches!(session.ending, Some(SessionEnd::Released));
-        match work {
-            Work::Second(part, interval) => {
-                let Some(running) = &mut session.running else { return };
-                let seconds = running.ledger.add(part, *interval);
-                for interval in seconds.into_iter().filter(|_| !is_released) {
-                    self.send(&FromAgent::Second { run, interval: Box::new(interval) });
-                }
-            }
-            Work::Ran(number, Ok(finished)) => {
-                if let Some(running) = &mut session.running {
-                    running.ended.merge(number, finished.run);
-                }
-                self.end_part(run, number);
-            }
-            Work::Ran(number @ 1.., Err(error)) => {
-                let problem = (self.options.words)(error);
-                self.decline(run, number, problem);
-            }
-            Work::SetUp(Ok(value)) => {
-                session.running = None;
-                self.send(&FromAgent::Given { run, value });
-            }
-            Work::TornDown(outcome) => {
-                session.running = None;
-                let problem = outcome.err().map(|error| (self.options.words)(error));
-                self.send(&FromAgent::TornDown { run, problem });
-            }
-            Work::Ran(0, Err(error)) | Work::SetUp(Err(error)) => {
-                session.running = None;
-                let is_impossible = match &error {
-                    EngineError::Route(route) => route.is_no_address(),
-                    error => matches!(error, EngineError::Descriptors { .. } | EngineError::System { .. }),
-                };
-                let text = (self.options.words)(error);
-                self.fail(run, text, is_impossible);
-            }
-        }
-    }
-
-    fn tell_counts(&mut self) {
-        let Some(session) = self.session.as_mut().filter(|session| session.counts_together()) else { return };
-        let Some(run) = session.running.as_ref().map(|running| running.run) else { return };
-        let counts = session.tallies.here();
-        if counts != session.counted {
-            session.counted.clone_from(&counts);
-            self.send(&FromAgent::Counted { run, counts });
-        }
-    }
-
     /// Gives the session up: as soon as nothing runs any more.
     fn end_session(&mut self, why: SessionEnd) {
         if let Some(session) = &mut self.session {
@@ -820,32 +440,6 @@ impl Agent<'_> {
         let is_late = self.leaving_since.is_some_and(|since| since.elapsed() >= LAST_WORDS);
         let is_held = |session: &Session| session.running.is_some() || !session.link.is_acknowledged();
         is_late || !self.session.as_ref().is_some_and(is_held)
-    }
-}
-
-/// Sees the seconds of a part, and hands them over.
-struct Seconds {
-    session: u64,
-    part: u32,
-    machine: u32,
-    sender: UnboundedSender<(u64, Work)>,
-}
-
-impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
-        let interval = Interval {
-            worker: self.machine,
-            phase: live.phase,
-            second: live.elapsed_ns.saturating_sub(live.length_ns) / SECOND_NS,
-            length_ns: live.length_ns,
-            snapshot: live.snapshot.clone(),
-            open_connections: live.open_connections,
-            in_flight: live.in_flight,
-            oldest_ns: live.oldest_ns,
-        };
-        // The agent may have ended.
-        let _ = self.sender.send((self.session, Work::Second(self.part, Box::new(interval))));
-        ControlFlow::Continue(())
     }
 }
 

@@ -9,16 +9,17 @@ use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::allowance::Allowance;
+use super::peer::{Granting, Peer};
 use super::{
-    AHEAD_BRIEFLY_NS, AHEAD_NS, AUDIBLE, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError,
-    Command, ECHO, GRANT_MANY_NS, GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, OnLost, Terms,
+    AUDIBLE, AWAY, CALL, COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, ClusterError, Command, ECHO, GRANT_MANY_NS,
+    GRANT_NS, LOOK, MANNERS, MANY, MOST_BYTES, Terms,
 };
 use crate::agent::HERE;
 use crate::bus::{self, Bus, BusError};
-use crate::clock::{Comparison, Exchange};
+use crate::clock::Exchange;
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
-use crate::words::{Announcement, FromAgent, Grant, Note, ToAgent, from_bytes, printable, to_bytes};
+use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, SILENCE, random_number};
 
 /// Messages that are taken in before it looks after its agents again.
@@ -29,85 +30,6 @@ const MOST_THERE: usize = 10_000;
 const STOOD_STILL: Duration = Duration::from_millis(500);
 /// How often it looks after all agents at most.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
-
-/// An agent as its controller sees it.
-pub(super) struct Peer {
-    pub(super) agent: Announcement,
-    pub(super) subject: String,
-    pub(super) link: Link,
-    pub(super) clock: Comparison,
-    /// When it was last heard, by how long the bus had let messages through until then.
-    heard: Duration,
-    /// When it was last asked for the time, in nanoseconds.
-    asked_ns: u64,
-    /// When the newest note was sent that it has answered, in nanoseconds.
-    answered_ns: u64,
-    /// How far it may make calls in the load that is under way, by the furthest word that was ever sent to it.
-    pub(super) granted_ns: u64,
-    /// What it may still say.
-    allowance: Allowance,
-    /// Why it counts as lost.
-    pub(super) lost: Option<String>,
-    /// Whether nothing that it says is taken in any more.
-    is_cut_off: bool,
-}
-
-impl Peer {
-    fn new(agent: Announcement, bus: &Bus, link: Link, heard: Duration) -> Self {
-        Self {
-            subject: bus.subject(&format!("to.{}.{:x}", agent.name, agent.instance)),
-            agent,
-            link,
-            clock: Comparison::default(),
-            heard,
-            asked_ns: 0,
-            answered_ns: 0,
-            granted_ns: 0,
-            allowance: Allowance::default(),
-            lost: None,
-            is_cut_off: false,
-        }
-    }
-
-    /// It is lost, for this reason. One that lives all the same ends the run when it hears so.
-    fn lose(&mut self, reason: String, run: u32) {
-        if self.lost.is_none() {
-            self.lost = Some(reason);
-            self.link.send(to_bytes(&ToAgent::Stop { run }));
-        }
-    }
-
-    /// It says what no agent says: nothing more is taken in from it. If it lives it ends the run, and is free.
-    fn cut_off(&mut self, reason: String, run: u32) {
-        self.lose(reason, run);
-        self.link.send(to_bytes(&ToAgent::Release));
-        self.is_cut_off = true;
-    }
-}
-
-/// A load under way, in which agents are granted how far they may go.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Granting {
-    pub(super) run: u32,
-    /// When it began, on the controller's clock, in nanoseconds.
-    pub(super) at: u64,
-    /// How much is granted ahead of the newest note that an agent has answered, in nanoseconds.
-    ahead_ns: u64,
-}
-
-impl Granting {
-    pub(super) fn new(run: u32, at: u64, on_lost: OnLost) -> Self {
-        let ahead_ns = if on_lost == OnLost::Continue { AHEAD_NS } else { AHEAD_BRIEFLY_NS };
-        Self { run, at, ahead_ns }
-    }
-
-    /// How far an agent may go, which is remembered before it is said. One that answers nothing gets no further.
-    pub(super) fn grant(self, peer: &mut Peer) -> Grant {
-        let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
-        peer.granted_ns = peer.granted_ns.max(until_ns);
-        Grant { run: self.run, until_ns: peer.granted_ns }
-    }
-}
 
 /// What has come of the bus.
 pub(super) enum Said {

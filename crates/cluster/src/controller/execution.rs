@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_protocol::scenario::Value;
 
-use super::control::{Control, Peer, Said};
-use super::progress::Begun;
-use super::progress::InProgress;
-use super::{Beginning, LOOK, Order, Over};
+use super::control::{Control, Said};
+use super::peer::Peer;
+use super::progress::{Begun, InProgress, OwnStop};
+use super::{LOOK, Order, Over, Startup};
 use crate::words::{FromAgent, ToAgent};
 
 impl Control {
@@ -38,7 +38,7 @@ impl Control {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
                 let started_unix_ms = now.map_or(0, |since| since.as_millis() as u64);
                 let agents = self.peers.iter().map(|peer| peer.agent.name.clone()).collect();
-                let _ = order.begun.send(Ok(Beginning { started_unix_ms, agents }));
+                let _ = order.begun.send(Ok(Startup { started_unix_ms, agents }));
                 let over = self.see_through(run, &order, begun).await;
                 let _ = order.over.send(over);
             }
@@ -83,7 +83,7 @@ impl Control {
             }
             running.go_on_without(now);
             self.hand_out(&mut running);
-            if (order.stop.is_stopped() || running.was_stopped_by_us) && !running.is_stopping {
+            if (order.stop.is_stopped() || running.own_stop.is_some()) && !running.is_stopping {
                 running.is_stopping = true;
                 self.tell_all(&ToAgent::Stop { run });
             }
@@ -113,7 +113,7 @@ impl Control {
             status_names: running.status_names,
             redirected_to: running.redirected_to,
             failed: running.failed,
-            lost_its_agents: running.lost_its_agents,
+            lost_its_agents: running.own_stop == Some(OwnStop::AgentsLost),
         }
     }
 

@@ -4,11 +4,13 @@
 //! brings them to the start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
 
 mod allowance;
-mod beginning;
-mod claiming;
+mod claims;
 mod control;
-mod course;
+mod execution;
+mod in_run;
+mod peer;
 mod progress;
+mod startup;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -228,12 +230,12 @@ struct Order {
     workers: Workers,
     reports: Sender<Report>,
     stop: StopHandle,
-    begun: Sender<Result<Beginning, ClusterError>>,
+    begun: Sender<Result<Startup, ClusterError>>,
     over: Sender<Over>,
 }
 
 /// A run that begins: when, in milliseconds since 1970-01-01 UTC, and who carries it out.
-struct Beginning {
+struct Startup {
     started_unix_ms: u64,
     agents: Vec<String>,
 }
@@ -333,7 +335,7 @@ impl Cluster {
         let stop = &stop.of_run();
         let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
-        let Beginning { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let Startup { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
         let mut run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.

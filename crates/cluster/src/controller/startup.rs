@@ -9,8 +9,10 @@ use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
 use serde_bytes::ByteBuf;
 
-use super::control::{Control, Granting, Peer, Said};
-use super::progress::{Begun, InRun};
+use super::control::{Control, Said};
+use super::in_run::InRun;
+use super::peer::{Granting, Peer};
+use super::progress::Begun;
 use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;

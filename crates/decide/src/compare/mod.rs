@@ -257,7 +257,7 @@ impl Comparison {
         let (a, b): (Vec<_>, Vec<_>) = rounds.iter().cloned().unzip();
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
             let differences: Vec<_> = b.iter().zip(a).map(|(b, a)| b - a).collect();
-            Estimate::of(&differences, resolution)
+            Estimate::from_values(&differences, resolution)
         };
         compare(&a, &b, Design::Rounds { rounds: rounds.len() }, &estimate)
     }
@@ -265,7 +265,7 @@ impl Comparison {
     /// Compares runs of A and B, each made by itself; none of fewer than two of either.
     pub fn of_runs(a: &[Figures], b: &[Figures]) -> Option<Self> {
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
-            Some(Estimate::of(b, resolution)?.minus(&Estimate::of(a, resolution)?))
+            Some(Estimate::from_values(b, resolution)?.minus(&Estimate::from_values(a, resolution)?))
         };
         compare(a, b, Design::Runs { a: a.len(), b: b.len() }, &estimate)
     }

@@ -34,7 +34,7 @@ pub(crate) enum Clear {
     Bytes(usize),
     /// None before more is fed.
     Nothing,
-    /// The peer sends no more, whether or not it closes the socket (close_notify, RFC 8446 §6.1).
+    /// The peer sends no more, whether or not it closes the socket (`close_notify`, RFC 8446 §6.1).
     End,
 }
 

@@ -221,7 +221,7 @@ impl<D: Driver> Phases<D> for Flood {
         self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     fn audit(&self, network: &FloodNetwork<D>, now: u64) {
         self.audit_step(network, now);
     }

@@ -1,7 +1,7 @@
 //! A flood: one user asks for calls on connections that are all alike, as soon as they are free (the closed model) or at
 //! times of their own (the open one).
 
-#[cfg(test)]
+#[cfg(feature = "simulation")]
 mod audit;
 mod exposure;
 mod growth;
@@ -61,7 +61,7 @@ pub(crate) struct Quotas {
 
 impl Quotas {
     /// Those of `plan`, for the workers of this portion.
-    pub(crate) fn of(plan: &Plan, portion: Portion) -> Self {
+    pub(crate) fn from_plan(plan: &Plan, portion: Portion) -> Self {
         Self { warmup: Quota::new(None, portion), measured: Quota::new(plan.stop.requests, portion) }
     }
 }

@@ -125,7 +125,7 @@ impl Flood {
             let connection = &mut network.connections[token];
             let ready_since = connection.ready_since;
             let Some((due, number)) = schedule.take() else { break };
-            let own = own_delay::of(due, ready_since, connection.held_up, now);
+            let own = own_delay::measure(due, ready_since, connection.held_up, now);
             (connection.held_up, self.held_up) = (own.held_up, own.held_up);
             let snapshot = &mut network.recorder.snapshot;
             snapshot.times.record(Timing::Lag, own.call);

@@ -23,7 +23,7 @@ pub(super) struct OwnDelay {
 
 /// Of a call that was due at `due` and is sent at `now`, on a connection that has been free since `ready_since` and carries
 /// `held_up`.
-pub(super) fn of(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
+pub(super) fn measure(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
     let fresh = now.saturating_sub(due.max(ready_since));
     let ready_in_time = ready_since.saturating_sub(held_up);
     let call = now.saturating_sub(due.max(ready_in_time));
@@ -44,13 +44,13 @@ mod tests {
         // One connection, a call a millisecond, answered in 0.1 ms; the worker stands still from 0 to 300 ms.
         let (mut ready_since, mut held_up, mut now) = (0, 0, 300 * MS);
         for due in (1..300).map(|n| n * MS) {
-            let own = of(due, ready_since, held_up, now);
+            let own = measure(due, ready_since, held_up, now);
             assert_eq!((own.call, own.has_waited), (now - due, false), "due at {due}");
             now += MS / 10;
             (ready_since, held_up) = (now, own.held_up);
         }
         // It has caught up, and carries nothing on for long.
-        let own = of(400 * MS, ready_since, held_up, 400 * MS + 20_000);
+        let own = measure(400 * MS, ready_since, held_up, 400 * MS + 20_000);
         assert_eq!(own, OwnDelay { call: 20_000, held_up: 20_000, has_waited: false });
     }
 
@@ -60,17 +60,17 @@ mod tests {
         let (mut ready_since, mut held_up) = (0, 0);
         for due in (1..1000).map(|n| n * MS) {
             let now = due.max(ready_since) + 20_000;
-            let own = of(due, ready_since, held_up, now);
+            let own = measure(due, ready_since, held_up, now);
             assert_eq!(own.call, 20_000);
             assert_eq!(own.has_waited, ready_since > due);
             (ready_since, held_up) = (now + 2 * MS, own.held_up);
         }
         // Held up for 50 ms, all that come later are sent so much later.
         let now = ready_since + 50 * MS;
-        let own = of(1000 * MS, ready_since, held_up, now);
+        let own = measure(1000 * MS, ready_since, held_up, now);
         assert_eq!((own.call, own.held_up), (50 * MS, 50 * MS));
         let ready_since = now + 2 * MS;
-        let own = of(1001 * MS, ready_since, own.held_up, ready_since + 20_000);
+        let own = measure(1001 * MS, ready_since, own.held_up, ready_since + 20_000);
         assert_eq!((own.call, own.has_waited), (50 * MS + 20_000, true));
     }
 
@@ -85,7 +85,7 @@ mod tests {
             for (apart, service, stands_still) in calls {
                 due += apart;
                 let now = due.max(ready_since) + stands_still.map_or(0, |ms| ms * MS);
-                let own = of(due, ready_since, held_up, now);
+                let own = measure(due, ready_since, held_up, now);
                 in_time = due.max(in_time);
                 prop_assert_eq!(now - own.call, in_time);
                 in_time += service;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::call::{CallId, Place};
+use super::call::Place;
+use super::calls::CallId;
 use super::connection::Connection;
 use super::deadlines::NEVER;
 use super::{Network, State};

@@ -5,34 +5,17 @@
 //!            └──────── unsent / withdrawn ──────┘
 //! ```
 //!
-//! [`Calls`] holds every call that has begun and not ended. A call leaves it by [`Calls::remove`] alone, which
-//! [`Network::complete`](super::Network::complete) alone calls, with the [`End`] that is then recorded: no call can be
-//! lost on the way. Times only grow along the line, since each transition takes the later of its own time and the one before.
+//! Times only grow along the line, since each transition takes the later of its own time and the one before.
 
 use brunt_record::messages::{MessageArrival, StreamEnd};
 use brunt_record::outcome::Failure;
 
-use super::deadlines::{Deadlines, NEVER};
+use super::deadlines::NEVER;
 
 /// Why a call has failed that took too long.
 pub(super) const LATE: &str = "no complete answer within the timeout";
 /// Why a call has failed whose next message did not come within the longest gap.
 pub(super) const STALLED: &str = "no message within the longest gap allowed";
-
-/// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CallId {
-    slot: u32,
-    generation: u32,
-}
-
-#[cfg(test)]
-impl CallId {
-    /// A name for tests of lists.
-    pub(crate) fn numbered(slot: u32) -> Self {
-        Self { slot, generation: 0 }
-    }
-}
 
 /// When a call is added to the calls that were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +98,7 @@ pub(crate) struct Call<T> {
     pub(crate) resend: Resend,
     /// Whether no other call was on its connection when it was sent.
     pub(crate) alone: bool,
-    /// Whether its answer comes as messages: [`Calls`] has a [`Stream`] for it.
+    /// Whether its answer comes as messages: [`Calls`](super::calls::Calls) has a [`Stream`] for it.
     pub(crate) streams: bool,
     /// How often a peer said that it has not processed it.
     pub(crate) turned_away: u8,
@@ -196,14 +179,6 @@ impl<T> Call<T> {
     }
 }
 
-/// A slot of [`Calls`].
-#[derive(Debug)]
-struct Slot<T> {
-    /// Grows with each call that the slot has held.
-    generation: u32,
-    call: Option<Call<T>>,
-}
-
 /// What is known of the messages of a call. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
@@ -275,186 +250,12 @@ impl Stream {
     }
 }
 
-/// The calls of a worker that have begun and not ended.
-#[derive(Debug)]
-pub(crate) struct Calls<T> {
-    slots: Vec<Slot<T>>,
-    vacant: Vec<u32>,
-    deadlines: Deadlines,
-    under_way: u64,
-    /// What is known of the messages of calls, by the calls' slots, as far as any call had some.
-    streams: Vec<Stream>,
-}
-
-impl<T> Default for Calls<T> {
-    fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            vacant: Vec::new(),
-            deadlines: Deadlines::default(),
-            under_way: 0,
-            streams: Vec::new(),
-        }
-    }
-}
-
-impl<T> Calls<T> {
-    /// A call begins.
-    #[inline]
-    pub(super) fn insert(&mut self, call: Call<T>) -> CallId {
-        self.under_way += u64::from(call.measured);
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, call: None });
-            (self.slots.len() - 1) as u32
-        });
-        let mut id = CallId { slot, generation: 0 };
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            debug_assert!(place.call.is_none(), "a slot holds one call at a time");
-            id.generation = place.generation;
-            place.call = Some(call);
-        }
-        id
-    }
-
-    /// The call with this name, unless it has ended.
-    #[inline]
-    pub(crate) fn get(&self, id: CallId) -> Option<&Call<T>> {
-        let slot = self.slots.get(id.slot as usize)?;
-        if slot.generation == id.generation { slot.call.as_ref() } else { None }
-    }
-
-    /// The same, to change it.
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation == id.generation { slot.call.as_mut() } else { None }
-    }
-
-    /// A call has ended.
-    #[inline]
-    pub(super) fn remove(&mut self, id: CallId) -> Option<Call<T>> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation != id.generation {
-            return None;
-        }
-        let call = slot.call.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.vacant.push(id.slot);
-        self.under_way -= u64::from(call.measured);
-        Some(call)
-    }
-
-    /// A call's [`Call::expires`] was set: it shows in [`Calls::overdue`] then. A slot whose earlier call had a deadline
-    /// before this one has its alarm set already, so that a flood pays a comparison.
-    #[inline]
-    pub(super) fn watch(&mut self, id: CallId, expires: u64) {
-        self.deadlines.arm(id.slot, expires);
-    }
-
-    /// The call's answer is to come as messages, no more than `stall_ns` apart.
-    pub(super) fn begin_stream(&mut self, id: CallId, stall_ns: u64) {
-        let Some(call) = self.get_mut(id) else { return };
-        call.streams = true;
-        let expires = call.expires;
-        let slot = id.slot as usize;
-        if slot >= self.streams.len() {
-            self.streams.resize(slot + 1, Stream::default());
-        }
-        if let Some(stream) = self.streams.get_mut(slot) {
-            *stream = Stream::new(stall_ns, expires);
-        }
-    }
-
-    /// The messages of a call that streams, or did until it was removed a moment ago.
-    pub(super) fn stream(&self, id: CallId) -> Option<&Stream> {
-        self.streams.get(id.slot as usize)
-    }
-
-    /// A call with its messages, to change both.
-    pub(super) fn streaming(&mut self, id: CallId) -> Option<(&mut Call<T>, &mut Stream)> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        let call = slot.call.as_mut().filter(|call| slot.generation == id.generation && call.streams)?;
-        Some((call, self.streams.get_mut(id.slot as usize)?))
-    }
-
-    /// When the oldest call was due that has not ended, but for answers that need not come.
-    pub(crate) fn oldest_due(&self) -> Option<u64> {
-        let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
-        calls.filter(|call| !call.is_optional()).map(|call| call.due).min()
-    }
-
-    /// A call that has taken too long at `now`, each once.
-    pub(super) fn overdue(&mut self, now: u64) -> Option<CallId> {
-        while let Some(slot) = self.deadlines.due(now) {
-            let Some(Slot { generation, call: Some(call) }) = self.slots.get(slot as usize) else { continue };
-            if call.expires <= now {
-                return Some(CallId { slot, generation: *generation });
-            }
-            let expires = call.expires;
-            if expires != NEVER {
-                self.deadlines.arm(slot, expires);
-            }
-        }
-        None
-    }
-
-    /// Whether the call's deadline, if it has one, will be looked at in time.
-    #[cfg(test)]
-    pub(super) fn is_watched(&self, id: CallId) -> bool {
-        self.get(id).is_none_or(|call| self.deadlines.alarm(id.slot as usize) <= call.expires)
-    }
-
-    /// When to ask for [`Calls::overdue`] next, at the latest.
-    pub(super) fn next_deadline(&self) -> u64 {
-        self.deadlines.next()
-    }
-
-    /// Calls that have not ended.
-    pub(super) fn alive(&self) -> u64 {
-        (self.slots.len() - self.vacant.len()) as u64
-    }
-
-    /// Measured calls that have not ended.
-    pub(crate) fn under_way(&self) -> u64 {
-        self.under_way
-    }
-
-    /// The calls that have begun and not ended, in no order.
-    pub(super) fn ids(&self) -> Vec<CallId> {
-        let live = self.slots.iter().enumerate().filter(|(_, slot)| slot.call.is_some());
-        live.map(|(slot, held)| CallId { slot: slot as u32, generation: held.generation }).collect()
-    }
-}
-
-impl<T> Drop for Calls<T> {
-    /// A call that is dropped without an end is a defect.
-    fn drop(&mut self) {
-        if cfg!(debug_assertions) && !std::thread::panicking() {
-            let left = self.slots.iter().filter(|slot| slot.call.is_some()).count();
-            assert!(left == 0, "{left} calls were dropped without an end");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn call(due: u64) -> Call<u32> {
         Call::new(7, due, true, Counted::AtOnce)
-    }
-
-    #[test]
-    fn a_name_outlives_its_call_and_means_no_other() {
-        let mut calls = Calls::default();
-        let first = calls.insert(call(1));
-        assert_eq!(calls.remove(first).map(|call| call.due), Some(1));
-        let second = calls.insert(call(2));
-        assert_eq!((second.slot, calls.get(first).is_none()), (first.slot, true), "the slot is used again");
-        assert!(calls.remove(first).is_none() && calls.get(second).is_some());
-        assert_eq!(calls.under_way(), 1);
-        calls.remove(second);
-        assert_eq!(calls.under_way(), 0);
     }
 
     #[test]
@@ -467,37 +268,5 @@ mod tests {
         assert_eq!(early.first_byte, 100);
         assert_eq!((early.response_ns(60), early.service_ns(60), early.service_ns(130)), (0, 0, 30));
         assert_eq!(call(100).service_ns(300), 0, "never sent");
-    }
-
-    #[test]
-    fn a_deadline_is_the_calls_own() {
-        let mut calls = Calls::default();
-        let begin = |calls: &mut Calls<u32>, now: u64, timeout: u64| {
-            let mut sent = call(now);
-            sent.send(now, timeout);
-            let expires = sent.expires;
-            let id = calls.insert(sent);
-            calls.watch(id, expires);
-            id
-        };
-        let slow = begin(&mut calls, 0, 1000);
-        let fast = begin(&mut calls, 0, 10);
-        assert_eq!((calls.overdue(9), calls.next_deadline()), (None, 10));
-        assert_eq!(calls.overdue(10), Some(fast));
-        calls.remove(fast);
-        // The next call in the slot of the fast one has its own, later one.
-        let next = begin(&mut calls, 20, 500);
-        assert_eq!((calls.overdue(500), calls.overdue(520)), (None, Some(next)));
-        calls.remove(next);
-        assert_eq!(calls.overdue(5000), Some(slow));
-        calls.remove(slow);
-        assert_eq!(calls.overdue(u64::MAX - 1), None);
-    }
-
-    #[test]
-    #[should_panic(expected = "1 calls were dropped without an end")]
-    fn a_call_without_an_end_is_a_defect() {
-        let mut calls = Calls::default();
-        calls.insert(call(1));
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use super::call::{Call, CallId};
+use super::call::Call;
+use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::holding::Holds;
 use super::origins::NoClient;
@@ -188,7 +189,7 @@ impl Connection {
     }
 
     /// Whether bytes wait that the socket did not take.
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     pub(super) fn has_unsent(&self) -> bool {
         self.is_there() && !self.is_sent()
     }

@@ -63,7 +63,7 @@ impl Deadlines {
     }
 
     /// When the alarm of this thing rings; [`NEVER`] if none is set.
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     pub(super) fn alarm(&self, thing: usize) -> u64 {
         self.alarms.get(thing).copied().unwrap_or(NEVER)
     }

@@ -3,7 +3,8 @@
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
 
-use super::call::{Call, CallId, End};
+use super::call::{Call, End};
+use super::calls::CallId;
 use super::{Load, Network};
 use crate::transport::Driver;
 use brunt_protocol::Answer;

@@ -2,7 +2,8 @@
 
 use brunt_record::outcome::Failure;
 
-use super::call::{CallId, End, Place};
+use super::call::{End, Place};
+use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::transport::Driver;

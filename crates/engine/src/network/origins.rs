@@ -10,7 +10,7 @@ use brunt_plan::target::Target;
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
 
-use super::call::CallId;
+use super::calls::CallId;
 use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
@@ -217,7 +217,7 @@ impl Origins {
     }
 
     /// Calls that wait for the way to be found, or for a connection of a pool.
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &CallId> {
         self.list.iter().flat_map(|origin| &origin.waiting)
     }

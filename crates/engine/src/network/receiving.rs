@@ -6,7 +6,8 @@ use std::io;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::call::{CallId, End, Place};
+use super::call::{End, Place};
+use super::calls::CallId;
 use super::sending::{After, reason_of};
 use super::{AnswerOf, Judgement, Load, Network, State};
 use crate::channel::{Clear, Socket};

@@ -1,7 +1,6 @@
 //! What a worker writes down about its calls.
 
 use brunt_plan::plan::ArrivalTimes;
-use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::examples::{Ended, FailedCall};
 use brunt_record::histogram::Histogram;
@@ -11,18 +10,10 @@ use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::DueLog;
 
 use super::Terms;
-use super::call::{Call, CallId, Counted, End};
+use super::call::{Call, Counted, End};
+use super::calls::CallId;
 use super::deadlines::NEVER;
-
-/// Reads that are timed in a second, at most, where some may stand for the others. Asking the kernel and writing down what it
-/// says takes about 1 µs, so this is a quarter of a hundredth of a CPU.
-const TIMED_PER_S: u64 = 2_000;
-/// Reads after which the share that is timed is fitted to how many there are in a second.
-const FITTED_AFTER: u64 = 1024;
-/// A call that takes so many times the usual is slow.
-const SLOW: u64 = 4;
-/// The fewest that are timed: one in so many.
-const MOST_SKIPPED: u64 = 4096;
+use super::sampler::{SLOW, Sampler, Timed};
 
 /// What is known of the arrival of the bytes that are being handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,101 +26,6 @@ enum Reading {
     Untimed,
     /// When they did.
     Arrived(u64),
-}
-
-/// Which reads may be timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Timed {
-    #[default]
-    All,
-    /// As many as cost little.
-    Some,
-    None,
-}
-
-/// Says of each read whether it is timed. Of ordinary calls the choice goes by the number of reads and by chance, and never by when
-/// a read comes: those behind a pause would be taken more often than those in a burst. Slow calls are few and are what
-/// high percentiles are made of, so all of them are timed, and each stands for itself alone (W. G. Cochran, "Sampling
-/// Techniques", 1977, chapter 5: strata).
-#[derive(Debug)]
-struct Sampler {
-    timed: Timed,
-    /// One read of so many is timed, on average.
-    one_in: u32,
-    /// Reads until the next one that is.
-    left: u32,
-    /// Reads that were timed or passed over since `fitted_at`.
-    reads: u64,
-    /// When `one_in` was fitted to the rate of reads.
-    fitted_at: u64,
-    /// A call that has been in flight for longer when its answer is read, in nanoseconds, is slow.
-    slow_from: u64,
-    /// Whether the read under way is that of a slow call.
-    is_slow: bool,
-    /// Where random numbers stand (xorshift; G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8, 2003). They
-    /// keep the choice from falling in step with the connections.
-    random: u32,
-    /// Calls that have ended since the last one that was recorded with its arrival.
-    skipped: u64,
-}
-
-impl Default for Sampler {
-    fn default() -> Self {
-        let random = 0x9e37_79b9;
-        Self {
-            timed: Timed::default(),
-            one_in: 1,
-            left: 0,
-            reads: 0,
-            fitted_at: 0,
-            slow_from: 0,
-            is_slow: false,
-            random,
-            skipped: 0,
-        }
-    }
-}
-
-impl Sampler {
-    /// Whether the next read is timed, of a connection whose oldest call has been in flight for so long.
-    #[inline]
-    fn next(&mut self, in_flight_ns: impl FnOnce() -> u64) -> bool {
-        if self.timed != Timed::Some {
-            return self.timed == Timed::All;
-        }
-        self.is_slow = self.one_in > 1 && in_flight_ns() > self.slow_from;
-        if self.is_slow {
-            return true;
-        }
-        if self.left > 0 {
-            self.left -= 1;
-            return false;
-        }
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 17;
-        self.random ^= self.random << 5;
-        self.left = self.random % (2 * self.one_in - 1);
-        self.reads += 1 + u64::from(self.left);
-        true
-    }
-
-    /// A read was timed at `now`.
-    fn fit(&mut self, now: u64) {
-        if self.reads >= FITTED_AFTER {
-            let per_s = self.reads * SECOND_NS / (now.saturating_sub(self.fitted_at)).max(1);
-            self.one_in = (per_s / TIMED_PER_S).clamp(1, MOST_SKIPPED) as u32;
-            (self.reads, self.fitted_at) = (0, now);
-        }
-    }
-
-    /// How many calls the one that is recorded now stands for, which took so long.
-    fn weight(&mut self, service_ns: u64) -> u64 {
-        // Four times a moving mean, which no single call moves far.
-        let most = self.slow_from.saturating_add(1000);
-        let four_times = service_ns.saturating_mul(SLOW).min(most.saturating_mul(SLOW));
-        self.slow_from = self.slow_from - self.slow_from / 64 + four_times / 64;
-        if self.is_slow { 1 } else { 1 + std::mem::take(&mut self.skipped) }
-    }
 }
 
 /// The figures of the interval under way.
@@ -555,7 +451,7 @@ impl Recorder {
         }
     }
 
-    /// So many calls that never were any of [`Calls`](super::call::Calls), due at about `due`, are not sent by `end`: no
+    /// So many calls that never were any of [`Calls`](super::calls::Calls), due at about `due`, are not sent by `end`: no
     /// connection was free for them.
     pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
@@ -582,7 +478,7 @@ impl Recorder {
         self.by_due.unfinished(due, end.saturating_sub(due), calls);
     }
 
-    /// A call that never was one of [`Calls`](super::call::Calls), due at `due`, has failed at `now`: it is counted by the
+    /// A call that never was one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: it is counted by the
     /// schedule, and no connection came about for it.
     pub(crate) fn failed_overdue(&mut self, due: u64, measured: bool, failure: Failure, reason: &str, now: u64) {
         let mut call = Call::new((), due, measured, Counted::Already);
@@ -591,89 +487,4 @@ impl Recorder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of reads that come evenly, so many a second for two seconds, those that are timed in the second one.
-    fn timed_in_a_second(per_s: u64) -> u64 {
-        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
-        let mut timed = 0;
-        for now in (0..2 * per_s).map(|read| read * SECOND_NS / per_s) {
-            if sampler.next(|| 0) {
-                sampler.fit(now);
-                timed += u64::from(now >= SECOND_NS);
-            }
-        }
-        timed
-    }
-
-    #[test]
-    fn reads_are_timed_as_often_as_costs_little() {
-        assert_eq!([100, 1_000, 3_000].map(timed_in_a_second), [100, 1_000, 3_000]);
-        for per_s in [20_000, 100_000, 1_000_000] {
-            let timed = timed_in_a_second(per_s);
-            assert!((TIMED_PER_S * 4 / 5..TIMED_PER_S * 7 / 5).contains(&timed), "{timed} of {per_s}");
-        }
-    }
-
-    #[test]
-    fn the_choice_fits_another_rate_within_moments() {
-        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
-        let mut now = 0;
-        let mut timed = [0; 2];
-        for read in 0..200_000 {
-            // A target that was slow for 10 s, and is fast then.
-            now += if read < 1_000 { 10_000_000 } else { 1_000 };
-            if sampler.next(|| 0) {
-                sampler.fit(now);
-                timed[usize::from(read >= 1_000)] += 1;
-            }
-        }
-        assert!(timed[0] == 1_000 && timed[1] < 5_000, "{timed:?}");
-    }
-
-    #[test]
-    fn slow_calls_are_all_timed_and_stand_for_themselves() {
-        let mut sampler = Sampler { timed: Timed::Some, ..Sampler::default() };
-        let (mut weights, mut slow) = (0, 0);
-        for read in 0..100_000_u64 {
-            // One call in 10,000 takes a second; the others take 100 µs.
-            let takes = if read % 10_000 == 9_999 { SECOND_NS } else { 100_000 };
-            if sampler.next(|| takes) {
-                sampler.fit(read * 10_000);
-                let weight = sampler.weight(takes);
-                weights += weight;
-                if takes == SECOND_NS {
-                    assert_eq!(weight, 1);
-                    slow += 1;
-                }
-            } else {
-                sampler.skipped += 1;
-            }
-        }
-        assert_eq!((weights + sampler.skipped, slow), (100_000, 10));
-    }
-
-    /// The kernel may tell nothing of the first answers, for it begins to when it is asked first.
-    #[test]
-    fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
-        let mut recorder =
-            Recorder { sampler: Sampler { timed: Timed::Some, ..Sampler::default() }, ..Recorder::default() };
-        let mut end = |at: u64, arrived: Option<u64>, end: End<'_>| {
-            let mut call = Call::new((), at, true, Counted::AtOnce);
-            call.send(at, SECOND_NS);
-            call.receive(at + 100);
-            recorder.reads(arrived, at + 100);
-            recorder.ended(&mut call, end, at + 100);
-            recorder.has_read();
-        };
-        end(0, None, End::Answered(200));
-        for call in 1..5 {
-            end(call * 1000, Some(call * 1000 + 50), End::Failed(Failure::Mismatch, "no"));
-        }
-        let snapshot = recorder.take();
-        assert_eq!((snapshot.numbers.get(Counter::Due), snapshot.times.known(Timing::Response).count()), (5, 5));
-        assert_eq!(snapshot.times.known(Timing::ResponseValue).count(), 5);
-        assert_eq!(snapshot.times.known(Timing::FirstByteValue).count(), 1);
-    }
-}
+mod tests;

@@ -5,7 +5,8 @@ use std::io;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::call::{CallId, Counted, End, Place, Resend};
+use super::call::{Counted, End, Place, Resend};
+use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::channel::{Sent, Socket};

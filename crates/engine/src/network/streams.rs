@@ -1,10 +1,10 @@
 //! Calls whose answers come as messages: when each came, and whether the next is late.
 
-use brunt_record::messages::MessageArrival;
 use brunt_record::outcome::Failure;
 
-use super::call::{CallId, End, LATE, Place};
-use super::{Load, Network};
+use super::call::{End, LATE, Place};
+use super::calls::CallId;
+use super::{Load, MessageOf, Network};
 use crate::transport::Driver;
 
 /// Why a call that its user left has failed, if nothing of it had come.
@@ -99,23 +99,4 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
     }
-}
-
-/// A message that a [`Load`] hears of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MessageOf<T> {
-    /// The connection that it came on, whose client has it.
-    pub(crate) token: usize,
-    /// The call's name.
-    pub(crate) id: CallId,
-    /// The call's.
-    pub(crate) tag: T,
-    /// The status so far.
-    pub(crate) status: u16,
-    /// How long it took.
-    pub(crate) came: MessageArrival,
-    /// Whether it is written down.
-    pub(crate) counts: bool,
-    /// When it was read.
-    pub(crate) now: u64,
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Address {
+pub enum Address {
     /// Over TCP.
     Tcp(SocketAddr),
     /// To a Unix socket.

@@ -7,10 +7,12 @@
 pub(crate) mod among_workers;
 mod calling;
 mod crowd;
+mod delivering;
 mod held;
 mod names;
 mod outcomes;
 mod phases;
+mod placing;
 mod resuming;
 mod showing;
 mod slots;

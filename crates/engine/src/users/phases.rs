@@ -54,7 +54,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.have_ended(now)
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     fn audit(&self, network: &UsersNetwork<D>, _now: u64) {
         let own = self.users.iter().flat_map(|user| user.waiting.all());
         network.audit(Some(own.chain(network.origins.waiting())), None);

@@ -43,7 +43,7 @@ impl WaitingCalls {
     }
 
     /// All of them.
-    #[cfg(test)]
+    #[cfg(feature = "simulation")]
     pub(super) fn all(&self) -> impl Iterator<Item = &CallId> {
         self.0.iter().flat_map(|(_, queue)| queue)
     }

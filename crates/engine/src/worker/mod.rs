@@ -3,8 +3,11 @@
 //! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It hands each second's figures
 //! over to the coordinator.
 
+mod closing;
 mod gathering;
+mod phases;
 mod reports;
+mod target;
 mod vitals;
 
 use std::io;
@@ -15,18 +18,19 @@ use std::sync::mpsc::Sender;
 use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::SECOND_NS;
-use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
+use brunt_record::catalogue::{Placed, Timing, Timings, places};
 use brunt_record::redaction::Secrets;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use self::gathering::Gathering;
+pub(crate) use self::phases::{Leaving, Phases};
 pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
 use self::vitals::Vitals;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{Load, NEVER, Network, Terms};
+use crate::network::{NEVER, Network, Terms};
 use crate::transport::{Driver, Machine, Ready};
 
 /// What making connections takes.
@@ -36,16 +40,11 @@ const CONNECTING: [Timing; 3] = [Timing::Connect, Timing::Tls, Timing::Handshake
 const HEARTBEAT_NS: u64 = 50_000_000;
 /// How often a worker reports that may be left behind, in nanoseconds: what it has not reported then is lost.
 const PART_NS: u64 = 100_000_000;
-/// How long a load goes on whose target refuses every connection, in nanoseconds: it may be about to start.
-const REFUSED_NS: u64 = SECOND_NS;
-/// The same for a target that says nothing, in nanoseconds: long enough for the first packet to be sent again twice (after 1 and 3 s), and for a
-/// slow handshake. Where calls may take longer, it is a second more than those.
-const UNHEARD_NS: u64 = 10 * SECOND_NS;
 /// How often a worker looks whether the others are ready too, in nanoseconds.
 const STARTING_LOOK_NS: u64 = 1_000_000;
 
 /// The most connections of a worker that is held against the rules at each step: with more it would look busy to itself.
-#[cfg(test)]
+#[cfg(feature = "simulation")]
 const MOST_AUDITED: usize = 100;
 
 /// What the workers of a run share.
@@ -83,90 +82,11 @@ impl Shared {
     }
 }
 
-/// How a load goes through the phases of a run.
-pub(crate) trait Phases<D: Driver>: Load<D> {
-    /// Does what comes before the load. Asked again until it is true: ready.
-    fn prepare(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) -> bool {
-        true
-    }
-
-    /// When [`Phases::prepare`] gives up waiting, if nothing happens.
-    fn prepare_until(&self, _network: &Network<D, Self::Tag>) -> u64 {
-        NEVER
-    }
-
-    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`]. A part that takes over from another
-    /// begins later than `began`, at the network's time.
-    fn begin(&mut self, network: &mut Network<D, Self::Tag>, phase: Phase, began: u64, until: u64);
-
-    /// Does what is due by time.
-    fn tick(&mut self, network: &mut Network<D, Self::Tag>, now: u64);
-
-    /// All that had come was read: makes the next calls.
-    fn turn(&mut self, network: &mut Network<D, Self::Tag>);
-
-    /// When something is due by time.
-    fn next_wake(&self, now: u64) -> u64;
-
-    /// Whether nothing is left to do before the planned end.
-    fn is_over(&self, network: &Network<D, Self::Tag>, now: u64) -> bool;
-
-    /// When the next call is due that the network knows nothing of yet; [`NEVER`] if there is none.
-    fn next_due(&self) -> u64 {
-        NEVER
-    }
-
-    /// Why the load ends by itself, if it does.
-    fn leaving(&self) -> Option<Leaving>;
-
-    /// The warm-up or the measured part ended at `end`: no new calls are made, and what was due and not sent never will be.
-    fn end_load(&mut self, network: &mut Network<D, Self::Tag>, end: u64);
-
-    /// The drain ended, and every call with it.
-    fn end_drain(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) {}
-
-    /// The recorder is about to hand over what happened until `until`.
-    fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: u64);
-
-    /// Whether answers may wait a moment until more have come, for they are read and called again together.
-    fn gathers(&self) -> bool {
-        false
-    }
-
-    /// Holds itself and its network against what is true between two steps.
-    #[cfg(test)]
-    fn audit(&self, network: &Network<D, Self::Tag>, _now: u64) {
-        network.audit(None::<&Vec<_>>, None);
-    }
-
-    /// About how long scripts were busy since this was last asked, in nanoseconds.
-    fn take_busy_ns(&mut self) -> u64;
-
-    /// Whether the run ends when its target cannot be reached.
-    fn needs_target(&self) -> bool {
-        false
-    }
-
-    /// Whether a script's function may never return, so that the worker is left behind.
-    fn may_hang(&self) -> bool;
-}
-
 /// The latest time for a worker to look whether it should stop: half a heartbeat to a whole one away. A worker that is woken more often for
 /// other reasons never wakes for this. The result changes rarely, as arming a timer is a system call.
 fn next_heartbeat(now: u64) -> u64 {
     let half = HEARTBEAT_NS / 2;
     now - now % half + 2 * half
-}
-
-/// Why a load ends by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    /// It has done what it wanted on this worker.
-    Done,
-    /// Its script ends the whole run, for this reason.
-    Stopped(String),
-    /// It failed, for this reason, and the whole run ends.
-    Failed(String),
 }
 
 /// Where a worker is in its run.
@@ -228,7 +148,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         reports: Sender<Report>,
     ) -> Self {
         let (now, is_real_time) = (driver.now(), driver.is_real_time());
-        let network = Network::new(driver, origins, Terms::of(&shared.plan), shared.plan.ok_status.clone());
+        let network = Network::new(driver, origins, Terms::from_plan(&shared.plan), shared.plan.ok_status.clone());
         let awaits_target = load.needs_target();
         Self {
             shared,
@@ -310,8 +230,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             if self.stage == Stage::Over {
                 return Ok(());
             }
-            #[cfg(test)]
-            if self.network.connections.len() <= MOST_AUDITED {
+            #[cfg(feature = "simulation")]
+            if !self.network.driver.is_real_time() && self.network.connections.len() <= MOST_AUDITED {
                 self.load.audit(&self.network, now);
             }
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
@@ -399,37 +319,6 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
         if self.stage == Stage::Loading(Phase::Drain) && (leaves || now >= self.drain_until) {
             self.end_drain(now);
-        }
-    }
-
-    /// Ends the run if nothing of it has ever reached the target, and nothing will.
-    fn look_for_target(&mut self, now: u64) {
-        if self.network.has_connected {
-            self.shared.reached.store(true, Ordering::Relaxed);
-        }
-        let is_loading = matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured));
-        if self.shared.reached.load(Ordering::Relaxed) {
-            self.awaits_target = false;
-        } else if is_loading {
-            let waited = now.saturating_sub(self.load_began);
-            let patience = UNHEARD_NS.max(self.shared.plan.timeout_ns.saturating_add(SECOND_NS));
-            let reason = match &self.network.refusal {
-                Some(reason) if waited >= REFUSED_NS => reason.as_str(),
-                None if waited >= patience && !self.network.has_heard => self.network.silence(),
-                _ => return,
-            };
-            self.unreached = Some(unreached(waited, reason));
-            self.awaits_target = false;
-            self.shared.ended.store(true, Ordering::Relaxed);
-            self.end_early(now);
-        }
-    }
-
-    /// Keeps why a run whose time is over has never had a connection, if it has not.
-    fn look_back_for_target(&mut self, now: u64) {
-        if self.awaits_target && !self.shared.reached.load(Ordering::Relaxed) {
-            let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
-            self.unconnected = Some(unreached(now.saturating_sub(self.load_began), reason));
         }
     }
 
@@ -565,75 +454,6 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
         true
     }
-
-    /// Hands over every second that is over at `now`.
-    fn close_seconds(&mut self, phase: Phase, now: u64) {
-        while now >= self.phase_began + (self.second + 1) * SECOND_NS {
-            let end = self.phase_began + (self.second + 1) * SECOND_NS;
-            self.hand_over(phase, end, SECOND_NS);
-        }
-    }
-
-    /// Hands over what is left of the phase's last second.
-    fn close_phase(&mut self, phase: Phase, end: u64) {
-        self.close_seconds(phase, end);
-        let began = self.phase_began + self.second * SECOND_NS;
-        let left = end.saturating_sub(began);
-        // A phase that ends with a full second has nothing left, but for what ended at that very moment.
-        let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
-        if left > 0
-            || numbers.get(Counter::Due) > 0
-            || !figures.is_empty()
-            || self.network.recorder.snapshot.ended() > 0
-        {
-            self.hand_over(phase, end, left);
-        }
-    }
-
-    /// Reports what has happened so far in the second that is under way.
-    fn report_part(&mut self, phase: Phase, now: u64) {
-        let began = self.phase_began + self.second * SECOND_NS;
-        let length_ns = now.saturating_sub(began);
-        if length_ns < SECOND_NS {
-            self.load.hand_over(&mut self.network, now);
-            let part = self.interval(phase, length_ns);
-            let _ = self.reports.send(Report::Part(Box::new(part)));
-        }
-    }
-
-    /// What has happened since this was last asked, in the second that is under way.
-    fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
-        let end = self.phase_began + self.second * SECOND_NS + length_ns;
-        let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
-        self.network.note_events(end);
-        let mut snapshot = self.network.recorder.take();
-        snapshot.hide(&self.shared.secrets);
-        Interval {
-            worker: self.number,
-            phase,
-            second: self.second,
-            length_ns,
-            snapshot,
-            open_connections: self.network.connections.open(),
-            in_flight: self.network.connections.in_flight(),
-            oldest_ns: end.saturating_sub(oldest_due),
-        }
-    }
-
-    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
-        self.load.hand_over(&mut self.network, end);
-        let numbers = &mut self.network.recorder.snapshot.numbers;
-        numbers.set_health(&self.vitals.lap(end));
-        numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
-        let interval = self.interval(phase, length_ns);
-        self.second += 1;
-        let _ = self.reports.send(Report::Interval(Box::new(interval)));
-    }
-}
-
-/// Why a target is taken for one that is not there.
-fn unreached(waited_ns: u64, reason: &str) -> String {
-    format!("no connection to the target could be made in {}s: {reason}", waited_ns / SECOND_NS)
 }
 
 /// A driver for a worker with so many connections.

@@ -125,7 +125,7 @@ impl Remark {
 }
 
 /// Collects what stands out in a run. `total` counts every call, those of the drain included.
-pub(crate) fn of(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
+pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
     let found = [
         lost_agents(run),
         no_success(plan, run, total),
@@ -338,7 +338,11 @@ mod tests {
     }
 
     fn remarks((plan, run): (Plan, Recording)) -> Vec<(About, String, String)> {
-        Summary::of(plan, run).remarks.into_iter().map(|remark| (remark.about, remark.message, remark.advice)).collect()
+        Summary::new(plan, run)
+            .remarks
+            .into_iter()
+            .map(|remark| (remark.about, remark.message, remark.advice))
+            .collect()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::Standing;
 
 /// Returns the implicit thresholds of a run in which `total` happened. A run without due calls has no implicit threshold on
 /// calls.
-pub(super) fn of(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
+pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
     let total = standing.total;
     let most = plan.max_error_ratio;
     if most >= 1.0 {
@@ -90,7 +90,7 @@ mod tests {
         let plan = Plan { thresholds, max_error_ratio: most, load, ..plan() };
         let (_, run) = crate::fixtures::run();
         let drained = Snapshot::default();
-        Summary::of(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds
+        Summary::new(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             plan.thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
             let whole = f64::from(plan.connections.most()) * run.measured_ns as f64;
             run.measured.numbers.set(Counter::WithoutServer, (away * whole) as u64);
-            let results = Summary::of(plan, run).thresholds;
+            let results = Summary::new(plan, run).thresholds;
             results.into_iter().filter(|result| result.threshold.starts_with("availability")).collect::<Vec<_>>()
         };
         let [away] = &judged(1.0 / 3.0, &[])[..] else { panic!() };

@@ -4,6 +4,7 @@ mod implicit;
 mod outlook;
 mod statistics;
 mod subject;
+mod values;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
@@ -52,7 +53,7 @@ const fn known() -> bool {
 
 impl ThresholdResult {
     /// Whether `threshold` holds for a run that is over, and whether that is sure in view of its `verdict`.
-    pub fn of(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict) -> Self {
+    pub fn evaluate(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict) -> Self {
         let result = standing.judge(threshold);
         let sure = is_sure(threshold, standing, verdict, result.held);
         Self { sure, ..result }
@@ -65,11 +66,12 @@ impl ThresholdResult {
             aborted.is_some_and(|reason| threshold.aborts() && reason.starts_with(&beyond_repair(threshold)))
         };
         let written = plan.thresholds.iter().map(|threshold| {
-            let result = Self::of(threshold, standing, verdict);
+            let result = Self::evaluate(threshold, standing, verdict);
             if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
         });
-        let implicit = implicit::of(plan, standing).into_iter();
-        let implicit = implicit.map(|threshold| Self { implicit: true, ..Self::of(&threshold, standing, verdict) });
+        let implicit = implicit::thresholds(plan, standing).into_iter();
+        let implicit =
+            implicit.map(|threshold| Self { implicit: true, ..Self::evaluate(&threshold, standing, verdict) });
         written.chain(implicit).collect()
     }
 
@@ -82,12 +84,12 @@ impl ThresholdResult {
 impl Standing<'_> {
     /// What the figure of `threshold` came to, in the unit of [`Threshold::limit`]; none if that was not measured.
     pub fn value(&self, threshold: &Threshold) -> Option<AtLeast<f64>> {
-        Subject::of(threshold, self).ok()?.value(threshold.measure(), self).ok()?
+        Subject::from_threshold(threshold, self).ok()?.value(threshold.measure(), self).ok()?
     }
 
     /// Whether `threshold` holds, if that is sure.
     pub fn judge(&self, threshold: &Threshold) -> ThresholdResult {
-        let (figure, subject) = (threshold.measure(), Subject::of(threshold, self));
+        let (figure, subject) = (threshold.measure(), Subject::from_threshold(threshold, self));
         let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
         let got = match (value, &subject) {
             (Some(value), _) => {
@@ -183,7 +185,7 @@ mod tests {
     use crate::summary::Summary;
 
     fn judged(text: &str, summary: &Summary) -> ThresholdResult {
-        ThresholdResult::of(&text.parse().unwrap(), &summary.standing(), &summary.verdict)
+        ThresholdResult::evaluate(&text.parse().unwrap(), &summary.standing(), &summary.verdict)
     }
 
     fn judge(text: &str) -> (String, bool) {
@@ -226,7 +228,7 @@ mod tests {
             *own = brunt_record::figures::OwnFigures::new(kind, "");
             values.iter().enumerate().for_each(|(at, value)| own.record(*value, at as u64));
         }
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         for (text, got, held) in [
             ("coins:sum >= 4", "4", true),
             ("figure coins:rate > 100", &brunt_plan::units::Number(4.0 / seconds).to_string(), false),
@@ -259,7 +261,7 @@ mod tests {
             own: own.map(|(name, kind)| DeclaredFigure { name: name.to_owned(), kind }).into(),
             ..serde_json::from_value(scenarios).unwrap()
         };
-        let summary = Summary::of(Plan { scenarios: Some(scenarios), ..plan }, run);
+        let summary = Summary::new(Plan { scenarios: Some(scenarios), ..plan }, run);
         for (text, got, held) in [
             ("coins:sum == 0", "0", true),
             ("coins:rate > 1", "0/s", false),
@@ -280,7 +282,7 @@ mod tests {
         let (plan, mut run) = run();
         run.drained.numbers.set(Counter::Unfinished, 100);
         run.drained.times.record_bounds(Timing::Response, 10_000, 100);
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         let held = |text: &str| judged(text, &summary);
         assert!(!held("p99<50ms").held);
         assert!(held("p99<50ms").got.starts_with('≥'));
@@ -299,7 +301,7 @@ mod tests {
                 run.measured.times.record_n(Timing::Refused, ns, n);
             }
         }
-        Summary::of(plan, run)
+        Summary::new(plan, run)
     }
 
     #[test]
@@ -331,7 +333,7 @@ mod tests {
         run.measured = brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, 1)]);
         run.measured.failures.record(Failure::Connect, "connection refused");
         run.measured.times.record(Timing::Response, 30_000);
-        let result = judged("p99<50ms", &Summary::of(plan, run));
+        let result = judged("p99<50ms", &Summary::new(plan, run));
         assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
     }
 
@@ -354,7 +356,7 @@ mod tests {
             };
             run.measured.arrived(&call, 1);
         }
-        let summary = Summary::of(plan, run);
+        let summary = Summary::new(plan, run);
         for (text, held, sure) in [
             ("p99 < 50ms", true, true),
             ("p99 < 4ms", true, false),
@@ -387,7 +389,7 @@ mod tests {
         (scenario.users_started, scenario.not_admitted) = (3, 1);
         scenario.iteration(1_000_000_000);
         scenario.script_error("oh");
-        Summary::of(plan, run)
+        Summary::new(plan, run)
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Outlook {
 impl Outlook {
     /// That of a run by `plan` of whose measured part `elapsed_ns` are over, in which this happened, and at whose end
     /// `users` virtual users are alive.
-    pub fn of(plan: &Plan, elapsed_ns: u64, measured: &Snapshot, users: u64) -> Self {
+    pub fn new(plan: &Plan, elapsed_ns: u64, measured: &Snapshot, users: u64) -> Self {
         let due = measured.numbers.get(Counter::Due);
         if let Some(scenarios) = &plan.scenarios {
             let remaining_calls = remaining_of(scenarios, elapsed_ns, measured, users);
@@ -349,7 +349,7 @@ mod tests {
         let mut plan = crate::fixtures::plan();
         let outlook = |plan: &Plan, elapsed_s: u64, due| {
             let measured = Snapshot::with_numbers([(Counter::Due, due)]);
-            Outlook::of(plan, elapsed_s * 1_000_000_000, &measured, 0)
+            Outlook::new(plan, elapsed_s * 1_000_000_000, &measured, 0)
         };
         assert_eq!(outlook(&plan, 1, 100).remaining_calls, 1800.0, "twice the pace so far, for nine seconds");
         plan.stop.requests = Some(500);

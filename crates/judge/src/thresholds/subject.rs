@@ -4,17 +4,16 @@ use std::sync::LazyLock;
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
-use brunt_plan::threshold::{Count, Figure, Kind, OfOwn, Selection, Threshold, Time, nearest};
-use brunt_record::catalogue::{Counter, Timing};
+use brunt_plan::threshold::{Kind, Selection, Threshold, nearest};
+use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
-use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::observer::RunningTotal;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
-use super::statistics::{NoSuchFigure, of_own, of_times};
+use super::statistics::NoSuchFigure;
 
 /// What a run came to, in the end or so far.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +46,7 @@ impl<'a> Standing<'a> {
     }
 
     /// The standing of a run by `plan` that is over; `total` has every call of it.
-    pub fn of(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
+    pub fn new(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
         Self {
             total,
             measured: &run.measured,
@@ -132,7 +131,7 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// Why nothing has the name, or this figure, in words that stand where the figure would.
-    pub(super) fn of(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
+    pub(super) fn from_threshold(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
         if let Some(selection) = threshold.selection() {
             let selected = Self::selected(name, &selection, standing).ok_or_else(|| unmet(&selection, standing))?;
@@ -280,219 +279,6 @@ impl<'a> Subject<'a> {
             Self::Unrecorded(kind) => kind.name(),
         }
     }
-
-    /// Its distribution of `time`; none if it has no such time.
-    pub(super) fn times(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
-        const USUAL: Time = Time::Usual;
-        const RESPONSE: Time = Time::Recorded(Timing::Response);
-        const SERVICE: Time = Time::Recorded(Timing::Service);
-        let total = standing.total;
-        match (self, time) {
-            (Self::All, Time::Iteration) => {
-                let mut all = Censored::default();
-                total.figures.scenarios.iter().for_each(|(_, scenario)| all.merge(&scenario.iterations));
-                Some(all)
-            }
-            // How soon calls failed is no answer to how soon they are answered.
-            (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
-            (Self::All, USUAL | RESPONSE) => Some(total.response_times()),
-            (Self::All, Time::Ok) => Some(total.response_times().known.into()),
-            (Self::All, Time::Recorded(Timing::Failed)) => Some(total.response_times().failed.into()),
-            (Self::All, Time::Ended) => Some(total.response_times().pooled()),
-            (Self::Calls { calls, .. }, Time::Ok) => Some(calls.response_ok().into()),
-            (Self::Calls { calls, .. }, Time::Recorded(Timing::Failed)) => Some(calls.response_not_ok().known.into()),
-            (Self::Calls { calls, .. }, Time::Ended) => Some(calls.times.get(Timing::Response).clone()),
-            (Self::All, SERVICE) => Some(total.service_times().into_owned()),
-            (Self::All, Time::Recorded(Timing::FirstByte)) => Some(total.first_byte_times().clone().into()),
-            (Self::All, Time::Recorded(timing)) => Some(total.times.get(timing).clone()),
-            (Self::Calls { calls, by: By::Status, .. }, USUAL | RESPONSE) => {
-                Some(calls.times.get(Timing::Response).clone())
-            }
-            (Self::Calls { calls, .. }, USUAL | RESPONSE | SERVICE) if calls.statuses.total() == 0 => {
-                Some(Censored::default())
-            }
-            (Self::Calls { calls, .. }, USUAL | RESPONSE) => Some(calls.response_times()),
-            (Self::Calls { calls, .. }, Time::Recorded(timing)) if timing.is_named() => {
-                Some(calls.times.get(timing).clone())
-            }
-            (Self::Group(group, _), Time::Usual | Time::Duration | Time::WithoutPauses) => {
-                Some(group.without_pauses.clone())
-            }
-            (Self::Group(group, _), Time::WithPauses) => Some(group.with_pauses.clone()),
-            (Self::Scenario(scenario, _), Time::Usual | Time::Duration | Time::Iteration) => {
-                Some(scenario.iterations.clone())
-            }
-            _ => None,
-        }
-    }
-
-    /// How much of it is not ok; none if it knows no success.
-    pub(super) fn errors(&self, standing: &Standing<'_>) -> Option<Share> {
-        match self {
-            Self::All => Some(Share {
-                part: standing.total.not_ok(standing.ok),
-                whole: standing.total.numbers.get(Counter::Due),
-            }),
-            Self::Calls { calls, .. } => {
-                Some(Share { part: calls.not_ok(standing.ok), whole: calls.numbers.get(Counter::Due) })
-            }
-            Self::Group(group, _) => Some(Share { part: group.failed, whole: group.count() }),
-            Self::Scenario(scenario, _) => {
-                Some(Share { part: scenario.not_ok + scenario.errors, whole: scenario.iterations_begun() })
-            }
-            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
-        }
-    }
-
-    /// How many of its calls were not answered with success within `limit_ns` after they were due, of those that ended; none if
-    /// it is not calls. Which answers failed a check is not known by time: they count as late.
-    pub(super) fn late(&self, limit_ns: u64, standing: &Standing<'_>) -> Option<Share> {
-        let (ended, statuses, ok, times) = match self {
-            Self::All => {
-                let total = standing.total;
-                (total.ended(), &total.statuses, total.ok(standing.ok), total.response_times().known)
-            }
-            Self::Calls { calls, .. } => (calls.ended(), &calls.statuses, calls.ok(standing.ok), calls.response_ok()),
-            _ => return None,
-        };
-        // Some that are no success by their status are excused.
-        let answered_ok = statuses.ok(standing.ok).max(ok);
-        let in_time = times.count() - times.count_above(limit_ns);
-        // Where not every answer is timed, those that are stand for the others.
-        let in_time = u128::from(in_time) * u128::from(answered_ok) / u128::from(times.count().max(1));
-        let failed_checks = answered_ok.saturating_sub(ok);
-        let in_time = u64::try_from(in_time).unwrap_or(u64::MAX).saturating_sub(failed_checks);
-        Some(Share { part: ended.saturating_sub(in_time), whole: ended })
-    }
-
-    /// How many of its checks failed; none if it has no checks.
-    pub(super) fn failed_checks(&self, standing: &Standing<'_>) -> Option<Share> {
-        let sum = |of: &dyn Fn(&CheckFigures) -> bool| {
-            let checks = standing.total.figures.checks.iter().filter(|(_, check)| of(check));
-            let sum = checks.fold((0, 0), |(part, whole), (_, check)| {
-                (part + check.failed_checks(), whole + check.passes + check.failed_checks())
-            });
-            Some(Share { part: sum.0, whole: sum.1 })
-        };
-        match self {
-            Self::All => sum(&|_| true),
-            Self::Calls { name, by: By::Name, .. } => sum(&|check| check.call.as_deref() == Some(name)),
-            Self::Check(check) => Some(Share { part: check.fails, whole: check.passes + check.fails }),
-            _ => None,
-        }
-    }
-
-    /// How many of it ended in the measured part, calls with success; none if it has no rate.
-    pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
-        match self {
-            Self::All => Some(standing.measured.ok(standing.ok)),
-            Self::Calls { measured, by: By::Status, .. } => Some(measured.map_or(0, CallFigures::ended)),
-            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
-            Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
-            Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
-            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
-        }
-    }
-
-    /// Messages that came in the measured part; none if it has none of its own.
-    fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
-        match self {
-            Self::All => Some(standing.measured.messages().count()),
-            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.messages().count())),
-            _ => None,
-        }
-    }
-
-    /// Bytes received and sent in the measured part; none if it has none of its own.
-    fn bytes(&self, standing: &Standing<'_>) -> Option<(u64, u64)> {
-        match self {
-            Self::All => {
-                Some((standing.measured.numbers.get(Counter::WireIn), standing.measured.numbers.get(Counter::WireOut)))
-            }
-            Self::Calls { measured, .. } => {
-                Some(measured.map_or((0, 0), |calls| {
-                    (calls.numbers.get(Counter::ClearIn), calls.numbers.get(Counter::ClearOut))
-                }))
-            }
-            _ => None,
-        }
-    }
-
-    /// How often `what` happened; none if it cannot.
-    pub(super) fn count(&self, what: Count, standing: &Standing<'_>) -> Option<u64> {
-        let checks = |of: fn(Share) -> u64| self.failed_checks(standing).map(of);
-        match (what, self) {
-            (Count::Passes, _) => checks(|share| share.whole - share.part),
-            (Count::Fails, _) => checks(|share| share.part),
-            (Count::Recorded(counter), Self::All) => Some(standing.total.numbers.get(counter)),
-            (Count::Recorded(counter), Self::Calls { calls, .. }) if counter.is_named() => {
-                Some(calls.numbers.get(counter))
-            }
-            (Count::Failure(failure), Self::All) => Some(standing.total.failures.count(failure)),
-            (Count::Users, Self::All) => Some(standing.most_users),
-            (Count::Failure(failure), Self::Calls { calls, .. }) => Some(calls.failures.count(failure)),
-            (Count::Recorded(Counter::Unfinished), Self::Group(group, _)) => Some(group.unfinished),
-            (_, Self::All) => {
-                let scenarios = standing.total.figures.scenarios.iter();
-                scenarios.map(|(_, scenario)| of_scenario(what, scenario)).try_fold(0, |sum, n| Some(sum + n?))
-            }
-            (_, Self::Scenario(scenario, _)) => of_scenario(what, scenario),
-            _ => None,
-        }
-    }
-
-    /// The value of `figure`; none if nothing was measured.
-    ///
-    /// # Errors
-    /// When it has no such figure.
-    pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
-        let nothing;
-        let own = match *self {
-            Self::Own(own) => Some(own),
-            Self::Unrecorded(kind) => {
-                nothing = OwnFigures::new(kind, "");
-                Some(&nothing)
-            }
-            _ => None,
-        };
-        match (own, figure) {
-            (Some(own), Figure::Own(_) | Figure::Rate) => {
-                let of = if let Figure::Own(of) = figure { of } else { OfOwn::Rate };
-                return Ok(of_own(of, own, standing.measured_ns as f64 / 1e9)?.map(AtLeast::exactly));
-            }
-            (Some(_), _) | (None, Figure::Own(_)) => return Err(NoSuchFigure),
-            (None, _) => {}
-        }
-        // Of nothing there is no share.
-        let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
-        let value = match figure {
-            Figure::Time(time, statistic) => {
-                return self.times(time, standing).map(|times| of_times(statistic, &times)).ok_or(NoSuchFigure);
-            }
-            Figure::ErrorRate => self.errors(standing).map(|errors| share(errors.part, errors.whole)),
-            Figure::Availability => match self {
-                Self::All => Some(standing.availability()),
-                _ => None,
-            },
-            Figure::ScriptErrorRate => match self {
-                Self::Scenario(scenario, _) => Some(share(scenario.errors, scenario.iterations_begun())),
-                _ => None,
-            },
-            Figure::Within(limit_ns) => {
-                self.late(limit_ns, standing).map(|late| share(late.whole - late.part, late.whole))
-            }
-            Figure::Checks => {
-                self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
-            }
-            Figure::Rate => self.ended(standing).map(|ended| Some(standing.per_s(ended))),
-            Figure::MessageRate => self.messages(standing).map(|messages| Some(standing.per_s(messages))),
-            Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
-            Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
-            Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
-            Figure::Own(_) => None,
-        };
-        value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
-    }
 }
 
 /// Why no call meets these conditions, for people: the one that none meets, with the nearest that some do, or that none meets all.
@@ -525,15 +311,4 @@ fn unmet(selection: &Selection, standing: &Standing<'_>) -> String {
     };
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
     format!("no call has {key}={value}{meant}")
-}
-
-fn of_scenario(what: Count, scenario: &ScenarioFigures) -> Option<u64> {
-    match what {
-        Count::UsersStarted => Some(scenario.users_started),
-        Count::NotAdmitted => Some(scenario.not_admitted),
-        Count::Iterations => Some(scenario.iterations.known.count() + scenario.errors),
-        Count::FailedIterations => Some(scenario.not_ok + scenario.errors),
-        Count::ScriptErrors => Some(scenario.errors),
-        _ => None,
-    }
 }

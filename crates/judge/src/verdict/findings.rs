@@ -38,7 +38,7 @@ struct Spoiled<'a> {
 }
 
 impl<'a> Spoiled<'a> {
-    fn of(run: Judged<'a>, is_so: impl Fn(&Point) -> bool) -> Self {
+    fn by(run: Judged<'a>, is_so: impl Fn(&Point) -> bool) -> Self {
         Self { points: run.points.iter().filter(|point| is_so(point)).collect() }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Spoiled<'a> {
 }
 
 /// Everything that is found, what spoils throughput first.
-pub(super) fn of(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
+pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
     let late = sent_late(run, total);
     let is_sent_late = late.as_ref().is_some_and(|finding| finding.decisive);
     let mut findings: Vec<_> = exhausted(run, total).collect();
@@ -145,7 +145,7 @@ fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     if total.numbers.get(Counter::WorkersScript) == 0 {
         return None;
     }
-    let spoiled = Spoiled::of(run, is_bound_by_script);
+    let spoiled = Spoiled::by(run, is_bound_by_script);
     let is_scenario = run.plan.scenarios.is_some();
     let message = format!(
         "the script{} took {:.0}% of the CPU time that the workers used",
@@ -176,7 +176,7 @@ const MOSTLY: f64 = 0.5;
 /// Workers that ran, or waited to run, all the time, or that lost much of it to others. In the open model that bounds
 /// throughput only where calls were sent late for it, or where a worker mostly waited.
 fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
-    let spoiled = Spoiled::of(run, |point| is_saturated(point) || is_robbed(point));
+    let spoiled = Spoiled::by(run, |point| is_saturated(point) || is_robbed(point));
     let worst = spoiled.worst()?;
     let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));
     // Time that was lost and not used up is nobody's but the others'.
@@ -201,7 +201,7 @@ fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
 
 /// Own delays that blur latency: of a figure that was asked for, or in some seconds only.
 fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
-    let spoiled = Spoiled::of(run, is_blurred);
+    let spoiled = Spoiled::by(run, is_blurred);
     let unknown = spoiled.points.iter().any(|point| !point.is_target_part);
     let is_asked_for = figures.iter().any(|figure| !figure.holds);
     // Where nothing tells when answers arrived, only how the workers fared speaks for or against the figures.
@@ -240,7 +240,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let points = run.points;
     let late: u64 = points.iter().map(late_calls).sum();
     let all = total.times.known(Timing::Lag).count().max(1) as f64;
-    let spoiled = Spoiled::of(run, is_late);
+    let spoiled = Spoiled::by(run, is_late);
     let share = late as f64 / all;
     if share < LATE_MENTIONED && spoiled.points.is_empty() {
         return None;

@@ -173,7 +173,7 @@ pub(crate) struct Judged<'a> {
 
 impl Verdict {
     /// Judges a run by `plan`. `total` has every call of it, `response` their response times.
-    pub fn of(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
+    pub fn judge(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
         let judged = Judged { plan, measured_ns: run.measured_ns, points: run.series.points() };
         Self::of_judged(judged, total, response)
     }
@@ -182,12 +182,12 @@ impl Verdict {
     pub(crate) fn of_judged(run: Judged<'_>, total: &Snapshot, response: Option<&Distribution>) -> Self {
         let answered = total.statuses.total() > 0;
         let figures = response.filter(|_| answered).map_or_else(Vec::new, |response| figures(run, response));
-        let findings = findings::of(run, total, &figures);
+        let findings = findings::find(run, total, &figures);
         let judgement = match judgement(&findings) {
             Judgement::Trustworthy if !answered => Judgement::NothingMeasured,
             judgement => judgement,
         };
-        let settled = if answered { Settled::of(run.plan, run.points) } else { Settled::Unknown };
+        let settled = if answered { Settled::from_points(run.plan, run.points) } else { Settled::Unknown };
         let mut verdict = Self {
             judgement,
             sentence: String::new(),

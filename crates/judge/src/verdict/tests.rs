@@ -49,7 +49,7 @@ fn summary_of(load: Load, seconds: u64, fault: impl Fn(u64, &mut Snapshot)) -> S
     }
     run.measured_ns = seconds * SECOND_NS;
     run.measured.numbers.set(Counter::ConnectionsMade, u64::from(plan.connections.most()));
-    Summary::of(plan, run)
+    Summary::new(plan, run)
 }
 
 fn verdict_of(fault: impl Fn(u64, &mut Snapshot)) -> Verdict {
@@ -192,7 +192,7 @@ fn what_no_one_asked_for_does_not_decide() {
     // Where a threshold names it, it does.
     let mut plan = summary.plan;
     plan.thresholds = vec!["p99.9<10ms".parse().unwrap()];
-    let verdict = Summary::of(plan, summary.run).verdict;
+    let verdict = Summary::new(plan, summary.run).verdict;
     assert_eq!(names(&verdict, false), ["p99.9"]);
     assert!(!verdict.is_trustworthy());
 }
@@ -261,7 +261,7 @@ fn of_nothing_there_is_no_trust() {
     run.measured = Snapshot::with_numbers([(Counter::Due, 10)]);
     (0..10).for_each(|_| run.measured.failures.record(Failure::Connect, "connection refused"));
     run.measured.times.record_n(Timing::Response, 30_000, 10);
-    let verdict = Summary::of(plan, run).verdict;
+    let verdict = Summary::new(plan, run).verdict;
     assert_eq!(verdict.judgement, Judgement::NothingMeasured);
     assert!(!verdict.is_trustworthy() && verdict.figures.is_empty());
 }
@@ -317,7 +317,7 @@ mod as_read {
             run.measured.merge(&second);
         }
         run.measured_ns = 10 * SECOND_NS;
-        Summary::of(plan, run).verdict
+        Summary::new(plan, run).verdict
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
 
 /// A table as RFC 4180 has it, with names in its first line unless `columns` gives them.
 fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> {
-    let mut table = Table::of(name, options)?;
+    let mut table = Table::from_options(name, options)?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(table.separator)
         .has_headers(false)

@@ -53,7 +53,7 @@ pub(super) enum Algorithm {
 
 impl Algorithm {
     /// By its name in scripts.
-    pub(super) fn of(name: &str) -> Result<Self, DigestError> {
+    pub(super) fn named(name: &str) -> Result<Self, DigestError> {
         match name {
             "md5" => Ok(Self::Md5),
             "sha1" => Ok(Self::Sha1),
@@ -103,7 +103,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// By its name in scripts; hexadecimal if there is none.
-    pub(super) fn of(name: Option<&str>) -> Result<Self, DigestError> {
+    pub(super) fn named(name: Option<&str>) -> Result<Self, DigestError> {
         match name {
             None | Some("hex") => Ok(Self::Hex),
             Some("base64") => Ok(Self::Base64),
@@ -212,20 +212,21 @@ type Coded = (String, LuaString, LuaString, Option<String>);
 /// Adds what the library asks about digests and encodings.
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let digest = lua.create_function(|lua, (name, text, encoding): (String, LuaString, Option<String>)| {
-        let made = Algorithm::of(&name)
-            .and_then(|algorithm| Ok(Encoding::of(encoding.as_deref())?.encode(&algorithm.digest(&text.as_bytes()))));
+        let made = Algorithm::named(&name).and_then(|algorithm| {
+            Ok(Encoding::named(encoding.as_deref())?.encode(&algorithm.digest(&text.as_bytes())))
+        });
         told(lua, made)
     })?;
     table.raw_set("digest", digest)?;
     let hmac = lua.create_function(|lua, (name, key, text, encoding): Coded| {
-        let made = Algorithm::of(&name).and_then(|algorithm| {
-            Ok(Encoding::of(encoding.as_deref())?.encode(&algorithm.hmac(&key.as_bytes(), &text.as_bytes())))
+        let made = Algorithm::named(&name).and_then(|algorithm| {
+            Ok(Encoding::named(encoding.as_deref())?.encode(&algorithm.hmac(&key.as_bytes(), &text.as_bytes())))
         });
         told(lua, made)
     })?;
     table.raw_set("hmac", hmac)?;
     let encode = lua.create_function(|lua, (name, text): (String, LuaString)| {
-        told(lua, Encoding::of(Some(&name)).map(|encoding| encoding.encode(&text.as_bytes())))
+        told(lua, Encoding::named(Some(&name)).map(|encoding| encoding.encode(&text.as_bytes())))
     })?;
     table.raw_set("encode", encode)?;
     let url_encode = lua.create_function(|lua, text: LuaString| lua.create_string(url_encode(&text.as_bytes())))?;
@@ -245,7 +246,7 @@ mod tests {
     use super::*;
 
     fn sum(algorithm: &str, text: &str) -> String {
-        hex(&Algorithm::of(algorithm).unwrap().digest(text.as_bytes()))
+        hex(&Algorithm::named(algorithm).unwrap().digest(text.as_bytes()))
     }
 
     /// The test vectors of RFC 1321 §A.5 and FIPS 180.
@@ -256,14 +257,15 @@ mod tests {
         assert_eq!(sum("sha256", "abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert!(sum("sha384", "abc").starts_with("cb00753f45a35e8bb5a03d699ac65007"));
         assert!(sum("sha512", "abc").starts_with("ddaf35a193617abacc417349ae204131"));
-        let error = Algorithm::of("sha3").unwrap_err().to_string();
+        let error = Algorithm::named("sha3").unwrap_err().to_string();
         assert_eq!(error, "there is no algorithm 'sha3'; there are md5, sha1, sha256, sha384 and sha512");
     }
 
     /// The second test case of RFC 2202 and RFC 4231, whose key is shorter than a block.
     #[test]
     fn codes_are_those_of_their_standards() {
-        let code = |algorithm| hex(&Algorithm::of(algorithm).unwrap().hmac(b"Jefe", b"what do ya want for nothing?"));
+        let code =
+            |algorithm| hex(&Algorithm::named(algorithm).unwrap().hmac(b"Jefe", b"what do ya want for nothing?"));
         assert_eq!(code("md5"), "750c783e6ab0b503eaa86e310a5db738");
         assert_eq!(code("sha1"), "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
         assert_eq!(code("sha256"), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
@@ -292,6 +294,6 @@ mod tests {
         assert_eq!(url_decode(b"a%2"), Err(DigestError::Percent { place: 2 }));
         assert_eq!(url_decode(b"%+1"), Err(DigestError::Percent { place: 1 }));
         assert!(base64_decode(b"a").unwrap_err().to_string().starts_with("it is not base64: "));
-        assert_eq!(Encoding::of(Some("hax")), Err(DigestError::Encoding("hax".to_owned())));
+        assert_eq!(Encoding::named(Some("hax")), Err(DigestError::Encoding("hax".to_owned())));
     }
 }

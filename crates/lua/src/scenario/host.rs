@@ -1,32 +1,25 @@
 //! What the library asks of Rust: clients, files, data, figures of load. Each function gives a problem, or nil and a value.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use brunt_plan::bodies::shown_beginning;
-use brunt_plan::content::Content;
-use brunt_plan::plan::{ProtocolOptions, Sandbox};
+use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::profile::Profile;
-use brunt_plan::scenario::{DeclaredFigure, File, Population, Streamed};
-use brunt_plan::share::Portion;
+use brunt_plan::scenario::{DeclaredFigure, Population};
 use brunt_plan::target::{Target, Url};
-use brunt_plan::threshold::{Selection, Threshold};
+use brunt_plan::threshold::Threshold;
 use brunt_plan::units;
 use brunt_record::figures::{LONGEST_UNIT, MOST_NAMES, OwnFigures, OwnKind};
-use brunt_record::redaction::Secrets;
 use bstr::BStr;
 use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
-use super::by_flags::Offered;
-use super::data::{Feeder, Order, Rows, SharedFeeder};
-use super::stream::Stream;
-use super::table::{Kind, Table as DataTable};
-use super::{Asking, digests, pack, reading, redis, sqlite, tokens, value, written};
+use super::data::{Order, Rows, SharedFeeder};
+use super::resources::Resources;
+use super::{digests, pack, reading, tokens, value, written};
 use crate::error;
-use crate::state::{is_inside, read_inside};
+use crate::state::is_inside;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
@@ -63,292 +56,10 @@ impl Declared {
     }
 }
 
-/// Where the files of a script come from.
-pub enum Files {
-    /// From disk, beside the script, each being remembered.
-    Disk {
-        /// The script's own.
-        directory: PathBuf,
-        /// Whether files elsewhere are refused.
-        confined: bool,
-        /// The files that were read so far.
-        seen: Mutex<Vec<File>>,
-    },
-    /// From a plan.
-    Plan(Vec<File>),
-}
-
-/// Where files that are streamed stand, as the run's sandbox has it.
-struct Streaming {
-    /// The script's own directory.
-    directory: PathBuf,
-    /// Those that were opened, by a script that is loaded.
-    opened: Mutex<Vec<Streamed>>,
-    /// Those that the plan names, for a script that is carried out.
-    planned: Option<Vec<Streamed>>,
-}
-
-impl Files {
-    /// What is in the file.
-    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        self.find(name)?.ok_or_else(|| match self {
-            Self::Plan(_) => format!("the plan has no file '{name}'"),
-            Self::Disk { .. } => format!("cannot read {name}: there is no such file"),
-        })
-    }
-
-    /// What is in the file; nothing if there is none.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
-        match self {
-            Self::Plan(files) => {
-                let file = files.iter().find(|file| file.name == name);
-                Ok(file.map(|file| file.content.0.clone()))
-            }
-            Self::Disk { directory, confined, seen } => {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(known) = seen.iter().find(|file| file.name == name) {
-                    return Ok(Some(known.content.0.clone()));
-                }
-                if *confined {
-                    let Some(content) = read_inside(directory, Path::new(name)) else {
-                        return if is_inside(Path::new(name)) { Ok(None) } else { Err(outside(name)) };
-                    };
-                    seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
-                    return Ok(Some(content));
-                }
-                let content = match fs::read(directory.join(name)) {
-                    Ok(content) => content,
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                    Err(error) => return Err(format!("cannot read {name}: {error}")),
-                };
-                seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
-                Ok(Some(content))
-            }
-        }
-    }
-}
-
-impl Files {
-    /// Content that no file has: made of what is outside while the script is loaded, and from then on the plan's.
-    fn made(&self, name: &str, make: impl FnOnce(&Path) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
-        match self {
-            Self::Plan(_) => self.read(name),
-            Self::Disk { directory, seen, .. } => {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(known) = seen.iter().find(|file| file.name == name) {
-                    return Ok(known.content.0.clone());
-                }
-                let content = make(directory)?;
-                seen.push(File { name: name.to_owned(), content: Content(content.clone()) });
-                Ok(content)
-            }
-        }
-    }
-}
-
-/// Where a file beside the script stands; in the sandbox none that is not below its directory.
-fn beside(directory: &Path, name: &str, is_confined: bool) -> Result<PathBuf, String> {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    if !is_confined {
-        return Ok(directory.join(name));
-    }
-    let path = is_inside(Path::new(name)).then(|| directory.join(name).canonicalize().ok()).flatten();
-    let home = directory.canonicalize().map_err(|e| format!("cannot read {name}: {e}"))?;
-    path.filter(|path| path.starts_with(home)).ok_or_else(|| outside(name))
-}
-
-fn outside(name: &str) -> String {
-    format!(
-        "cannot read {name}: in the sandbox a script reads files of its own directory alone (--no-sandbox lifts it)"
-    )
-}
-
-/// What the states of one script have in common, over all workers.
-pub(crate) struct Common {
-    pub(super) files: Files,
-    pub(super) dialects: Vec<Offered>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) base_url: Option<String>,
-    pub(super) seed: u64,
-    pub(super) sandbox: Sandbox,
-    /// The workers that rows are dealt out to here.
-    portion: Portion,
-    streaming: Streaming,
-    asking: Asking,
-    /// What names that the script declares must not show.
-    pub(super) secrets: Secrets,
-    /// Whether thresholds tell calls apart by the scenario and the group of their user.
-    pub(super) by_place: bool,
-    /// Data by how it was asked for, so that it is read once.
-    data: Mutex<Vec<(String, Arc<Rows>)>>,
-    /// Feeders in the order in which the script makes them.
-    feeders: Mutex<Vec<SharedFeeder>>,
-}
-
-impl Common {
-    pub(super) fn new(
-        files: Files,
-        dialects: Vec<Offered>,
-        env: BTreeMap<String, String>,
-        base_url: Option<String>,
-        seed: u64,
-    ) -> Self {
-        let sandbox = Sandbox::default();
-        let streaming = Streaming { directory: PathBuf::new(), opened: Mutex::default(), planned: None };
-        let (data, feeders) = (Mutex::default(), Mutex::default());
-        let portion = Portion::whole(1);
-        let asking = Asking::default();
-        let secrets = Secrets::default();
-        Self {
-            files,
-            dialects,
-            env,
-            base_url,
-            seed,
-            sandbox,
-            portion,
-            streaming,
-            asking,
-            secrets,
-            by_place: false,
-            data,
-            feeders,
-        }
-    }
-
-    /// The same for a script that may do this.
-    pub(super) fn within(self, sandbox: Sandbox) -> Self {
-        Self { sandbox, ..self }
-    }
-
-    /// The same where these are secret.
-    pub(super) fn hiding(self, secrets: Secrets) -> Self {
-        Self { secrets, ..self }
-    }
-
-    /// The same where calls are counted for these thresholds.
-    pub(super) fn counting_for(self, thresholds: &[Threshold]) -> Self {
-        Self { by_place: Selection::all(thresholds).iter().any(Selection::asks_for_place), ..self }
-    }
-
-    /// The same where rows are dealt out to the workers of this portion.
-    pub(super) fn dealing(self, portion: Portion) -> Self {
-        Self { portion, ..self }
-    }
-
-    /// The same where targets can be asked.
-    pub(super) fn asking(self, asking: Asking) -> Self {
-        Self { asking, ..self }
-    }
-
-    /// Says which files the plan streams, for a script in `directory` that is carried out.
-    pub(super) fn streaming(self, directory: PathBuf, planned: Option<Vec<Streamed>>) -> Self {
-        Self { streaming: Streaming { directory, opened: Mutex::default(), planned }, ..self }
-    }
-
-    /// The files that were streamed.
-    pub(super) fn take_streamed(&self) -> Vec<Streamed> {
-        std::mem::take(&mut *self.streaming.opened.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Opens a file of rows that stays on disk.
-    fn stream(&self, kind: Kind, name: &str, options: &Value<'_>) -> Result<Rows, String> {
-        let Streaming { directory, opened, planned } = &self.streaming;
-        if planned.is_some() && self.sandbox == Sandbox::Closed {
-            return Err(format!(
-                "{name} is streamed from disk, and a plan in the sandbox has its own files alone: --no-sandbox lets it, or \
-                 leave stream out when the plan is written, so that it carries the rows"
-            ));
-        }
-        let table = if kind == Kind::Csv {
-            DataTable::of(name, options)?
-        } else {
-            Fields::parse(&format!("brunt.{}", kind.name()), options, &["stream"]).map_err(|e| e.0)?;
-            DataTable { columns: Vec::new(), separator: b',' }
-        };
-        let path = beside(directory, name, self.sandbox != Sandbox::Open)?;
-        let stream = Stream::open(kind, &path, name, table)?;
-        match planned {
-            None => {
-                let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
-                if !opened.iter().any(|one| one.name == name) {
-                    opened.push(Streamed { name: name.to_owned(), bytes: stream.bytes() });
-                }
-            }
-            Some(planned) => match planned.iter().find(|one| one.name == name) {
-                Some(one) if one.bytes != stream.bytes() => {
-                    let (got, expected) = (stream.bytes(), one.bytes);
-                    return Err(format!(
-                        "{name} has {got} bytes, and had {expected} when the plan was made: put that file back, or make the \
-                         plan again"
-                    ));
-                }
-                Some(_) => {}
-                None => return Err(format!("the plan names no streamed file '{name}': make the plan again")),
-            },
-        }
-        Ok(Rows::Streamed(stream))
-    }
-
-    /// The rows that a query finds.
-    fn query(&self, name: &str, options: &Value<'_>) -> Result<Rows, String> {
-        let fields = Fields::parse("brunt.sqlite", options, &["query"]).map_err(|e| e.0)?;
-        let query = fields.text("query").map_err(|e| e.0)?.unwrap_or_default();
-        let is_confined = self.sandbox != Sandbox::Open;
-        let made = self.files.made(&format!("{name}: {query}"), |directory| {
-            sqlite::rows(&beside(directory, name, is_confined)?, name, query)
-        })?;
-        Rows::read(Kind::JsonLines, name, &made, &Value::Nil)
-    }
-
-    /// The elements of a Redis list.
-    fn list(&self, options: &Value<'_>) -> Result<Rows, String> {
-        let list = redis::List::of(options)?;
-        let name = list.name();
-        let made = self.files.made(&name, |_| {
-            if self.sandbox == Sandbox::Open {
-                return list.read();
-            }
-            Err("brunt.redis_list connects while the script is loaded, which the sandbox does not let it (--no-sandbox, or \
-                 run without --sandbox, lifts it)"
-                .to_owned())
-        })?;
-        Rows::read(Kind::JsonLines, &name, &made, &Value::Nil)
-    }
-
-    fn rows(&self, kind: &str, name: &str, options: &Value<'_>) -> Result<Arc<Rows>, String> {
-        let asked = format!("{kind} {name} {options:?}");
-        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, rows)) = known.iter().find(|(known, _)| *known == asked) {
-            return Ok(Arc::clone(rows));
-        }
-        let rows = match (kind, Kind::of(kind)) {
-            ("sqlite", _) => self.query(name, options)?,
-            ("redis_list", _) => self.list(options)?,
-            (_, Some(kind)) if options.get("stream") == &Value::Boolean(true) => self.stream(kind, name, options)?,
-            (_, Some(kind)) => Rows::read(kind, name, &self.files.read(name)?, options)?,
-            _ => return Err(format!("there is no data of kind '{kind}'")),
-        };
-        let rows = Arc::new(rows);
-        known.push((asked, Arc::clone(&rows)));
-        Ok(rows)
-    }
-
-    /// The feeder with this place in the script, the same for all workers.
-    fn feeder(&self, place: usize, order: Order, rows: u64) -> SharedFeeder {
-        let mut known = self.feeders.lock().unwrap_or_else(PoisonError::into_inner);
-        while known.len() <= place {
-            let seed = self.seed ^ (known.len() as u64) << 32;
-            known.push(Arc::new(Feeder::new(order, rows, seed, self.portion)));
-        }
-        known.get(place).cloned().unwrap_or_else(|| Arc::new(Feeder::new(order, rows, 0, self.portion)))
-    }
-}
-
 /// What one state's functions reach.
 #[derive(Clone)]
 pub(super) struct Host {
-    pub(super) common: Arc<Common>,
+    pub(super) common: Arc<Resources>,
     pub(super) declared: Arc<Mutex<Declared>>,
 }
 

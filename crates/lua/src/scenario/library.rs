@@ -9,8 +9,9 @@ use brunt_record::figures::OwnFigures;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 use mlua::{Function, Lua, Table};
 
-use super::host::{Common, Declared, Host};
+use super::host::{Declared, Host};
 use super::operation::{self, Returned};
+use super::resources::Resources;
 use super::{data, value, written};
 use crate::error::{from_lua, lacking};
 use crate::{memory, state};
@@ -55,7 +56,7 @@ pub(super) struct LuaLibrary {
 
 impl LuaLibrary {
     /// The state of a worker, in which the script has been run.
-    pub(super) fn begin(file: &File, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
+    pub(super) fn begin(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
         let library = Self::empty(&file.name, common, worker)?;
         library.confine().map_err(|error| library.failed(&error))?;
         library.run(file)?;
@@ -63,7 +64,7 @@ impl LuaLibrary {
     }
 
     /// A state in which the script has been run, for [`LuaLibrary::rehearse`] alone.
-    pub(super) fn begin_rehearsal(file: &File, common: &Arc<Common>) -> Result<Self, ScriptError> {
+    pub(super) fn begin_rehearsal(file: &File, common: &Arc<Resources>) -> Result<Self, ScriptError> {
         let library = Self::empty(&file.name, common, 0)?;
         let withheld = library.table.get::<Function>("withhold").and_then(|withhold| withhold.call::<()>(()));
         withheld.and_then(|()| library.confine()).map_err(|error| library.failed(&error))?;
@@ -80,7 +81,7 @@ impl LuaLibrary {
     }
 
     /// A state with the module `brunt`, in which the script called `file` can be run.
-    fn empty(file: &str, common: &Arc<Common>, worker: u32) -> Result<Self, ScriptError> {
+    fn empty(file: &str, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
         let lua = state::everything();
         let host = Host { common: Arc::clone(common), declared: Arc::new(Mutex::new(Declared::default())) };

@@ -6,12 +6,14 @@
 mod by_flags;
 mod data;
 mod digests;
+mod files;
 mod host;
 mod library;
 mod operation;
 mod pack;
 mod reading;
 mod redis;
+mod resources;
 mod sqlite;
 mod stream;
 mod table;
@@ -36,13 +38,13 @@ use brunt_plan::target::Target;
 use brunt_plan::threshold::Threshold;
 use brunt_record::redaction::Secrets;
 
-use self::host::Common;
 use self::library::LuaLibrary;
+use self::resources::Resources;
 use brunt_protocol::Registry;
 use brunt_protocol::discovery::Reply;
 use brunt_script::{Library, Program, Rehearsed, ScriptError};
 
-pub use self::host::Files;
+pub use self::files::Files;
 
 /// What a script says of a run.
 #[derive(Debug)]
@@ -130,7 +132,7 @@ fn loaded(
 ) -> Result<Loaded, ScriptError> {
     let env = revealed(&script.name, &options.env, &Environment::default())?;
     let common = Arc::new(
-        Common::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
+        Resources::new(files, by_flags::dialects(registry), env, options.base_url.clone(), 0)
             .within(options.sandbox)
             .asking(options.asking.clone())
             .hiding(secrets.clone())
@@ -227,7 +229,7 @@ fn revealed(
 /// A plan's script, before any state runs it.
 pub(crate) struct Script {
     file: File,
-    common: Arc<Common>,
+    common: Arc<Resources>,
 }
 
 impl Script {
@@ -235,7 +237,7 @@ impl Script {
     ///
     /// # Errors
     /// When it lacks what it needs.
-    pub(crate) fn of(
+    pub(crate) fn prepare(
         plan: &Plan,
         scenarios: &Scenarios,
         registry: &Registry,
@@ -245,7 +247,7 @@ impl Script {
             scenarios.files.first().cloned().ok_or_else(|| ScriptError::new("the plan", "there is no script"))?;
         let env = revealed(&file.name, &scenarios.env, &plan.environment)?;
         let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
-        let common = Common::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
+        let common = Resources::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), plan.seed);
         let common = common
             .within(plan.sandbox)
             .hiding(plan.secrets())

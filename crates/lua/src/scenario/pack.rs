@@ -37,7 +37,7 @@ struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn of(format: &'a str) -> Self {
+    fn parse(format: &'a str) -> Self {
         Self { format, at: 0, little: cfg!(target_endian = "little") }
     }
 
@@ -132,7 +132,7 @@ fn put(out: &mut Vec<u8>, little_endian: &[u8], little: bool) {
 /// # Errors
 /// Says which value does not fit, or what is no format.
 pub(super) fn pack(format: &str, values: &[Value<'_>]) -> Result<Vec<u8>, String> {
-    let (mut items, mut out, mut place) = (Items::of(format), Vec::new(), 0);
+    let (mut items, mut out, mut place) = (Items::parse(format), Vec::new(), 0);
     while let Some((item, little)) = items.next()? {
         if item == Item::Padding {
             out.push(0);
@@ -203,7 +203,7 @@ fn whole(bytes: &[u8], little: bool, signed: bool) -> Result<f64, String> {
 /// # Errors
 /// Says what is missing, or what is no format.
 pub(super) fn unpack<'a>(format: &str, bytes: &'a [u8], from: usize) -> Result<(Vec<Value<'a>>, usize), String> {
-    let (mut items, mut values) = (Items::of(format), Vec::new());
+    let (mut items, mut values) = (Items::parse(format), Vec::new());
     let mut source = Source { bytes, at: from.saturating_sub(1) };
     if source.at > bytes.len() {
         return Err(format!("there is no byte {from}: there are {}", bytes.len()));

@@ -31,7 +31,7 @@ impl List {
     ///
     /// # Errors
     /// Says which option is wrong and what it may be.
-    pub(super) fn of(options: &Value<'_>) -> Result<Self, String> {
+    pub(super) fn from_options(options: &Value<'_>) -> Result<Self, String> {
         let known = ["address", "key", "user", "password", "database"];
         let fields = Fields::parse("brunt.redis_list", options, &known).map_err(|e| e.0)?;
         let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned)).map_err(|e| e.0);
@@ -222,7 +222,7 @@ mod tests {
         });
         let options =
             Value::Table(vec![(Value::text("address"), Value::text(&address)), (Value::text("key"), Value::text("k"))]);
-        let list = List::of(&options).unwrap();
+        let list = List::from_options(&options).unwrap();
         let read = list.read();
         assert_eq!(server.join().unwrap(), "*4\r\n$6\r\nLRANGE\r\n$1\r\nk\r\n$1\r\n0\r\n$4\r\n9999\r\n");
         read.map(|text| String::from_utf8(text).unwrap())
@@ -252,11 +252,11 @@ mod tests {
                 (Value::text("key"), Value::text("k")),
                 (Value::text(name), value),
             ]);
-            List::of(&options).unwrap_err()
+            List::from_options(&options).unwrap_err()
         };
         assert!(error("pasword", Value::text("x")).contains("did you mean 'password'?"));
         assert_eq!(error("password", Value::Number(12345.0)), "brunt.redis_list: password must be a text");
         assert!(error("database", Value::Number(-1.0)).contains("database must be a whole number"));
-        assert!(List::of(&Value::Nil).unwrap_err().contains("address must be a text such as"));
+        assert!(List::from_options(&Value::Nil).unwrap_err().contains("address must be a text such as"));
     }
 }

@@ -23,7 +23,7 @@ impl Kind {
     }
 
     /// By the name that it has in `brunt`.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
             "json" => Some(Self::Json),
@@ -48,7 +48,7 @@ impl Table {
     ///
     /// # Errors
     /// Says which option is wrong and what it may be.
-    pub(super) fn of(name: &str, options: &Value<'_>) -> Result<Self, String> {
+    pub(super) fn from_options(name: &str, options: &Value<'_>) -> Result<Self, String> {
         let whose = format!("brunt.csv of {name}");
         let fields = Fields::parse(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
         let separator = match fields.text("separator").map_err(|e| e.0)? {

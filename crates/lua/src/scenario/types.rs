@@ -6,13 +6,13 @@
 use brunt_protocol::Registry;
 
 /// The engine's part.
-const LIBRARY: &str = include_str!("types.lua");
+const LIBRARY: &str = concat!(include_str!("types/load.lua"), include_str!("types/iterations.lua"));
 
 /// How every such file begins.
 pub const FIRST_LINE: &str = "---@meta brunt\n";
 
 /// The annotations of the library with the protocols of `registry`.
-pub fn of(registry: &Registry) -> String {
+pub fn annotations(registry: &Registry) -> String {
     let mut text = LIBRARY.to_owned();
     for (dialect, _) in super::by_flags::dialects(registry) {
         text.push('\n');

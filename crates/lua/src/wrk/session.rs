@@ -60,8 +60,8 @@ impl WrkScript {
     ///
     /// # Errors
     /// When it is not Lua, or when the protocol makes no request for it to begin with.
-    pub(crate) fn of(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
-        let (Some(script), Some(start)) = (&plan.script, Start::of(plan, prepared)?) else { return Ok(None) };
+    pub(crate) fn from_plan(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
+        let (Some(script), Some(start)) = (&plan.script, Start::from_plan(plan, prepared)?) else { return Ok(None) };
         state::check(script, plan.sandbox)?;
         let environment = plan.environment.clone();
         Ok(Some(Self { script: script.clone(), start, sandbox: plan.sandbox, environment }))

@@ -31,7 +31,7 @@ impl Start {
     ///
     /// # Errors
     /// When the protocol that has the scheme makes no such request.
-    pub(super) fn of(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
+    pub(super) fn from_plan(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
         let Some(script) = &plan.script else { return Ok(None) };
         if !matches!(plan.target.scheme.as_str(), "http" | "https") {
             return Ok(None);
@@ -93,7 +93,7 @@ mod tests {
         registry.register(brunt_tcp::Tcp);
         registry.register(brunt_http1::Http1);
         let (protocol, _) = registry.named(&plan.target.scheme).unwrap();
-        Start::of(&plan, &*protocol.prepare(&plan).unwrap()).unwrap()
+        Start::from_plan(&plan, &*protocol.prepare(&plan).unwrap()).unwrap()
     }
 
     #[test]

@@ -57,11 +57,11 @@ impl Thread {
 
     fn get(&self, name: &BString) -> Result<Copied, String> {
         let value: mlua::Result<Value> = self.state()?.globals().get(BStr::new(name));
-        Copied::of(&value.map_err(|error| error.to_string())?)
+        Copied::from_lua(&value.map_err(|error| error.to_string())?)
     }
 
     fn set(&self, name: &BString, value: &Value) -> Result<(), String> {
-        let value = Copied::of(value)?;
+        let value = Copied::from_lua(value)?;
         self.state()?.globals().set(BStr::new(name), value).map_err(|error| error.to_string())
     }
 

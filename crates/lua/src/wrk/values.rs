@@ -29,7 +29,7 @@ impl Copied {
     ///
     /// # Errors
     /// With the type of what cannot go into another state.
-    pub(super) fn of(value: &Value) -> Result<Self, String> {
+    pub(super) fn from_lua(value: &Value) -> Result<Self, String> {
         Self::nested(value, 0)
     }
 
@@ -82,7 +82,7 @@ mod tests {
     fn values_arrive_in_another_state_as_they_were() {
         let (here, there) = (Lua::new(), Lua::new());
         let value = here.load("return {1, 'a\\0b', true, {x = {y = -0.5}}, [false] = 'no'}").eval().unwrap();
-        there.globals().set("v", Copied::of(&value).unwrap()).unwrap();
+        there.globals().set("v", Copied::from_lua(&value).unwrap()).unwrap();
         let test = "return v[1] == 1 and v[2] == 'a\\0b' and v[3] == true and v[4].x.y == -0.5 and v[false] == 'no'";
         assert!(there.load(test).eval::<bool>().unwrap());
     }
@@ -95,7 +95,7 @@ mod tests {
             ("return {coroutine.create(print)}", "cannot transfer 'thread' to thread"),
             ("local t = {} t.t = t return t", "nested more than 100 deep"),
         ] {
-            let error = Copied::of(&lua.load(code).eval().unwrap()).unwrap_err();
+            let error = Copied::from_lua(&lua.load(code).eval().unwrap()).unwrap_err();
             assert!(error.contains(problem), "{code}: {error}");
         }
     }

@@ -30,7 +30,10 @@ impl Dialect for HttpDialect {
             "local authorization = (function(...)\n",
             include_str!("authorization.lua"),
             "\nend)(...)\n",
-            include_str!("scenario.lua")
+            include_str!("scenario/sessions.lua"),
+            include_str!("scenario/requests.lua"),
+            include_str!("scenario/calls.lua"),
+            include_str!("scenario/pages.lua")
         )
     }
 

@@ -28,7 +28,7 @@ impl Document {
     ///
     /// The document must have its histograms: see [`read_whole`](super::read_whole).
     pub fn summary(&self) -> Summary {
-        let mut summary = Summary::of(self.plan.clone(), self.run());
+        let mut summary = Summary::new(self.plan.clone(), self.run());
         summary.verdict.clone_from(&self.verdict);
         if verdict::is_measured_well(&self.verdict.sentence) {
             verdict::MEASURED_WELL.clone_into(&mut summary.verdict.sentence);

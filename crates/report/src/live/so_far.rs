@@ -70,6 +70,6 @@ impl SoFar {
 
     /// Every figure so far.
     pub fn summary(&self) -> Summary {
-        Summary::of(self.plan.clone(), self.run.clone())
+        Summary::new(self.plan.clone(), self.run.clone())
     }
 }

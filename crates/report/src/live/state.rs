@@ -117,7 +117,7 @@ pub(super) fn found(summary: &Summary) -> Vec<Statement> {
 /// Thresholds that can hold no more, whatever comes.
 fn lost_thresholds(summary: &Summary) -> Option<Statement> {
     let (run, plan) = (&summary.run, &summary.plan);
-    let outlook = Outlook::of(plan, run.measured_ns, &run.measured, run.series.users());
+    let outlook = Outlook::new(plan, run.measured_ns, &run.measured, run.series.users());
     let standing = summary.standing();
     let lost: Vec<_> = plan
         .thresholds

@@ -276,7 +276,7 @@ mod tests {
             (0..10).for_each(|_| part.statuses.record(200));
             run.series.push(SECOND_NS, &part, &plan.ok_status);
         }
-        let (columns, _) = columns(&Summary::of(plan, run));
+        let (columns, _) = columns(&Summary::new(plan, run));
         assert_eq!(columns.len(), 48);
         assert!(columns.iter().all(|column| (column.ended - 10.0).abs() < 1e-6));
     }
@@ -289,7 +289,7 @@ mod tests {
             let mut log = brunt_record::timeline::DueLog::default();
             (0..seconds * 100).for_each(|call| log.failed(call * SECOND_NS / 100, 1_000_000, false));
             run.measured.timeline = log.take();
-            for column in columns(&Summary::of(plan, run)).0 {
+            for column in columns(&Summary::new(plan, run)).0 {
                 let rate = column.due.not_ok() as f64 * 1e9 / column.due_ns as f64;
                 assert!((rate - 100.0).abs() < 1e-6, "{seconds} s: {rate}");
             }

@@ -84,7 +84,7 @@ fn what_is_no_value_is_said() {
         let problem = match plan_of(&script, &[]) {
             Err(problem) => problem,
             Ok(plan) => {
-                crate::check(&plan, &built_in(), &brunt_lua::LuaJit).map_or_else(|e| e.to_string(), |()| String::new())
+                brunt_engine::check(&plan, &built_in(), &LuaJit).map_or_else(|e| e.to_string(), |()| String::new())
             }
         };
         assert!(problem.contains(expected), "{declared} {used}: {problem}");

@@ -141,7 +141,7 @@ fn a_question_that_is_none_is_found_before_the_load() {
     let refused = |looks: &str| {
         let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
         let plan = plan_of(&script, &[]).unwrap();
-        crate::check(&plan, &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string()
+        brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string()
     };
     for (looks, expected) in [
         ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is no CSS selector"),
@@ -282,7 +282,7 @@ fn calls_of_check_that_cannot_be_told_apart_are_refused() {
            brunt.check(r, { a = r.ok, b = r.gone }) brunt.check(r, { a = r.ok })
          end):inject { brunt.iterations_each(1, 1) }";
     let plan = plan_of(script, &[]).unwrap();
-    let error = crate::check(&plan, &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string();
+    let error = brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string();
     assert!(error.contains("write each on a line of its own"), "{error}");
 }
 

@@ -9,9 +9,9 @@ use brunt_judge::summary::Summary;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
-use super::super::virtual_net::{Act, Peer, Reaction};
 use super::super::{MS, StopHandle};
 use super::{plan_of, play_against};
+use brunt_engine::simulated::{Act, Peer, Reaction};
 
 const ECHO: &str = "syntax = \"proto3\"; package t; message Text { string text = 1; }
     service Echo { rpc Chat(stream Text) returns (stream Text); }";

@@ -202,7 +202,7 @@ fn what_cannot_be_passed_is_an_error() {
         let script =
             format!("brunt.scenario('s', function() http:get('/', {{ ok = {ok} }}) end):inject {{ brunt.at_once(1) }}");
         let plan = plan_of(&script, &[]).unwrap();
-        let problem = crate::check(&plan, &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string();
+        let problem = brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string();
         assert!(problem.contains("ok takes the statuses that are a success"), "{ok}: {problem}");
     }
 }

@@ -7,9 +7,9 @@ use brunt_record::outcome::Failure;
 
 use super::super::http2::{Server, events, goaway};
 use super::super::streams::{END, HEAD, Stream, event, stream};
-use super::super::virtual_net::{Act, Peer};
 use super::super::{MS, StopHandle};
 use super::{plan_of, play, play_against};
+use brunt_engine::simulated::{Act, Peer};
 
 /// Three events after 10, 30 and 60 ms, and the end.
 fn three() -> Stream {

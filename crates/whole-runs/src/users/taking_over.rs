@@ -9,8 +9,7 @@ use brunt_record::series::Point;
 use proptest::prelude::*;
 
 use super::*;
-use crate::run::{self, Given};
-use crate::{Gate, Part, Takeover};
+use brunt_engine::{Gate, Part, Takeover};
 
 /// Carries a part out: its figures, and when the target was asked for what.
 fn carry_out(plan: &Plan, part: Part) -> (Recording, Vec<(u64, String)>) {
@@ -25,10 +24,7 @@ fn carry_out_on(
     net: &VirtualNet<Server>,
     requests: &Requests,
 ) -> (Recording, Vec<(u64, String)>) {
-    let (registry, stop) = (built_in(), StopHandle::default());
-    let given =
-        Given { machine: net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
-    let run = run::run(plan, given, &mut Seconds::default()).map(|done| done.run).unwrap();
+    let run = run_part_on(net, plan, part, &built_in(), &mut Seconds::default()).run;
     let path = |request: &str| request.split(' ').nth(1).unwrap_or("").to_owned();
     let requests = std::mem::take(&mut *requests.lock().unwrap());
     (run, requests.into_iter().map(|(at, _, request)| (at, path(&request))).collect())
@@ -39,7 +35,7 @@ fn elsewhere(portion: Portion, after_ns: Option<u64>) -> Part {
     Part {
         portion,
         takeover,
-        surroundings: crate::Surrounded::Elsewhere(brunt_protocol::scenario::Value::Nil),
+        surroundings: brunt_engine::Surrounded::Elsewhere(brunt_protocol::scenario::Value::Nil),
         ..Part::whole(1)
     }
 }
@@ -148,7 +144,7 @@ fn users_beyond_the_horizon_make_no_call() {
         let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) };
         let net = VirtualNet::new(server).standing_still(2 * SECOND_NS, SECOND_NS);
         // It stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls in the first 1.5 s.
-        let gate = gate_to(&net, Duration::from_millis(1500));
+        let gate = net.gate_to(Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (run, asked) = carry_out_on(&plan_of(&script, &[]).unwrap(), part, &net, &requests);
         assert!(asked.len() > 100 && asked.iter().all(|(at, _)| *at <= 2 * SECOND_NS), "{script}: {:?}", asked.last());
@@ -163,8 +159,8 @@ fn users_beyond_the_horizon_make_no_call() {
 fn users_go_on_with_the_horizon() {
     /// Moves the horizon on after the clock has passed it.
     struct Extending(Gate);
-    impl crate::Observer for Extending {
-        fn second(&mut self, live: &Live, _so_far: &crate::RunningTotal<'_>) -> ControlFlow<String> {
+    impl brunt_engine::Observer for Extending {
+        fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<String> {
             if live.elapsed_ns == 3 * SECOND_NS {
                 self.0.extend(36_000 * SECOND_NS);
             }
@@ -180,13 +176,10 @@ fn users_go_on_with_the_horizon() {
             "{prelude} brunt.scenario('s', function() http:get('/') brunt.pause(0.2) end):inject {{ brunt.users(8, '1h') }}"
         );
         let net = VirtualNet::new(Server { answer: slow, waiting: BTreeMap::new(), requests: Requests::default() });
-        let gate = gate_to(&net, Duration::from_millis(1500));
+        let gate = net.gate_to(Duration::from_millis(1500));
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
-        let (registry, stop) = (built_in(), StopHandle::default());
-        let given =
-            Given { machine: &net, part, registry: &registry, scripts: &brunt_lua::LuaJit, stop: &stop, trace: None };
         let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
-        let run = run::run(&plan, given, &mut Extending(gate)).map(|done| done.run).unwrap();
+        let run = run_part_on(&net, &plan, part, &built_in(), &mut Extending(gate)).run;
         // The observer acts in real time, for which made-up time does not wait. An hour of it is long enough.
         // Users go in step, so a single second may hold one round of theirs more or less.
         let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(33).map(Point::rate).collect();
@@ -199,7 +192,7 @@ fn users_go_on_with_the_horizon() {
 fn what_nobody_may_do_twice_is_not_taken_over() {
     let files = [("users.csv", "name\nann\nbob\n")];
     let check = |script: &str| {
-        let found = crate::check_takeover(&plan_of(script, &files).unwrap(), &built_in(), &brunt_lua::LuaJit);
+        let found = brunt_engine::check_takeover(&plan_of(script, &files).unwrap(), &built_in(), &LuaJit);
         found.map_err(|error| error.to_string())
     };
     let scenario = "brunt.scenario('visit', function() http:get('/') end)";

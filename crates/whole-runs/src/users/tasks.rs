@@ -148,7 +148,7 @@ fn misuse_of_tasks_is_said() {
     ] {
         let script = format!("brunt.scenario('s', function() {script} end):inject {{ brunt.iterations_each(1, 1) }}");
         let problem =
-            crate::check(&plan_of(&script, &[]).unwrap(), &built_in(), &brunt_lua::LuaJit).unwrap_err().to_string();
+            brunt_engine::check(&plan_of(&script, &[]).unwrap(), &built_in(), &LuaJit).unwrap_err().to_string();
         assert!(problem.contains(expected), "{script}: {problem}");
     }
     let many = once("for i = 1, 101 do brunt.spawn(function() brunt.pause(1) end) end");

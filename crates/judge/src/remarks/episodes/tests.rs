@@ -83,7 +83,7 @@ pub(in super::super) fn evenly(rate: u64, seconds: u64) -> impl Iterator<Item = 
 }
 
 pub(in super::super) fn remarks((plan, run): (Plan, Recording)) -> Vec<Remark> {
-    Summary::of(plan, run).remarks
+    Summary::new(plan, run).remarks
 }
 
 pub(in super::super) fn kinds(remarks: &[Remark]) -> Vec<About> {

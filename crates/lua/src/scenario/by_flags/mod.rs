@@ -23,7 +23,7 @@ pub(crate) type Offered = (Box<dyn Dialect>, Vec<Scheme>);
 pub(super) fn dialects(registry: &Registry) -> Vec<Offered> {
     let mut dialects: Vec<Offered> = Vec::new();
     for protocol in registry.protocols() {
-        let by_flags = || ByFlags::of(protocol).map(|dialect| Box::new(dialect) as Box<dyn Dialect>);
+        let by_flags = || ByFlags::from_protocol(protocol).map(|dialect| Box::new(dialect) as Box<dyn Dialect>);
         if let Some(dialect) = protocol.dialect().or_else(by_flags)
             && dialects.iter().all(|(known, _)| known.name() != dialect.name())
         {
@@ -41,7 +41,7 @@ struct ByFlags {
 
 impl ByFlags {
     /// For a protocol whose first scheme can be a name in Lua.
-    fn of(protocol: &Arc<dyn Protocol>) -> Option<Self> {
+    fn from_protocol(protocol: &Arc<dyn Protocol>) -> Option<Self> {
         let name = protocol.schemes().first()?.name;
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -293,7 +293,7 @@ mod tests {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         let base = Url::parse("counted://a/").unwrap().target;
         let setting = Setting::alone(Some(&base));
-        ByFlags::of(&protocol).unwrap().client(&Value::Nil, &setting).unwrap()
+        ByFlags::from_protocol(&protocol).unwrap().client(&Value::Nil, &setting).unwrap()
     }
 
     fn encoded(caller: &dyn Caller, item: &'static str) -> Vec<u8> {

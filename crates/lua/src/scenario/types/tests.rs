@@ -92,7 +92,7 @@ const MADE: [&str; 42] = [
 
 #[test]
 fn every_function_is_annotated_and_nothing_else_is() {
-    let annotated = declared(&of(&built_in()));
+    let annotated = declared(&annotations(&built_in()));
     let mut library: BTreeSet<_> = sources().iter().flat_map(|source| declared(source)).collect();
     for (dialect, _) in super::super::by_flags::dialects(&built_in()) {
         library.insert(format!("brunt.{}", dialect.name()));
@@ -108,7 +108,7 @@ fn every_function_is_annotated_and_nothing_else_is() {
 #[test]
 fn the_table_brunt_has_what_is_annotated() {
     let registry = built_in();
-    let annotated = declared(&of(&registry));
+    let annotated = declared(&annotations(&registry));
     let annotated: BTreeSet<_> = annotated.iter().filter_map(|name| name.strip_prefix("brunt.")).collect();
     let script = "local brunt = require 'brunt'\n\
         local names = {}\n\
@@ -129,7 +129,7 @@ fn the_table_brunt_has_what_is_annotated() {
 /// The names in `known = { a = true, b = true }` of the library, and the fields of the class that describes them.
 #[test]
 fn every_option_is_annotated_and_nothing_else_is() {
-    let annotations = of(&built_in());
+    let annotations = annotations(&built_in());
     let fields = |class: &str| -> BTreeSet<String> {
         let text = annotations.split(&format!("---@class {class}\n")).nth(1).unwrap_or_else(|| panic!("no {class}"));
         let fields = text.lines().map_while(|line| line.strip_prefix("---@field "));
@@ -157,7 +157,7 @@ fn every_option_is_annotated_and_nothing_else_is() {
 
 #[test]
 fn it_is_lua_and_begins_as_it_says() {
-    let text = of(&built_in());
+    let text = annotations(&built_in());
     assert!(text.starts_with(FIRST_LINE));
     let lua = mlua::Lua::new();
     let table: mlua::Table = lua.load(&text).eval().unwrap_or_else(|error| panic!("{error}"));

@@ -1,23 +1,54 @@
-//! A machine whose time and peers are made up, so that a run of minutes takes no time and always goes the same way.
+//! A simulated machine, for tests of whole runs: its time and peers are made up, so that a run of minutes takes no time and always goes
+//! the same way.
+//!
+//! [`run_part`] is [`crate::run_part`] on such a machine. After each step of a worker its connections and calls are held against the rules
+//! that must hold between two steps; one that does not panics.
 //!
 //! Its drivers share one clock. It moves when every driver waits, to whatever comes first for any of them, and then only that
 //! driver goes on: however many workers there are, one thread runs at a time, in an order that is always the same.
 
+mod world;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use brunt_plan::random::mix;
+use brunt_plan::plan::Plan;
+use brunt_protocol::Registry;
+use brunt_script::ScriptHost;
 
-use crate::transport::{Address, Clock, Driver, Machine, Ready, Resolve};
+use crate::run::{self, Given};
+use crate::transport::{Clock, Driver, Machine, Ready, Resolve};
+use crate::{EngineError, Finished, Gate, Observer, Part, StopHandle};
+
+use self::world::{Place, Socket, World, lock};
+
+pub use crate::transport::Address;
+
+/// Carries a part of `plan` out on a simulated machine, and returns what happened in it.
+///
+/// # Errors
+/// As [`crate::run_part`].
+pub fn run_part<P: Peer>(
+    net: &VirtualNet<P>,
+    plan: &Plan,
+    part: Part,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+) -> Result<Finished, EngineError> {
+    run::run(plan, Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
+}
 
 /// What a peer does, and how long after what it reacts to, in nanoseconds.
-pub(super) type Reaction = Vec<(u64, Act)>;
+pub type Reaction = Vec<(u64, Act)>;
 
 /// What can happen to a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
+pub enum Act {
     /// It is accepted.
     Accept,
     /// It is refused.
@@ -33,7 +64,7 @@ pub(super) enum Act {
 }
 
 /// The other end of every connection.
-pub(super) trait Peer: Send + 'static {
+pub trait Peer: Send + 'static {
     /// Somebody connects.
     fn connecting(&mut self, _now: u64) -> Reaction {
         vec![(50_000, Act::Accept)]
@@ -53,144 +84,14 @@ pub(super) trait Peer: Send + 'static {
     fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction;
 }
 
-#[derive(Default)]
-struct Socket {
-    connection: u64,
-    connected: Option<Result<(), ()>>,
-    inbox: Vec<u8>,
-    /// When the last of it came.
-    arrived: u64,
-    closed: bool,
-    reset: bool,
-    /// Whether the peer reads nothing.
-    is_full: bool,
-}
-
-/// A socket's place: its driver, and the driver's token for it.
-type Place = (usize, usize);
-
-/// See the module's text.
-struct World<P> {
-    now: u64,
-    peer: P,
-    sockets: BTreeMap<Place, Socket>,
-    /// What will happen: at which time, in which order; to which socket and connection.
-    future: BTreeMap<(u64, u64), (Place, u64, Act)>,
-    count: u64,
-    /// Every driver, and until when it waits, if it does.
-    drivers: BTreeMap<usize, Option<u64>>,
-    /// Those that wait for nothing but the time.
-    deaf: BTreeSet<usize>,
-    made: usize,
-    connections: u64,
-    /// How often a driver has waited.
-    waits: u64,
-    /// What chooses when a worker stands still for a moment, and which sockets it hears of for nothing.
-    whims: Option<u64>,
-    /// The most sockets that there were at once.
-    most_sockets: usize,
-    piece: usize,
-    /// The most that one read gives.
-    read_piece: usize,
-    oversleeps_ns: u64,
-    /// When the worker stands still, and for how long.
-    stands_still: (u64, u64),
-    /// The same, in a wait that a signal interrupts: the wait names no socket.
-    interrupted: (u64, u64),
-    fails_at: u64,
-    panics_at: u64,
-}
-
-impl<P: Peer> World<P> {
-    fn schedule(&mut self, place: Place, connection: u64, reaction: Reaction) {
-        for (after, act) in reaction {
-            self.count += 1;
-            self.future.insert((self.now + after, self.count), (place, connection, act));
-        }
-    }
-
-    fn apply(&mut self, place: Place, connection: u64, act: Act, at: u64) -> Option<Ready> {
-        let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
-        let mut ready = Ready { token: place.1, readable: true, writable: false, ended: false };
-        match act {
-            Act::Accept => (socket.connected, ready.writable) = (Some(Ok(())), true),
-            Act::Refuse => (socket.connected, ready.writable) = (Some(Err(())), true),
-            Act::Send(bytes) => {
-                if !bytes.is_empty() {
-                    socket.arrived = at;
-                }
-                socket.inbox.extend(bytes);
-            }
-            Act::Close => (socket.closed, ready.ended) = (true, true),
-            Act::Reset => (socket.reset, ready.ended) = (true, true),
-            Act::Reading(reads) => {
-                socket.is_full = !reads;
-                (ready.readable, ready.writable) = (false, reads);
-            }
-        }
-        Some(ready)
-    }
-
-    /// The next event while all drivers wait: when, and for which driver.
-    fn first(&self) -> Option<(u64, usize)> {
-        let timed = self.drivers.iter().filter_map(|(driver, until)| Some(((*until)?.max(self.now), *driver)));
-        let heard = self.future.iter().find(|(_, (place, ..))| !self.deaf.contains(&place.0));
-        let event = heard.map(|((time, _), (place, ..))| (*time, place.0));
-        timed.chain(event.map(|(time, driver)| (time.max(self.now), driver))).min()
-    }
-
-    /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
-    fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
-        self.waits += 1;
-        self.follow_whim(driver, ready);
-        if self.now >= self.stands_still.0 {
-            self.now += self.stands_still.1;
-            self.stands_still = (u64::MAX, 0);
-        }
-        if self.now >= self.interrupted.0 {
-            self.now += self.interrupted.1;
-            self.interrupted = (u64::MAX, 0);
-            return;
-        }
-        loop {
-            let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
-            let Some(key) = next else { break };
-            if key.0 > until.max(self.now) || (!ready.is_empty() && key.0 > self.now) {
-                break;
-            }
-            let Some((place, connection, act)) = self.future.remove(&key) else { break };
-            self.now = self.now.max(key.0);
-            ready.extend(self.apply(place, connection, act, key.0));
-        }
-        if ready.is_empty() && until > self.now {
-            self.now = until + self.oversleeps_ns;
-        }
-    }
-
-    /// Stands still for a moment, or tells of a socket to which nothing has happened.
-    fn follow_whim(&mut self, driver: usize, ready: &mut Vec<Ready>) {
-        let Some(seed) = self.whims else { return };
-        let whim = mix(seed.wrapping_add(self.waits));
-        match whim % 64 {
-            0 => self.now += (whim >> 8) % 40_000_000,
-            1..=4 => {
-                let tokens = self.sockets.range((driver, 0)..(driver + 1, 0)).map(|(place, _)| place.1);
-                let most = tokens.max().unwrap_or_default() as u64;
-                let token = ((whim >> 8) % (most + 2)) as usize;
-                ready.push(Ready { token, readable: whim & 0x40 == 0, writable: whim & 0x80 == 0, ended: false });
-            }
-            _ => {}
-        }
-    }
-}
-
 /// The machine, whose drivers' connections all lead to one peer.
-pub(super) struct VirtualNet<P> {
+pub struct VirtualNet<P> {
     world: Arc<(Mutex<World<P>>, Condvar)>,
 }
 
 impl<P: Peer> VirtualNet<P> {
-    pub(super) fn new(peer: P) -> Self {
+    /// A machine whose connections all lead to `peer`.
+    pub fn new(peer: P) -> Self {
         let world = World {
             now: 1_000_000_000,
             peer,
@@ -216,63 +117,77 @@ impl<P: Peer> VirtualNet<P> {
     }
 
     /// One write takes, or one read gives, so many bytes at most.
-    pub(super) fn in_pieces_of(self, piece: usize) -> Self {
-        self.world.0.lock().unwrap().piece = piece;
-        self
+    #[must_use]
+    pub fn in_pieces_of(self, piece: usize) -> Self {
+        self.changed(|world| world.piece = piece)
     }
 
     /// The same for reads alone.
-    pub(super) fn read_in_pieces_of(self, piece: usize) -> Self {
-        self.world.0.lock().unwrap().read_piece = piece;
-        self
+    #[must_use]
+    pub fn read_in_pieces_of(self, piece: usize) -> Self {
+        self.changed(|world| world.read_piece = piece)
     }
 
     /// At any step a worker may stand still for up to 40 ms, or hear of a socket to which nothing has happened, as `seed` has it.
-    pub(super) fn with_whims(self, seed: u64) -> Self {
-        self.world.0.lock().unwrap().whims = Some(seed);
-        self
+    #[must_use]
+    pub fn with_whims(self, seed: u64) -> Self {
+        self.changed(|world| world.whims = Some(seed))
+    }
+
+    /// An open gate of a part on this machine, whose horizon is so far.
+    pub fn gate_to(&self, horizon: Duration) -> Gate {
+        let gate = Gate::with_horizon();
+        gate.keep_time(self.clock());
+        gate.open_at(Instant::now());
+        gate.extend(horizon.as_nanos() as u64);
+        gate
     }
 
     /// How many steps the workers have made.
-    pub(super) fn steps(&self) -> u64 {
-        self.world.0.lock().unwrap().waits
+    pub fn steps(&self) -> u64 {
+        lock(&self.world.0).waits
     }
 
     /// Workers sleep so much too long, at each wait that ends by time.
-    pub(super) fn oversleeping(self, ns: u64) -> Self {
-        self.world.0.lock().unwrap().oversleeps_ns = ns;
-        self
+    #[must_use]
+    pub fn oversleeping(self, ns: u64) -> Self {
+        self.changed(|world| world.oversleeps_ns = ns)
     }
 
     /// The most sockets that there were at once.
-    pub(super) fn most_sockets(&self) -> usize {
-        self.world.0.lock().unwrap().most_sockets
+    pub fn most_sockets(&self) -> usize {
+        lock(&self.world.0).most_sockets
     }
 
     /// The same, as a signal stops and continues it: its wait ends without a word.
-    pub(super) fn interrupted_at(self, at: u64, ns: u64) -> Self {
-        self.world.0.lock().unwrap().interrupted = (at, ns);
-        self
+    #[must_use]
+    pub fn interrupted_at(self, at: u64, ns: u64) -> Self {
+        self.changed(|world| world.interrupted = (at, ns))
     }
 
     /// The first worker that waits at this time or later stands still for so long.
-    pub(super) fn standing_still(self, at: u64, ns: u64) -> Self {
-        self.world.0.lock().unwrap().stands_still = (at, ns);
-        self
+    #[must_use]
+    pub fn standing_still(self, at: u64, ns: u64) -> Self {
+        self.changed(|world| world.stands_still = (at, ns))
     }
 }
 
 impl<P: Peer> VirtualNet<P> {
-    /// The first worker that waits at this time or later cannot.
-    pub(super) fn failing_at(self, at: u64) -> Self {
-        self.world.0.lock().unwrap().fails_at = at;
+    fn changed(self, change: impl FnOnce(&mut World<P>)) -> Self {
+        change(&mut lock(&self.world.0));
         self
     }
 
+    /// The first worker that waits at this time or later cannot.
+    #[must_use]
+    pub fn failing_at(self, at: u64) -> Self {
+        self.changed(|world| world.fails_at = at)
+    }
+
     /// The first worker that waits at this time or later panics.
-    pub(super) fn panicking_at(self, at: u64) -> Self {
-        self.world.0.lock().unwrap().panics_at = at;
-        self
+    #[must_use]
+    pub fn panicking_at(self, at: u64) -> Self {
+        self.changed(|world| world.panics_at = at)
     }
 }
 
@@ -280,7 +195,7 @@ impl<P: Peer> Machine for VirtualNet<P> {
     type Driver = VirtualDriver<P>;
 
     fn driver(&self, _connections: usize) -> io::Result<VirtualDriver<P>> {
-        let mut world = self.world.0.lock().unwrap();
+        let mut world = lock(&self.world.0);
         let driver = world.made;
         world.made += 1;
         world.drivers.insert(driver, None);
@@ -289,7 +204,7 @@ impl<P: Peer> Machine for VirtualNet<P> {
 
     fn clock(&self) -> Clock {
         let world = Arc::clone(&self.world);
-        Arc::new(move || world.0.lock().unwrap().now)
+        Arc::new(move || lock(&world.0).now)
     }
 
     /// Every address is its own name, and there are no others.
@@ -303,14 +218,14 @@ impl<P: Peer> Machine for VirtualNet<P> {
 }
 
 /// One worker's part of the machine.
-pub(super) struct VirtualDriver<P: Peer> {
+pub struct VirtualDriver<P: Peer> {
     driver: usize,
     world: Arc<(Mutex<World<P>>, Condvar)>,
 }
 
 impl<P: Peer> VirtualDriver<P> {
     fn world(&self) -> MutexGuard<'_, World<P>> {
-        self.world.0.lock().unwrap()
+        lock(&self.world.0)
     }
 
     fn place(&self, token: usize) -> Place {
@@ -359,8 +274,9 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         let socket = world.sockets.get_mut(&place).ok_or_else(no_socket)?;
         if !socket.inbox.is_empty() {
             let n = socket.inbox.len().min(buffer.len()).min(piece);
-            buffer[..n].copy_from_slice(&socket.inbox[..n]);
-            socket.inbox.drain(..n);
+            for (to, byte) in buffer.iter_mut().zip(socket.inbox.drain(..n)) {
+                *to = byte;
+            }
             if !socket.inbox.is_empty() && n < buffer.len() {
                 // A short read means there is no more for now: what is left is announced again.
                 let connection = socket.connection;
@@ -395,7 +311,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         if n == 0 || is_full {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let reaction = world.peer.received(connection, &bytes[..n], now);
+        let reaction = world.peer.received(connection, bytes.get(..n).unwrap_or(bytes), now);
         world.schedule(place, connection, reaction);
         Ok(n)
     }
@@ -414,7 +330,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
         while !(world.drivers.values().all(Option::is_some)
             && world.first().is_some_and(|(_, driver)| driver == self.driver))
         {
-            world = self.world.1.wait(world).unwrap();
+            world = self.world.1.wait(world).unwrap_or_else(PoisonError::into_inner);
         }
         world.now = world.now.max(until);
         world.deaf.remove(&self.driver);
@@ -444,7 +360,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
                 world.take_events(self.driver, until, ready);
                 return Ok(());
             }
-            world = self.world.1.wait(world).unwrap();
+            world = self.world.1.wait(world).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -1,0 +1,49 @@
+//! The report page of a run that goes on (`--live`), which is the finished report afterwards.
+
+use anyhow::Result;
+use brunt_engine::StopHandle;
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_record::live::Live;
+
+use super::Sink;
+use crate::args::Output;
+use crate::console;
+use crate::live::LivePage;
+
+/// A page that is served.
+pub struct PageSink {
+    page: LivePage,
+    /// Whether it says where the page is.
+    tells: bool,
+}
+
+impl PageSink {
+    /// The page that flags ask for, if they do; says where it is.
+    ///
+    /// # Errors
+    /// When it cannot be served.
+    pub fn from_flags(plan: &Plan, args: &Output) -> Result<Option<Self>> {
+        let Some(address) = args.live else { return Ok(None) };
+        let page = LivePage::of_run(address, &args.live_serving, plan)?;
+        let tells = !args.quiet;
+        if tells {
+            console::note(&page.place());
+        }
+        Ok(Some(Self { page, tells }))
+    }
+}
+
+impl Sink for PageSink {
+    fn second(&mut self, live: &Live) {
+        self.page.second(live);
+    }
+
+    fn written(&mut self, summary: &Summary, kept: Option<i64>) {
+        self.page.finish(summary, kept);
+    }
+
+    fn linger(&self, stop: &StopHandle) {
+        self.page.linger(stop, self.tells);
+    }
+}

@@ -1,0 +1,35 @@
+//! Seconds of a part, on their way from its workers to the bus.
+
+use super::Work;
+use brunt_engine::{Observer, RunningTotal};
+use brunt_record::SECOND_NS;
+use brunt_record::interval::Interval;
+use brunt_record::live::Live;
+use std::ops::ControlFlow;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Sees the seconds of a part, and hands them over.
+pub(super) struct Seconds {
+    pub(super) session: u64,
+    pub(super) part: u32,
+    pub(super) machine: u32,
+    pub(super) sender: UnboundedSender<(u64, Work)>,
+}
+
+impl Observer for Seconds {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+        let interval = Interval {
+            worker: self.machine,
+            phase: live.phase,
+            second: live.elapsed_ns.saturating_sub(live.length_ns) / SECOND_NS,
+            length_ns: live.length_ns,
+            snapshot: live.snapshot.clone(),
+            open_connections: live.open_connections,
+            in_flight: live.in_flight,
+            oldest_ns: live.oldest_ns,
+        };
+        // The agent may have ended.
+        let _ = self.sender.send((self.session, Work::Second(self.part, Box::new(interval))));
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,233 @@
+//! An agent in a run, as its controller knows it.
+
+use crate::clock::Offset;
+use crate::loss::{Lost, Missed};
+use crate::takeover::{self, Left};
+use crate::words::FromAgent;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::share::{Numbers, Portion};
+use brunt_record::SECOND_NS;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::interval::Interval;
+use brunt_record::outcome::OkStatus;
+use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::timeline::DueLog;
+use std::collections::BTreeMap;
+
+/// A second without a length in which nothing happened.
+pub(super) fn nothing(phase: Phase, second: u64) -> Interval {
+    let (snapshot, length_ns) = (Snapshot::default(), 0);
+    Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
+}
+
+/// Something that an agent does in a run: its own part, or a piece of what a lost one has left.
+#[derive(Debug, Clone)]
+pub(super) struct Duty {
+    /// Its number in the run; 0 is the agent's own part.
+    pub(super) number: u32,
+    /// What it is; from `since_ns` on it is this agent's.
+    pub(super) piece: Left,
+    /// Whether what the agent reports has it.
+    pub(super) is_taken: bool,
+    /// The lost agent whose accounts have what is not done of it.
+    pub(super) from: usize,
+}
+
+/// How far an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It puts load on, or is about to.
+    Working,
+    /// It has reported its drain.
+    Drained,
+    /// It has said that it is done.
+    Finished,
+}
+
+/// Whether an agent is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contact {
+    /// It is.
+    Heard,
+    /// It is lost to its controller, and not, or not yet, to the run.
+    Gone,
+    /// It is lost to the run.
+    Lost {
+        /// Whether it has reported all that it did, after that.
+        has_ended: bool,
+    },
+}
+
+/// An agent in a run.
+pub(super) struct InRun {
+    pub(super) part: AgentPart,
+    pub(super) portion: Portion,
+    pub(super) duties: Vec<Duty>,
+    /// How many takeovers it was asked for.
+    pub(super) asked: u32,
+    /// Measured calls that it has reported as due.
+    pub(super) due: u64,
+    /// Users that it has reported as alive, by their scenario.
+    pub(super) users: BTreeMap<String, i64>,
+    /// The second of the measured part that comes next.
+    pub(super) next: u64,
+    pub(super) stage: Stage,
+    pub(super) contact: Contact,
+    /// Why it leaves the run before its time, if it says that it does.
+    pub(super) leaving: Option<String>,
+    /// What it reported after it said that it leaves, and how long each of its parts was then.
+    pub(super) held: Vec<Interval>,
+    pub(super) held_parts: BTreeMap<u32, u64>,
+    pub(super) lost: Option<Lost>,
+    /// What it reported after it was found lost.
+    pub(super) late: Vec<Interval>,
+    /// From when of the measured part on it has sent nothing, in nanoseconds, once it is lost.
+    pub(super) horizon_ns: u64,
+    pub(super) missed: Missed,
+    pub(super) counts: BTreeMap<String, u64>,
+    /// When it began, on its own clock.
+    pub(super) began_there: Option<u64>,
+}
+
+impl InRun {
+    pub(super) fn new(part: AgentPart, portion: Portion, place: usize, plan: &Plan) -> Self {
+        let numbers = match plan.load {
+            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::owned_by(portion, Some(requests))),
+            Load::Open { .. } => None,
+        };
+        let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
+        Self {
+            part,
+            portion,
+            duties: vec![Duty { number: 0, piece, is_taken: true, from: place }],
+            asked: 0,
+            due: 0,
+            users: BTreeMap::new(),
+            next: 0,
+            stage: Stage::Working,
+            contact: Contact::Heard,
+            leaving: None,
+            held: Vec::new(),
+            held_parts: BTreeMap::new(),
+            lost: None,
+            late: Vec::new(),
+            horizon_ns: 0,
+            missed: Missed::default(),
+            counts: BTreeMap::new(),
+            began_there: None,
+        }
+    }
+
+    /// Whether it is lost to the run.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.contact, Contact::Lost { .. })
+    }
+
+    /// Takes in what it has reported of its users.
+    pub(super) fn count_users(&mut self, interval: &Interval) {
+        for (name, scenario) in interval.snapshot.figures.scenarios.iter() {
+            match self.users.get_mut(name) {
+                Some(alive) => *alive += scenario.users_gained(),
+                None => drop(self.users.insert(name.to_owned(), scenario.users_gained())),
+            }
+        }
+    }
+
+    /// What ends the users of a lost agent, in the second that it did not report or in the drain; none if it had no users.
+    pub(super) fn lose_users(&mut self, phase: Phase) -> Option<Interval> {
+        let mut snapshot = Snapshot::default();
+        for (name, alive) in std::mem::take(&mut self.users) {
+            if alive > 0 {
+                snapshot.figures.scenarios.named(&name).users_ended = alive.cast_unsigned();
+            }
+        }
+        let second = if phase == Phase::Drain { 0 } else { self.next };
+        let interval = Interval { snapshot, ..nothing(phase, second) };
+        (!interval.snapshot.figures.is_empty()).then_some(interval)
+    }
+
+    /// What it had under way when it was last heard of, now that all that was due on it is in its part: how those calls ended nobody knows.
+    /// None if there is no such call.
+    pub(super) fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
+        let AgentPart { measured, drained, ended, .. } = &self.part;
+        let AgentEnd::Lost { after_ns, .. } = ended else { return None };
+        let calls = (measured.due() + drained.due()).saturating_sub(measured.ended() + drained.ended());
+        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls)]);
+        // They move no percentile, and mark those that they could have moved.
+        snapshot.times.record_bounds(Timing::Response, 0, calls);
+        snapshot.times.record_bounds(Timing::Service, 0, calls);
+        let mut by_due = DueLog::default();
+        by_due.unfinished(after_ns.saturating_sub(1), 0, calls);
+        snapshot.timeline = by_due.take();
+        let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
+        (calls > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
+    }
+
+    /// Takes in what one that is lost says all the same: it stood still, and goes on. True if that was its last.
+    pub(super) fn take_late(&mut self, run: u32, words: FromAgent) -> bool {
+        match words {
+            FromAgent::Second { run: of, interval } if of == run && self.leaving.is_none() => self.late.push(*interval),
+            FromAgent::Finished { run: of, .. } if of == run => {
+                self.contact = Contact::Lost { has_ended: true };
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// What it has told of since it was found lost. Others do what it had due from `taken_over_ns` on.
+    pub(super) fn amend(&mut self, lost: &mut Lost, horizon_ns: u64, taken_over_ns: u64) {
+        // What others did is theirs: of seconds that both have a part in, nothing is known.
+        let is_whole = self.contact == (Contact::Lost { has_ended: true }) && taken_over_ns == u64::MAX;
+        // Seconds that it took over and has not begun are in none of its accounts.
+        if self.duties.iter().any(|duty| !duty.is_taken) {
+            return;
+        }
+        let (mut told, mut accounted_ns) = (Snapshot::default(), 0);
+        for interval in self.late.drain(..) {
+            let end_ns = interval.second * SECOND_NS + interval.length_ns;
+            match interval.phase {
+                Phase::Measured if is_whole || end_ns <= horizon_ns.min(taken_over_ns) => {
+                    accounted_ns = end_ns;
+                    told.merge(&interval.snapshot);
+                }
+                Phase::Drain if is_whole => told.merge(&interval.snapshot),
+                // No figure of the result has calls of the warm-up.
+                Phase::Warmup => {}
+                Phase::Measured | Phase::Drain => break,
+            }
+        }
+        lost.amend(told, accounted_ns, is_whole);
+    }
+
+    /// Says when it began, on the controller's clock, relative to when all were to begin.
+    pub(super) fn compare(&mut self, offset: Option<Offset>, at: u64) {
+        if let (Some(offset), Some(there)) = (offset, self.began_there) {
+            self.part.began_ns = offset.here(there).cast_signed() - at.cast_signed();
+            self.part.clock_uncertainty_ns = offset.uncertainty_ns;
+        }
+    }
+
+    /// Whether it can do something for another.
+    pub(super) fn can_help(&self) -> bool {
+        self.contact == Contact::Heard && self.leaving.is_none()
+    }
+
+    /// What it had to do and has not accounted for, and whose accounts each has come from.
+    pub(super) fn left(&self, measured_ns: u64, due: u64) -> Vec<Left> {
+        let mut made = due;
+        let left = self.duties.iter().map(|duty| {
+            // In the order in which they were taken over: how many calls were made is known, and not which.
+            let of_duty = if duty.is_taken { made } else { 0 };
+            let all = duty.piece.numbers.iter().map(|numbers| numbers.count()).sum();
+            made -= of_duty.min(all);
+            let reported_ns = self.held_parts.get(&duty.number).copied().unwrap_or(measured_ns);
+            let since_ns = if duty.is_taken { duty.piece.since_ns.max(reported_ns) } else { duty.piece.since_ns };
+            let numbers = takeover::some_of(&duty.piece.numbers, of_duty, u64::MAX);
+            Left { portion: duty.piece.portion, numbers, since_ns }
+        });
+        left.collect()
+    }
+}

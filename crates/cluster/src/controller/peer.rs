@@ -1,0 +1,88 @@
+//! An agent as its controller meets it on the bus, and how far it may go.
+
+use super::allowance::Allowance;
+use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
+use crate::bus::Bus;
+use crate::clock::Comparison;
+use crate::link::Link;
+use crate::words::{Announcement, Grant, ToAgent, to_bytes};
+use std::time::Duration;
+
+/// An agent as its controller sees it.
+pub(super) struct Peer {
+    pub(super) agent: Announcement,
+    pub(super) subject: String,
+    pub(super) link: Link,
+    pub(super) clock: Comparison,
+    /// When it was last heard, by how long the bus had let messages through until then.
+    pub(super) heard: Duration,
+    /// When it was last asked for the time, in nanoseconds.
+    pub(super) asked_ns: u64,
+    /// When the newest note was sent that it has answered, in nanoseconds.
+    pub(super) answered_ns: u64,
+    /// How far it may make calls in the load that is under way, by the furthest word that was ever sent to it.
+    pub(super) granted_ns: u64,
+    /// What it may still say.
+    pub(super) allowance: Allowance,
+    /// Why it counts as lost.
+    pub(super) lost: Option<String>,
+    /// Whether nothing that it says is taken in any more.
+    pub(super) is_cut_off: bool,
+}
+
+impl Peer {
+    pub(super) fn new(agent: Announcement, bus: &Bus, link: Link, heard: Duration) -> Self {
+        Self {
+            subject: bus.subject(&format!("to.{}.{:x}", agent.name, agent.instance)),
+            agent,
+            link,
+            clock: Comparison::default(),
+            heard,
+            asked_ns: 0,
+            answered_ns: 0,
+            granted_ns: 0,
+            allowance: Allowance::default(),
+            lost: None,
+            is_cut_off: false,
+        }
+    }
+
+    /// It is lost, for this reason. One that lives all the same ends the run when it hears so.
+    pub(super) fn lose(&mut self, reason: String, run: u32) {
+        if self.lost.is_none() {
+            self.lost = Some(reason);
+            self.link.send(to_bytes(&ToAgent::Stop { run }));
+        }
+    }
+
+    /// It says what no agent says: nothing more is taken in from it. If it lives it ends the run, and is free.
+    pub(super) fn cut_off(&mut self, reason: String, run: u32) {
+        self.lose(reason, run);
+        self.link.send(to_bytes(&ToAgent::Release));
+        self.is_cut_off = true;
+    }
+}
+
+/// A load under way, in which agents are granted how far they may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Granting {
+    pub(super) run: u32,
+    /// When it began, on the controller's clock, in nanoseconds.
+    pub(super) at: u64,
+    /// How much is granted ahead of the newest note that an agent has answered, in nanoseconds.
+    pub(super) ahead_ns: u64,
+}
+
+impl Granting {
+    pub(super) fn new(run: u32, at: u64, on_lost: OnLost) -> Self {
+        let ahead_ns = if on_lost == OnLost::Continue { AHEAD_NS } else { AHEAD_BRIEFLY_NS };
+        Self { run, at, ahead_ns }
+    }
+
+    /// How far an agent may go, which is remembered before it is said. One that answers nothing gets no further.
+    pub(super) fn grant(self, peer: &mut Peer) -> Grant {
+        let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
+        peer.granted_ns = peer.granted_ns.max(until_ns);
+        Grant { run: self.run, until_ns: peer.granted_ns }
+    }
+}

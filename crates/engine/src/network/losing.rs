@@ -1,0 +1,271 @@
+//! Losing connections, and what becomes of the calls on them.
+
+use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
+
+use super::call::{End, Place, Resend};
+use super::calls::CallId;
+use super::deadlines::NEVER;
+use super::origins::NoClient;
+use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
+use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
+use crate::channel::Channel;
+use crate::transport::Driver;
+
+/// A call that was sent on an idle connection may have met its end on the way: if the end comes within this time, in nanoseconds, or within
+/// twice the time that connecting took.
+const MET_ITS_END_NS: u64 = 10_000_000;
+
+/// Why calls end with a connection whose last answer has come.
+const LAST_ANSWER: &str = "the connection closed after an earlier answer";
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// An attempt to connect has failed: so have the calls that waited for it.
+    pub(super) fn connecting_failed<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        failure: Failure,
+        reason: &str,
+        now: u64,
+    ) {
+        self.connecting -= 1;
+        self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
+        if self.connections[token].state == State::Connecting {
+            self.origins.seek_addresses(self.connections[token].origin, now);
+        }
+        // A target that says nothing has refused nothing.
+        if !self.has_connected && failure != Failure::ConnectTimeout {
+            self.refusal = Some(reason.to_owned());
+        }
+        let connection = &mut self.connections[token];
+        connection.service = connection.service.ended();
+        if connection.without_since == NEVER && self.watched_since != NEVER {
+            connection.without_since = connection.began.max(self.watched_since);
+        }
+        let (origin, took_ns) = (connection.origin, now.saturating_sub(connection.began));
+        let waited = std::mem::take(&mut connection.queue);
+        let gone = self.shut(token, failure, reason);
+        let is_a_calls_own = !waited.is_empty();
+        for id in waited {
+            self.complete(load, id, End::Failed(failure, reason), now);
+        }
+        let attempt = FailedAttempt { origin, failure, reason, took_ns };
+        if !load.connect_failed(self, &attempt, now) && !is_a_calls_own {
+            self.recorder.trouble(failure, reason);
+        }
+        self.carry_on(load, gone, now);
+    }
+
+    /// A connection is gone, ready or not yet.
+    pub(super) fn broken<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        failure: Failure,
+        reason: &str,
+        now: u64,
+    ) {
+        match self.connections[token].state {
+            State::Open | State::Leaving => self.lost(load, token, failure, reason, now),
+            _ => self.connecting_failed(load, token, failure, reason, now),
+        }
+    }
+
+    /// A connection that was ready is gone. The failure is that of the oldest call on it.
+    pub(super) fn lost<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        failure: Failure,
+        reason: &str,
+        now: u64,
+    ) {
+        let culprit = match failure {
+            // Those that took too long have each a failure of their own.
+            Failure::Timeout | Failure::Stalled => None,
+            _ => self.connections[token].calls.front().copied(),
+        };
+        self.lose(load, token, culprit, failure, reason, now);
+    }
+
+    /// A connection is gone after an answer that was to be its last: the peer has not processed what came behind (RFC 9112 §9.6).
+    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let culprit = self.connections[token].calls.front().copied();
+        self.lose(load, token, culprit, Failure::Closed, LAST_ANSWER, now);
+    }
+
+    /// The same where the failure is that of this call.
+    pub(super) fn lost_with<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        culprit: CallId,
+        failure: Failure,
+        reason: &str,
+        now: u64,
+    ) {
+        self.lose(load, token, Some(culprit), failure, reason, now);
+    }
+
+    /// A connection that was ready is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
+    /// may be. Of the others `culprit` has the failure, and the rest end with the connection.
+    fn lose<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        culprit: Option<CallId>,
+        failure: Failure,
+        reason: &str,
+        now: u64,
+    ) {
+        let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
+        let connection = &mut self.connections[token];
+        // In time, its successor would have been there so much earlier.
+        connection.held_up = connection.held_up.max(behind);
+        let resendable = connection.service == Service::Answered
+            && connection.state == State::Open
+            && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.connect_ns);
+        connection.service = connection.service.ended();
+        let calls = std::mem::take(&mut connection.calls);
+        if calls.is_empty() && failure != Failure::Closed {
+            self.recorder.trouble(failure, reason);
+        }
+        let gone = self.shut(token, failure, reason);
+        for id in calls {
+            let Some(call) = self.calls.get_mut(id) else { continue };
+            let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
+            let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
+            let is_turned_away = reason == LAST_ANSWER && call.turned_away < MOST_TURNED_AWAY;
+            let is_sent_again = is_turned_away || resendable && met_its_end && call.resend != Resend::Done;
+            if is_sent_again && call.first_byte == NEVER && call.resend != Resend::Never {
+                if is_turned_away {
+                    call.turned_away += 1;
+                } else {
+                    call.resend = Resend::Done;
+                }
+                call.place = Place::Queued(token);
+                let counter = if is_turned_away { Counter::TurnedAway } else { Counter::Reconnects };
+                self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
+                self.connections[token].queue.push_back(id);
+            } else if late {
+                let (failure, reason) = self.lateness(id);
+                self.complete(load, id, End::Failed(failure, reason), now);
+            } else if reason == LAST_ANSWER && call.turned_away >= MOST_TURNED_AWAY {
+                self.complete(load, id, End::Failed(Failure::Closed, TURNED_AWAY), now);
+            } else if culprit == Some(id) {
+                self.complete(load, id, End::Failed(failure, reason), now);
+            } else {
+                let end = End::Failed(Failure::Closed, "the connection ended with an earlier call");
+                self.complete(load, id, end, now);
+            }
+        }
+        self.carry_on(load, gone, now);
+    }
+
+    /// Closes a connection that its load is done with, with a goodbye. Calls that are left on it fail.
+    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        const REASON: &str = "the connection was closed while the call was on it";
+
+        self.say_goodbye(token);
+        let connection = &mut self.connections[token];
+        self.connecting -= usize::from(connection.is_being_made());
+        let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
+        self.shut(token, Failure::Closed, REASON);
+        for id in left {
+            self.complete(load, id, End::Failed(Failure::Closed, REASON), now);
+        }
+    }
+
+    /// Forgets the socket and everything about it; what is left is given back.
+    fn shut<'a>(&mut self, token: usize, failure: Failure, reason: &'a str) -> Gone<'a> {
+        self.driver.close(token);
+        self.outgoing.clear();
+        let connection = &mut self.connections[token];
+        let drained = connection.state == State::Leaving;
+        let was_ready = connection.is_there();
+        self.taking -= usize::from(was_ready && !drained);
+        self.leaving -= usize::from(drained);
+        connection.state = State::Idle;
+        connection.channel = Channel::Plain;
+        connection.unsent.clear();
+        connection.stalled_until = NEVER;
+        connection.unsent_aside = 0;
+        connection.bytes_out = 0;
+        connection.generation = connection.generation.wrapping_add(1);
+        if connection.service == Service::Answered {
+            connection.service = Service::NONE;
+        }
+        connection.listing = Listing::Unlisted;
+        connection.deadline = NEVER;
+        if connection.holds.are_any() {
+            let now = self.driver.now();
+            connection.holds.end(now, &mut self.recorder.snapshot.numbers);
+        }
+        let events = &mut self.recorder.snapshot.events;
+        connection.client.take_events(&mut |name, count| events.add(name, count));
+        let client = std::mem::replace(&mut connection.client, Box::new(NoClient));
+        Gone { token, client, failure, reason, drained, was_ready }
+    }
+
+    /// After a connection is gone: another for the calls that wait for it, at once, or after a while if the last ones came
+    /// to nothing. Without such calls its load decides.
+    fn carry_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, gone: Gone<'_>, now: u64) {
+        let token = gone.token;
+        let connection = &mut self.connections[token];
+        // A load that heard of a call's end may have used the place already.
+        if connection.state != State::Idle {
+            return;
+        }
+        if gone.drained && !connection.queue.is_empty() {
+            let again: Vec<CallId> = connection.queue.drain(..).collect();
+            for id in &again {
+                if let Some(call) = self.calls.get_mut(*id) {
+                    call.place = Place::Waiting;
+                }
+            }
+            load.turned_away(self, again, now);
+        }
+        if self.connections[token].queue.is_empty() {
+            load.gone(self, gone, now);
+        } else if !self.back_off(token, now) {
+            self.connect(load, token, now);
+        }
+    }
+
+    /// Waits before the connection is made again, if the last attempt came to nothing; false if it did not.
+    pub(crate) fn back_off(&mut self, token: usize, now: u64) -> bool {
+        if !self.connections[token].came_to_nothing() {
+            return false;
+        }
+        let at = self.attempts.retry_at(token, now);
+        self.connections[token].state = State::Backoff;
+        self.set_deadline(token, at);
+        true
+    }
+
+    /// `fresh` takes the place of a connection on which the peer takes no more calls. Whether that came to nothing is known once it ends: if it
+    /// carries none, that is now, and `fresh` waits before it is made. False if it need not.
+    pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: u64) -> bool {
+        let behind = self.behind(now);
+        let old = &self.connections[old];
+        let service = if old.calls.is_empty() { old.service.ended() } else { Service::NONE };
+        let held_up = old.held_up.max(behind);
+        let fresh_one = &mut self.connections[fresh];
+        (fresh_one.service, fresh_one.held_up) = (service, held_up);
+        self.back_off(fresh, now)
+    }
+
+    /// The wait after an attempt that came to nothing is over.
+    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        connection.state = State::Idle;
+        connection.deadline = NEVER;
+        if connection.queue.is_empty() {
+            load.next_calls(self, token, now);
+        } else {
+            self.connect(load, token, now);
+        }
+    }
+}

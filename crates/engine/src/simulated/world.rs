@@ -1,0 +1,145 @@
+//! What the drivers of a simulated machine share: its time, its sockets, and what will happen to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brunt_plan::random::mix;
+
+use super::{Act, Peer, Reaction};
+use crate::transport::Ready;
+
+#[derive(Default)]
+pub(super) struct Socket {
+    pub(super) connection: u64,
+    pub(super) connected: Option<Result<(), ()>>,
+    pub(super) inbox: Vec<u8>,
+    /// When the last of it came.
+    pub(super) arrived: u64,
+    pub(super) closed: bool,
+    pub(super) reset: bool,
+    /// Whether the peer reads nothing.
+    pub(super) is_full: bool,
+}
+
+/// The world, also after a worker has panicked.
+pub(super) fn lock<P>(world: &Mutex<World<P>>) -> MutexGuard<'_, World<P>> {
+    world.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A socket's place: its driver, and the driver's token for it.
+pub(super) type Place = (usize, usize);
+
+/// Everything that a machine's drivers share.
+pub(super) struct World<P> {
+    pub(super) now: u64,
+    pub(super) peer: P,
+    pub(super) sockets: BTreeMap<Place, Socket>,
+    /// What will happen: at which time, in which order; to which socket and connection.
+    pub(super) future: BTreeMap<(u64, u64), (Place, u64, Act)>,
+    pub(super) count: u64,
+    /// Every driver, and until when it waits, if it does.
+    pub(super) drivers: BTreeMap<usize, Option<u64>>,
+    /// Those that wait for nothing but the time.
+    pub(super) deaf: BTreeSet<usize>,
+    pub(super) made: usize,
+    pub(super) connections: u64,
+    /// How often a driver has waited.
+    pub(super) waits: u64,
+    /// What chooses when a worker stands still for a moment, and which sockets it hears of for nothing.
+    pub(super) whims: Option<u64>,
+    /// The most sockets that there were at once.
+    pub(super) most_sockets: usize,
+    pub(super) piece: usize,
+    /// The most that one read gives.
+    pub(super) read_piece: usize,
+    pub(super) oversleeps_ns: u64,
+    /// When the worker stands still, and for how long.
+    pub(super) stands_still: (u64, u64),
+    /// The same, in a wait that a signal interrupts: the wait names no socket.
+    pub(super) interrupted: (u64, u64),
+    pub(super) fails_at: u64,
+    pub(super) panics_at: u64,
+}
+
+impl<P: Peer> World<P> {
+    pub(super) fn schedule(&mut self, place: Place, connection: u64, reaction: Reaction) {
+        for (after, act) in reaction {
+            self.count += 1;
+            self.future.insert((self.now + after, self.count), (place, connection, act));
+        }
+    }
+
+    pub(super) fn apply(&mut self, place: Place, connection: u64, act: Act, at: u64) -> Option<Ready> {
+        let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
+        let mut ready = Ready { token: place.1, readable: true, writable: false, ended: false };
+        match act {
+            Act::Accept => (socket.connected, ready.writable) = (Some(Ok(())), true),
+            Act::Refuse => (socket.connected, ready.writable) = (Some(Err(())), true),
+            Act::Send(bytes) => {
+                if !bytes.is_empty() {
+                    socket.arrived = at;
+                }
+                socket.inbox.extend(bytes);
+            }
+            Act::Close => (socket.closed, ready.ended) = (true, true),
+            Act::Reset => (socket.reset, ready.ended) = (true, true),
+            Act::Reading(reads) => {
+                socket.is_full = !reads;
+                (ready.readable, ready.writable) = (false, reads);
+            }
+        }
+        Some(ready)
+    }
+
+    /// The next event while all drivers wait: when, and for which driver.
+    pub(super) fn first(&self) -> Option<(u64, usize)> {
+        let timed = self.drivers.iter().filter_map(|(driver, until)| Some(((*until)?.max(self.now), *driver)));
+        let heard = self.future.iter().find(|(_, (place, ..))| !self.deaf.contains(&place.0));
+        let event = heard.map(|((time, _), (place, ..))| (*time, place.0));
+        timed.chain(event.map(|(time, driver)| (time.max(self.now), driver))).min()
+    }
+
+    /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
+    pub(super) fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
+        self.waits += 1;
+        self.follow_whim(driver, ready);
+        if self.now >= self.stands_still.0 {
+            self.now += self.stands_still.1;
+            self.stands_still = (u64::MAX, 0);
+        }
+        if self.now >= self.interrupted.0 {
+            self.now += self.interrupted.1;
+            self.interrupted = (u64::MAX, 0);
+            return;
+        }
+        loop {
+            let next = self.future.iter().find(|(_, (place, ..))| place.0 == driver).map(|(key, _)| *key);
+            let Some(key) = next else { break };
+            if key.0 > until.max(self.now) || (!ready.is_empty() && key.0 > self.now) {
+                break;
+            }
+            let Some((place, connection, act)) = self.future.remove(&key) else { break };
+            self.now = self.now.max(key.0);
+            ready.extend(self.apply(place, connection, act, key.0));
+        }
+        if ready.is_empty() && until > self.now {
+            self.now = until + self.oversleeps_ns;
+        }
+    }
+
+    /// Stands still for a moment, or tells of a socket to which nothing has happened.
+    pub(super) fn follow_whim(&mut self, driver: usize, ready: &mut Vec<Ready>) {
+        let Some(seed) = self.whims else { return };
+        let whim = mix(seed.wrapping_add(self.waits));
+        match whim % 64 {
+            0 => self.now += (whim >> 8) % 40_000_000,
+            1..=4 => {
+                let tokens = self.sockets.range((driver, 0)..(driver + 1, 0)).map(|(place, _)| place.1);
+                let most = tokens.max().unwrap_or_default() as u64;
+                let token = ((whim >> 8) % (most + 2)) as usize;
+                ready.push(Ready { token, readable: whim & 0x40 == 0, writable: whim & 0x80 == 0, ended: false });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Answers, messages and readings delivered to users.
+
+use super::slots::{UserCall, ticket};
+use super::{State, VirtualUsers};
+use crate::network::NEVER;
+use crate::trace::Traced;
+use brunt_protocol::scenario::{CompleteAnswer, Value};
+use brunt_script::{Operation, Resumption};
+
+impl VirtualUsers {
+    /// What the user is told of a call that has ended.
+    pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
+        let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
+        let ticket = ticket(slot, call.serial);
+        match call.state {
+            State::Answered(status) => {
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
+                let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
+                Resumption::Answered { ticket, status, ok: self.is_success(call.label, status), flags, goes_on }
+            }
+            State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
+            State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,
+        }
+    }
+
+    /// Goes on with a user.
+    pub(super) fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
+        let timer = self.begin_step();
+        let (operation, _) = self.library.resume(user, now, with);
+        self.end_step(timer);
+        operation
+    }
+
+    pub(super) fn begin_iteration(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.began = now;
+        of.iterates = true;
+        let (id, place, crowd) = (of.id, of.place, of.crowd);
+        if self.trace.is_some()
+            && let Some(scenario) = self.crowds.get(crowd).and_then(|crowd| crowd.scenario(place))
+        {
+            self.see(&Traced::Begun { scenario });
+        }
+        let timer = self.begin_step();
+        let operation = self.library.begin_iteration(user, now, id, place);
+        self.end_step(timer);
+        operation
+    }
+
+    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again; the operation
+    /// that it wants then, and whether it has begun its next iteration for it.
+    pub(super) fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
+        let goes_on = self.may_go_on(user);
+        if let Some(of) = self.user(user) {
+            of.awaits = None;
+            of.delivered.push(slot);
+        }
+        let timer = self.begin_step();
+        let resumed = self.library.resume(user, now, self.result(slot, goes_on));
+        self.end_step(timer);
+        resumed
+    }
+
+    /// Whether a user would begin another iteration at once if the one that it is in ended now.
+    fn may_go_on(&mut self, user: u32) -> bool {
+        let traced = self.trace.is_some();
+        let Some(of) = self.users.get(user as usize) else { return false };
+        let Some(crowd) = self.crowds.get(of.crowd) else { return false };
+        !traced
+            && of.home.is_none()
+            && of.tasks.is_empty()
+            && of.pending == 0
+            && of.started.is_empty()
+            && of.streams.is_empty()
+            && of.fruitless == 0
+            && crowd.wants_all()
+    }
+
+    /// Tells a user what came of all the calls that it had begun.
+    pub(super) fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
+        let Some(of) = self.user(user) else { return Operation::End };
+        of.waits = false;
+        let started = std::mem::take(&mut of.started);
+        let timer = self.begin_step();
+        let results = started.iter().map(|slot| self.result(*slot, false)).collect();
+        let (operation, _) = self.library.resume(user, now, Resumption::Results(results));
+        self.end_step(timer);
+        if let Some(of) = self.user(user) {
+            of.delivered.extend(started);
+        }
+        operation
+    }
+
+    /// Reads a part of an answer for a user.
+    pub(super) fn read(&mut self, user: u32, ticket: u64, what: &str, now: u64) -> Operation {
+        let timer = self.begin_step();
+        let operation = match self.part(ticket, what) {
+            Ok(value) => self.library.resume(user, now, Resumption::Read(value)),
+            Err(problem) => self.library.resume(user, now, Resumption::Unread(&problem)),
+        };
+        self.end_step(timer);
+        operation.0
+    }
+
+    fn part(&self, ticket: u64, what: &str) -> Result<Value<'_>, String> {
+        let Some(call) = self.ticketed(ticket) else {
+            return Err(format!(
+                "the {what} of this answer is gone: what is not read until the user's next call or pause is not kept, so \
+                 read it before (local {what} = answer.{what})"
+            ));
+        };
+        if what == "timings" {
+            return Ok(timings(call));
+        }
+        match (call.state, self.clients.get(call.client)) {
+            (State::Answered(status), Some(client)) => {
+                let answered = CompleteAnswer { status, parts: call.kept.parts() };
+                client.caller.read(what, &answered).map_err(|e| e.0)
+            }
+            _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
+        }
+    }
+
+    /// Answers that a user may have read are forgotten.
+    pub(super) fn forget_answers(&mut self, user: u32) {
+        let Some(of) = self.user(user) else { return };
+        let mut delivered = std::mem::take(&mut of.delivered);
+        for slot in delivered.drain(..) {
+            self.vacate_call(slot);
+        }
+        if let Some(of) = self.user(user) {
+            of.delivered = delivered;
+        }
+    }
+}
+
+/// How long a call took, in seconds.
+fn timings(call: &UserCall) -> Value<'static> {
+    let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
+    let Some((times, end)) = &call.ended else { return Value::Nil };
+    let (due, sent) = call.chain.map_or((times.due, times.sent), |chain| (chain.due, chain.sent));
+    let mut entries = vec![(Value::text("response"), seconds(due, *end))];
+    if times.was_sent() {
+        entries.push((Value::text("service"), seconds(sent, *end)));
+        if times.first_byte != NEVER {
+            entries.push((Value::text("first_byte"), seconds(sent, times.first_byte)));
+        }
+    }
+    Value::Table(entries)
+}

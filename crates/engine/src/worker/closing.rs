@@ -1,0 +1,75 @@
+//! Seconds and phases closed, and handed over to the coordinator.
+
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::Counter;
+use brunt_record::snapshot::{Phase, Snapshot};
+
+use super::{Interval, Phases, Report, Worker};
+use crate::network::NEVER;
+use crate::transport::Driver;
+
+impl<D: Driver, L: Phases<D>> Worker<D, L> {
+    /// Hands over every second that is over at `now`.
+    pub(super) fn close_seconds(&mut self, phase: Phase, now: u64) {
+        while now >= self.phase_began + (self.second + 1) * SECOND_NS {
+            let end = self.phase_began + (self.second + 1) * SECOND_NS;
+            self.hand_over(phase, end, SECOND_NS);
+        }
+    }
+
+    /// Hands over what is left of the phase's last second.
+    pub(super) fn close_phase(&mut self, phase: Phase, end: u64) {
+        self.close_seconds(phase, end);
+        let began = self.phase_began + self.second * SECOND_NS;
+        let left = end.saturating_sub(began);
+        // A phase that ends with a full second has nothing left, but for what ended at that very moment.
+        let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
+        if left > 0
+            || numbers.get(Counter::Due) > 0
+            || !figures.is_empty()
+            || self.network.recorder.snapshot.ended() > 0
+        {
+            self.hand_over(phase, end, left);
+        }
+    }
+
+    /// Reports what has happened so far in the second that is under way.
+    pub(super) fn report_part(&mut self, phase: Phase, now: u64) {
+        let began = self.phase_began + self.second * SECOND_NS;
+        let length_ns = now.saturating_sub(began);
+        if length_ns < SECOND_NS {
+            self.load.hand_over(&mut self.network, now);
+            let part = self.interval(phase, length_ns);
+            let _ = self.reports.send(Report::Part(Box::new(part)));
+        }
+    }
+
+    /// What has happened since this was last asked, in the second that is under way.
+    fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
+        let end = self.phase_began + self.second * SECOND_NS + length_ns;
+        let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
+        self.network.note_events(end);
+        let mut snapshot = self.network.recorder.take();
+        snapshot.hide(&self.shared.secrets);
+        Interval {
+            worker: self.number,
+            phase,
+            second: self.second,
+            length_ns,
+            snapshot,
+            open_connections: self.network.connections.open(),
+            in_flight: self.network.connections.in_flight(),
+            oldest_ns: end.saturating_sub(oldest_due),
+        }
+    }
+
+    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
+        self.load.hand_over(&mut self.network, end);
+        let numbers = &mut self.network.recorder.snapshot.numbers;
+        numbers.set_health(&self.vitals.lap(end));
+        numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
+        let interval = self.interval(phase, length_ns);
+        self.second += 1;
+        let _ = self.reports.send(Report::Interval(Box::new(interval)));
+    }
+}

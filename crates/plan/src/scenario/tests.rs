@@ -1,0 +1,72 @@
+use super::*;
+
+pub(super) fn population(steps: &[Step]) -> Population {
+    Population {
+        scenarios: vec![Weighted { scenario: "shop".into(), weight: 1.0 }],
+        steps: steps.to_vec(),
+        arrivals: Spread::Uniform,
+        most_alive: None,
+        after: None,
+    }
+}
+
+fn scenarios(populations: Vec<Population>) -> Scenarios {
+    let file = File { name: "shop.lua".into(), content: Content::default() };
+    Scenarios {
+        files: vec![file],
+        streamed: Vec::new(),
+        env: BTreeMap::new(),
+        base_url: None,
+        populations,
+        throttle: None,
+        smallest_pool: None,
+        own: Vec::new(),
+    }
+}
+
+fn problem(steps: &[Step]) -> String {
+    scenarios(vec![population(steps)]).validate().err().map(|e| e.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn injections_that_cannot_be_are_refused() {
+    assert_eq!(problem(&[Step::AtOnce { users: 10.0 }, Step::Rate { from: 0.0, to: 9.0, seconds: 2.0 }]), "");
+    assert!(problem(&[]).contains("nobody ever comes"));
+    assert!(problem(&[Step::NothingFor { seconds: 1.0 }]).contains("nobody ever comes"));
+    assert!(problem(&[Step::Rate { from: -1.0, to: 1.0, seconds: 1.0 }]).contains("a rate must be between 0"));
+    assert!(problem(&[Step::Rate { from: 1.0, to: 1.0, seconds: f64::NAN }]).contains("a length must be above 0"));
+    let closed = Step::Users { from: 1.0, to: 1.0, seconds: 1.0 };
+    assert!(problem(&[Step::AtOnce { users: 1.0 }, closed]).contains("cannot go together"));
+    assert!(problem(&[Step::IterationsEach { users: 1.0, iterations: 1.0 }, closed]).contains("only step"));
+}
+
+#[test]
+fn the_smallest_limit_says_how_many_workers_there_may_be() {
+    let alive = |most| Population { most_alive: most, ..population(&[Step::AtOnce { users: 9.0 }]) };
+    let limited = |alive_at_most: &[Option<u64>], pool| {
+        let populations = alive_at_most.iter().map(|most| alive(*most)).collect();
+        Scenarios { smallest_pool: pool, ..scenarios(populations) }.most_workers()
+    };
+    assert_eq!(limited(&[None, None], None), None);
+    assert_eq!(limited(&[Some(u64::MAX), Some(3)], Some(5)), Some((3, "most_alive")));
+    assert_eq!(limited(&[None, Some(3)], Some(2)), Some((2, "pool")));
+}
+
+#[test]
+fn a_run_is_changed_without_its_file() {
+    let mut changed = scenarios(vec![
+        population(&[Step::Rate { from: 0.0, to: 10.0, seconds: 30.0 }, Step::AtOnce { users: 3.0 }]),
+        Population { after: Some(0), ..population(&[Step::Users { from: 5.0, to: 5.0, seconds: 30.0 }]) },
+    ]);
+    assert_eq!(changed.seconds(), 60.0);
+    changed.scale(2.0);
+    changed.stretch(6.0);
+    assert_eq!(
+        changed.populations.iter().flat_map(|p| p.steps.clone()).collect::<Vec<_>>(),
+        [
+            Step::Rate { from: 0.0, to: 20.0, seconds: 3.0 },
+            Step::AtOnce { users: 6.0 },
+            Step::Users { from: 10.0, to: 10.0, seconds: 3.0 }
+        ]
+    );
+}

@@ -1,0 +1,117 @@
+use super::*;
+
+#[test]
+fn a_script_says_the_figure_and_the_condition_apart() {
+    let threshold = Threshold::expected("home:p95", " < 20ms ", true).unwrap();
+    assert_eq!((threshold.to_string().as_str(), threshold.aborts()), ("home:p95 < 20ms abort", true));
+    assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts());
+    assert!(!Threshold::expected("p99", "<20ms", false).unwrap().aborts());
+    let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
+    assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
+}
+
+#[test]
+fn an_unknown_figure_names_the_nearest() {
+    for (text, meant) in [
+        ("eror_rate<1%", "error_rate"),
+        ("p999<1s", "p99"),
+        ("rps>10k", "rate"),
+        ("conect.p99<1s", "connect.p99"),
+        ("timeuot==0", "timeout"),
+        ("avg<5ms", "mean"),
+    ] {
+        let error = text.parse::<Threshold>().unwrap_err().to_string();
+        assert!(error.contains(&format!("did you mean {meant}")), "{text}: {error}");
+    }
+    assert!("zzzzzzz<1".parse::<Threshold>().unwrap_err().to_string().contains("there are p50"));
+}
+
+#[test]
+fn a_name_in_quotes_is_taken_as_it_is() {
+    for (text, kind, name) in [
+        ("\"request token\":p95<1s", None, "request token"),
+        ("request token:p95<1s", Some(Kind::Request), "token"),
+        ("request \"request token\":p95<1s", Some(Kind::Request), "request token"),
+        ("\"home: a<b\":checks>99%", None, "home: a<b"),
+        ("say \"hi\":p95<1s", None, "say \"hi\""),
+    ] {
+        let threshold: Threshold = text.parse().unwrap();
+        assert_eq!(threshold.subject(), Some((kind, name)), "{text}");
+    }
+}
+
+#[test]
+fn the_nearest_name_is_a_few_slips_away() {
+    for (name, expected) in [("Checkout", Some("checkout")), ("chekcout", Some("checkout")), ("shop", None), ("", None)]
+    {
+        assert_eq!(nearest(name, ["checkout", "cart", "login page"]), expected, "{name}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused_with_a_way_out() {
+    for (text, expected) in [
+        ("p99", "there is none of < <= > >= =="),
+        ("p100<1s", "'p100' is no figure"),
+        ("px<1s", "'px' is no figure"),
+        ("p99<fast", "expected a duration"),
+        ("p99<50", "expected a duration with its unit"),
+        ("error_rate<5ms", "expected a share"),
+        ("<5ms", "'' is no figure"),
+    ] {
+        let error = text.parse::<Threshold>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
+    assert!("coins:sum < 5ms".parse::<Threshold>().is_err());
+    assert!("sum < 5".parse::<Threshold>().is_err(), "what has no name is about calls");
+}
+
+#[test]
+fn a_figure_that_the_script_does_not_declare_is_refused() {
+    let declared = [DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }];
+    let checked = |text: &str| {
+        let threshold: Threshold = text.parse().unwrap();
+        threshold.check_own(&declared).map_err(|error| error.to_string())
+    };
+    for fine in [
+        "p99<50ms",
+        "login:p95<500ms",
+        "coins:p95 < 500",
+        "coins:sum<5",
+        "coins{page=a}:sum<5",
+        "figure coins:rate>1",
+        "x:rate>1",
+    ] {
+        assert_eq!(checked(fine), Ok(()), "{fine}");
+    }
+    for (text, expected) in [
+        ("login:p95 < 500", "expected a duration with its unit, such as 50ms, got '500'"),
+        ("home: 200:p95 <= 500 abort", "expected a duration with its unit"),
+        ("coins{page=a:sum < 500", "the script declares no figure 'coins{page=a'"),
+        ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins'"),
+        ("figure login:p95 < 500", "the script declares no figure 'login'; it declares 'coins'"),
+        ("figure login:p95 < 500ms", "the script declares no figure 'login'; it declares 'coins'"),
+    ] {
+        let problem = checked(text).unwrap_err();
+        assert!(problem.contains(expected), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn a_share_is_at_most_one() {
+    for text in ["error_rate < 5", "login:error_rate<1.5", "checks > 99", "error_rate<=101%"] {
+        let problem = text.parse::<Threshold>().unwrap_err().to_string();
+        assert!(problem.contains("expected a share such as 5% or 0.05"), "{text}: {problem}");
+    }
+    assert_eq!("error_rate < 0.05".parse::<Threshold>().unwrap().limit(), 0.05);
+}
+
+#[test]
+fn only_a_quantile_of_all_calls_is_one_of_the_response_time() {
+    assert_eq!("p99.5<1s".parse::<Threshold>().unwrap().response_quantile(), Some(0.995));
+    assert_eq!("service.p99<1s".parse::<Threshold>().unwrap().response_quantile(), None);
+}

@@ -1,0 +1,313 @@
+-- A part of `brunt.http`, in one chunk with the files before it (`scenario.rs`).
+
+-- Requests ------------------------------------------------------------------------------------------------------------
+
+local call_options = {
+  name = true, tags = true, ok = true, timeout = true, headers = true, query = true, body = true, json = true, form = true,
+  multipart = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, redirects = true, discard = true,
+}
+
+local boundaries = 0
+
+-- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }; a list of those is several parts of one name.
+local function multipart_of(fields)
+  if type(fields) ~= "table" then
+    wrong("multipart must be a table of names and values, not a " .. type(fields))
+  end
+  boundaries = boundaries + 1
+  local boundary = string.format("brunt-%d-%08x", boundaries, math.random(0, 2 ^ 31 - 1))
+  local names, texts = {}, {}
+  for name in pairs(fields) do
+    names[#names + 1] = name
+  end
+  table.sort(names, function(one, other)
+    return tostring(one) < tostring(other)
+  end)
+  local function add(name, value)
+    local quoted = gsub(gsub(tostring(name), '"', "%%22"), "[\r\n]", "")
+    local head = '--' .. boundary .. '\r\nContent-Disposition: form-data; name="' .. quoted .. '"'
+    if type(value) == "table" then
+      check_options("a part of multipart", value, { filename = true, content = true, type = true })
+      local filename = gsub(gsub(tostring(value.filename or "file"), '"', "%%22"), "[\r\n]", "")
+      head = head .. '; filename="' .. filename .. '"\r\nContent-Type: '
+        .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
+      value = value.content or ""
+    end
+    texts[#texts + 1] = head .. "\r\n\r\n" .. (core.text_of(value) or tostring(value)) .. "\r\n"
+  end
+  for _, name in ipairs(names) do
+    local value = fields[name]
+    for _, one in ipairs(type(value) == "table" and value[1] ~= nil and value or { value }) do
+      add(name, one)
+    end
+  end
+  texts[#texts + 1] = "--" .. boundary .. "--\r\n"
+  return table.concat(texts), "multipart/form-data; boundary=" .. boundary
+end
+
+local function body_of(options)
+  local given = 0
+  for _, kind in ipairs({ "body", "json", "form", "multipart" }) do
+    given = given + (options[kind] ~= nil and 1 or 0)
+  end
+  if given > 1 then
+    wrong("a request has one body: give one of body, json, form and multipart")
+  end
+  if options.body ~= nil then
+    return options.body, nil
+  elseif options.json ~= nil then
+    local text, problem = require("brunt").json.encode(options.json)
+    if not text then
+      raise("json: " .. problem)
+    end
+    return text, "application/json"
+  elseif options.form ~= nil then
+    return form_of("form", options.form), "application/x-www-form-urlencoded"
+  elseif options.multipart ~= nil then
+    return multipart_of(options.multipart)
+  end
+end
+
+-- Whether header fields have one of this name, which is in lower case.
+local function has_field(headers, wanted)
+  for name in pairs(type(headers) == "table" and headers or {}) do
+    if type(name) == "string" and lower(name) == wanted then
+      return true
+    end
+  end
+  return false
+end
+
+-- Header fields, and Authorization besides if something authorizes.
+local function headers_of(given, authorized)
+  if not authorized or (given ~= nil and type(given) ~= "table") then
+    return given
+  end
+  local headers = { Authorization = authorized }
+  for name, value in pairs(given or {}) do
+    if type(name) ~= "string" or lower(name) ~= "authorization" then
+      headers[name] = value
+    end
+  end
+  return headers
+end
+
+-- Names that calls have by themselves: the method and the path without its query.
+local function name_of(method, url)
+  if byte(url) == 47 then -- /
+    local query = find(url, "[?#]")
+    return method .. " " .. (query and sub(url, 1, query - 1) or url)
+  end
+  local _, authority, path = split(url)
+  return method .. " " .. (authority or "") .. gsub(path or url, "%?.*$", "")
+end
+
+-- What is known of a request by its method and URL: `name`, what it is counted as by itself, and `prepared`, by which it is
+-- made as often as it is the same. Of URLs that scripts make up without end the first are remembered.
+local requests_known = 0
+local MOST_KNOWN = 2000
+
+local function known_request(self, method, url)
+  local of_method = self.known[method]
+  local known = of_method and of_method[url]
+  if not known then
+    if type(url) ~= "string" then
+      wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
+    end
+    known = { name = name_of(method, url), has_user = find(url, "@", 1, true) ~= nil and without_user(url) ~= url }
+    if requests_known < MOST_KNOWN then
+      requests_known = requests_known + 1
+      if not of_method then
+        of_method = {}
+        self.known[method] = of_method
+      end
+      of_method[url] = known
+    end
+  end
+  return known
+end
+
+local empty = {}
+
+local Client = {}
+Client.__index = Client
+
+local function whole(self, url)
+  if byte(url) == 47 then
+    return (self.base or "") .. url
+  end
+  return url
+end
+
+-- The jar of this user, if cookies are kept.
+local function jar_of(self)
+  if not self.cookies then
+    return nil
+  elseif self.cookies ~= "iteration" then
+    return core.kept("a call", "cookies")
+  end
+  local jar, iteration = core.kept("a call", "cookies of an iteration"), core.home("a call").vu.iteration
+  if jar.iteration ~= iteration then
+    for place = #jar, 1, -1 do
+      jar[place] = nil
+    end
+    jar.iteration = iteration
+  end
+  return jar
+end
+
+-- Header fields without a Cookie field of the script's, which joins those of the jar: a request has one (RFC 6265 §5.4).
+local function joined(headers, cookies)
+  for name, value in pairs(cookies and headers or empty) do
+    if type(name) == "string" and lower(name) == "cookie" then
+      local kept = {}
+      for other, text in pairs(headers) do
+        kept[other] = other ~= name and text or nil
+      end
+      return kept, tostring(value) .. "; " .. cookies
+    end
+  end
+  return headers, cookies
+end
+
+local function keep_cookies(jar, answer, url)
+  if jar and answer.flags % 2 == 1 then
+    local _, authority, path = split(url)
+    local cookies = read(answer, "cookies")
+    local now = core.user("a call").now
+    for _, said in ipairs(cookies) do
+      set_cookie(jar, said, host_of(authority), path, now)
+    end
+  end
+end
+
+local function cookie_field(jar, url)
+  if jar and #jar > 0 then
+    forget_old(jar, core.user("a call").now)
+    local scheme, authority, path = split(url)
+    if scheme then
+      return cookies_for(jar, scheme, host_of(authority), path)
+    end
+  end
+end
+
+-- Options that say what authorizes a call.
+local authorizing = { basic = true, bearer = true, digest = true, aws = true, oauth = true }
+local redirecting = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+-- What makes the Authorization of each request with these options, or nil.
+local function signer_of(self, options)
+  for name in next, options do
+    if authorizing[name] then
+      local _, signer = authorization("", options)
+      return signer
+    end
+  end
+  local signer = self.signer
+  if signer and has_field(options.headers, "authorization") then
+    return nil
+  end
+  return signer
+end
+
+-- A request as `authorization.lua` takes it. `send` makes a call of the same client, beside those that its user counts on.
+local function signable(self, method, url, headers, body, content_type)
+  return {
+    method = method,
+    url = url,
+    headers = headers,
+    common = self.headers,
+    body = body,
+    content_type = content_type,
+    send = function(options, method, url, headers, body, content_type)
+      local elsewhere = match(url, "^%w+://[^/?#]*") ~= self.origin
+      local sent = call(self.client, options.name, options, method, url, headers, nil, body, content_type, nil, elsewhere)
+      return setmetatable(sent, Answer)
+    end,
+  }
+end
+
+-- Makes a request, and once more where it was challenged to authorize itself. What is sent to be challenged is a call of its own.
+local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere, follows)
+  headers, cookies = joined(headers, cookies)
+  if not signer then
+    local sent = call(
+      self.client, name, options, method, url, headers, cookies, body, content_type, options.discard, elsewhere, nil, follows
+    )
+    return setmetatable(sent, Answer)
+  end
+  local request = signable(self, method, whole(self, url), headers, body, content_type)
+  local signed, is_first = signer:authorize(request)
+  local so_named = options
+  if is_first then
+    so_named = { name = (options.name or name) .. " challenge", tags = options.tags, timeout = options.timeout }
+  end
+  local answer = setmetatable(
+    call(
+      self.client, name, so_named, method, url, signed, cookies, body, content_type, not is_first and options.discard, nil, nil,
+      follows
+    ),
+    Answer
+  )
+  if answer.status == 401 and signer:is_challenged(request, answer) then
+    local jar = jar_of(self)
+    keep_cookies(jar, answer, request.url)
+    cookies = cookie_field(jar, request.url)
+    answer = setmetatable(
+      call(
+        self.client, name, options, method, url, signer:authorize(request), cookies, body, content_type, options.discard, nil, nil,
+        follows
+      ),
+      Answer
+    )
+  end
+  return answer
+end
+
+-- How many redirects are followed in a row.
+local function most_redirects(self, options)
+  local most = options and options.redirects
+  if most == nil then
+    most = self.redirects
+  end
+  return most == true and MOST_REDIRECTS or most or 0
+end
+
+-- Follows redirects. They all are one call of that name, and count beside it by names of their own.
+local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
+  local most = most_redirects(self, options)
+  url = whole(self, url)
+  local hops, elsewhere = 0, false
+  local signer = redirecting[answer.status] and signer_of(self, options) or nil
+  while redirecting[answer.status] and hops < most do
+    local location = answer.headers.location
+    if not location then
+      break
+    end
+    hops = hops + 1
+    local target = resolve(url, location)
+    if answer.status == 303 and method ~= "HEAD" or (answer.status < 303 and method == "POST") then
+      method, body, content_type = "GET", nil, nil
+    end
+    if match(url, "^%w+://[^/?#]*") ~= match(target, "^%w+://[^/?#]*") then
+      -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
+      elsewhere, signer = true, nil
+      local kept = {}
+      for key, value in pairs(headers or {}) do
+        local name = lower(key)
+        if name ~= "authorization" and name ~= "cookie" then
+          kept[key] = value
+        end
+      end
+      headers = kept
+    end
+    url = target
+    local again = { name = name, tags = options.tags, ok = options.ok, timeout = options.timeout, discard = options.discard, continues = answer }
+    local cookies = cookie_field(jar, url)
+    local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
+    answer = send(self, signer, name, again, method, own, headers, cookies, body, content_type, elsewhere, hops < most)
+    keep_cookies(jar, answer, url)
+  end
+  rawset(answer, "url", url)
+  return answer
+end

@@ -1,0 +1,235 @@
+-- `brunt.http`: sessions over HTTP. The engine sends requests and reads answers; what browsers do with them is here.
+
+local core = ...
+
+local call, call_prepared, read = core.call, core.call_prepared, core.read
+local wrong, raise, check_options, reading = core.wrong, core.raise, core.check_options, core.reading
+local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
+
+local MOST_REDIRECTS = 10
+
+-- Answers -------------------------------------------------------------------------------------------------------------
+
+local Answer = {}
+
+-- What an answer has besides what the engine said at once: read when it is asked for, and kept then.
+local parts = {
+  body = function(self)
+    return self.error and "" or read(self, "body")
+  end,
+  headers = function(self)
+    local headers = self.error and {} or read(self, "headers")
+    -- Names of header fields have no case.
+    return setmetatable(headers, {
+      __index = function(_, name)
+        return type(name) == "string" and rawget(headers, lower(name)) or nil
+      end,
+    })
+  end,
+  timings = function(self)
+    return read(self, "timings")
+  end,
+  sizes = function(self)
+    return self.error and { received = 0, body = 0 } or read(self, "sizes")
+  end,
+}
+
+-- Reads all that an answer has: whoever makes another call keeps it by that.
+local function keep(answer)
+  for name in next, parts do
+    local _ = answer[name]
+  end
+end
+
+Answer.__index = function(self, key)
+  local method = reading[key]
+  if method then
+    return method
+  end
+  local part = parts[key]
+  if part then
+    local value = part(self)
+    rawset(self, key, value)
+    return value
+  end
+end
+
+-- URLs ----------------------------------------------------------------------------------------------------------------
+
+local function escape(text)
+  return core.url_encode(core.text_of(text) or tostring(text))
+end
+
+-- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
+local function form_of(what, fields)
+  if type(fields) ~= "table" then
+    wrong(what .. " must be a table of names and values, not a " .. type(fields))
+  end
+  local names, pairs_of = {}, {}
+  for name in pairs(fields) do
+    names[#names + 1] = name
+  end
+  table.sort(names, function(one, other)
+    return tostring(one) < tostring(other)
+  end)
+  for _, name in ipairs(names) do
+    local value = fields[name]
+    for _, one in ipairs(type(value) == "table" and value or { value }) do
+      pairs_of[#pairs_of + 1] = escape(name) .. "=" .. escape(one)
+    end
+  end
+  return table.concat(pairs_of, "&")
+end
+
+-- scheme, authority, path (with query) of a whole URL.
+local function split(url)
+  local scheme, authority, path = match(url, "^(%w+)://([^/?#]*)([^#]*)")
+  if scheme then
+    authority = gsub(authority, "^.*@", "")
+    path = path == "" and "/" or (sub(path, 1, 1) == "?" and "/" .. path or path)
+  end
+  return scheme and lower(scheme), authority and lower(authority), path
+end
+
+-- A URL without user and password, and those, if it has them.
+local function without_user(url)
+  local scheme, userinfo, rest = match(url, "^(%w+://)([^/?#]*)@([^@/?#]*.*)$")
+  if not scheme then
+    return url
+  end
+  local decoded = gsub(userinfo, "%%(%x%x)", function(digits)
+    return string.char(tonumber(digits, 16))
+  end)
+  local user, password = match(decoded, "^([^:]*):?(.*)$")
+  return scheme .. rest, user, password
+end
+
+-- A path without the parts `.` and `..` (RFC 3986 §5.2.4); empty parts stay.
+local function without_dots(path)
+  local query = match(path, "%?.*$") or ""
+  local kept, last = {}, ""
+  for part in (sub(match(path, "^[^?]*"), 2) .. "/"):gmatch("([^/]*)/") do
+    last = part
+    if part == ".." then
+      kept[#kept] = nil
+    elseif part ~= "." then
+      kept[#kept + 1] = part
+    end
+  end
+  local trailing = (last == "." or last == "..") and #kept > 0 and "/" or ""
+  return "/" .. table.concat(kept, "/") .. trailing .. query
+end
+
+-- A reference resolved against a whole URL (RFC 3986 §5.2, for what has an authority).
+local function resolve(base, reference)
+  reference = gsub(reference, "#.*$", "")
+  -- What has no place in a URL, but is written by servers.
+  reference = gsub(reference, "[^!-~]", function(letter)
+    return string.format("%%%02X", byte(letter))
+  end)
+  if match(reference, "^%w[%w+.-]*://") then
+    return reference
+  end
+  local scheme, authority, path = split(base)
+  local origin = scheme .. "://" .. authority
+  if sub(reference, 1, 2) == "//" then
+    return scheme .. ":" .. reference
+  elseif sub(reference, 1, 1) == "/" then
+    return origin .. without_dots(reference)
+  elseif reference == "" then
+    return origin .. path
+  elseif sub(reference, 1, 1) == "?" then
+    return origin .. match(path, "^[^?]*") .. reference
+  end
+  return origin .. without_dots(match(path, "^[^?]*/") .. reference)
+end
+
+-- Cookies (RFC 6265), a jar for each user ------------------------------------------------------------------------------
+
+local function host_of(authority)
+  return match(authority, "^(%b[])") or match(authority, "^[^:]*")
+end
+
+local function domain_matches(host, domain)
+  return host == domain or (sub(host, -#domain - 1) == "." .. domain and not find(host, "^[%d.]+$"))
+end
+
+local function path_matches(path, within)
+  return path == within
+    or (sub(path, 1, #within) == within and (sub(within, -1) == "/" or sub(path, #within + 1, #within + 1) == "/"))
+end
+
+-- What a user keeps at most.
+local MOST_COOKIES = 200
+
+-- Puts a cookie that an answer has set into a jar; `now` in nanoseconds.
+local function set_cookie(jar, said, host, path, now)
+  local cookie = { name = said.name, value = said.value, domain = host, host_only = true, secure = said.secure }
+  cookie.path = said.path or match(path, "^(/[^?]*)/") or "/"
+  if said.domain then
+    if not domain_matches(host, said.domain) then
+      return
+    end
+    cookie.domain, cookie.host_only = said.domain, false
+  end
+  for place, known in ipairs(jar) do
+    if known.name == cookie.name and known.domain == cookie.domain and known.path == cookie.path then
+      -- One that is set anew keeps its turn (§5.3).
+      cookie.turn = known.turn
+      table.remove(jar, place)
+      break
+    end
+  end
+  if said.lasts and said.lasts <= 0 then
+    return
+  end
+  cookie.ends = said.lasts and now + said.lasts * 1e9
+  jar.turns = (jar.turns or 0) + 1
+  cookie.turn = cookie.turn or jar.turns
+  jar[#jar + 1] = cookie
+  if #jar > MOST_COOKIES then
+    table.remove(jar, 1)
+  end
+end
+
+-- Forgets the cookies whose time is up.
+local function forget_old(jar, now)
+  for place = #jar, 1, -1 do
+    local ends = jar[place].ends
+    if ends and ends <= now then
+      table.remove(jar, place)
+    end
+  end
+end
+
+-- The cookies that a request carries, in their order.
+local function matching(jar, scheme, host, path)
+  local plain = match(path, "^[^?]*")
+  local found = {}
+  for _, cookie in ipairs(jar) do
+    local same = cookie.host_only and host == cookie.domain or not cookie.host_only and domain_matches(host, cookie.domain)
+    if same and path_matches(plain, cookie.path) and (not cookie.secure or scheme == "https") then
+      found[#found + 1] = cookie
+    end
+  end
+  -- Longer paths come first, and of equal ones those that were there first (§5.4).
+  table.sort(found, function(one, other)
+    if #one.path ~= #other.path then
+      return #one.path > #other.path
+    end
+    return one.turn < other.turn
+  end)
+  return found
+end
+
+-- The Cookie field for a request, or nil.
+local function cookies_for(jar, scheme, host, path)
+  local found = matching(jar, scheme, host, path)
+  if #found == 0 then
+    return nil
+  end
+  for place, cookie in ipairs(found) do
+    found[place] = cookie.name .. "=" .. cookie.value
+  end
+  return table.concat(found, "; ")
+end
