@@ -12,6 +12,9 @@ use syn::{Attribute, Item, Meta, Token};
 /// A module's place in [`Tree::modules`].
 pub type Id = usize;
 
+/// The feature behind which the engine keeps what tests alone use.
+const TEST_FEATURE: &str = "simulation";
+
 /// The root module's place.
 pub const ROOT: Id = 0;
 
@@ -42,7 +45,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Reads the tree whose root is the file at `path`.
+    /// Reads the tree whose root is the file at `path`. That of a crate of tests (`#![cfg(test)]`) is empty.
     ///
     /// # Errors
     ///
@@ -72,6 +75,9 @@ impl Tree {
     fn file_module(&mut self, path: &Path, folder: &Path, names: &[String], parent: Option<Id>) -> anyhow::Result<()> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let syntax = syn::parse_file(&text).with_context(|| format!("{} is not Rust", path.display()))?;
+        if is_test(&syntax.attrs) {
+            return Ok(());
+        }
         let items = syntax.items.clone();
         self.files.push(File { path: path.to_owned(), text, syntax });
         self.module(items, self.files.len() - 1, folder, names, parent)
@@ -130,7 +136,7 @@ pub fn item_lines(item: &Item) -> (usize, usize) {
     lines(item.span())
 }
 
-/// Whether attributes leave an item to tests alone: `#[cfg(test)]` or `#[test]`.
+/// Whether attributes leave an item to tests alone: `#[cfg(test)]` `#[test]`, or a feature for tests.
 pub fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -140,7 +146,11 @@ pub fn is_test(attributes: &[Attribute]) -> bool {
 
 /// Whether a condition of `cfg` holds in tests alone.
 fn needs_test(meta: &Meta) -> bool {
-    let Meta::List(list) = meta else { return meta.path().is_ident("test") };
+    let list = match meta {
+        Meta::List(list) => list,
+        Meta::NameValue(_) => return is_feature(meta, TEST_FEATURE),
+        Meta::Path(path) => return path.is_ident("test"),
+    };
     let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else { return false };
     match list.path.get_ident().map(ToString::to_string).as_deref() {
         Some("all") => parts.iter().any(needs_test),
@@ -149,13 +159,20 @@ fn needs_test(meta: &Meta) -> bool {
     }
 }
 
+fn is_feature(meta: &Meta, name: &str) -> bool {
+    meta.path().is_ident("feature") && value(meta).is_some_and(|value| value == name)
+}
+
+/// The text of `name = "text"`.
+fn value(meta: &Meta) -> Option<String> {
+    let Meta::NameValue(pair) = meta else { return None };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
+    Some(text.value())
+}
+
 /// The file that `#[path = "…"]` names.
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
-    attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| {
-        let Meta::NameValue(pair) = &attribute.meta else { return None };
-        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
-        Some(text.value())
-    })
+    attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| value(&attribute.meta))
 }
 
 /// An item's attributes.

@@ -142,11 +142,20 @@ fn comments_blank_lines_and_tests_are_no_code() {
 #[test]
 fn files_of_tests_are_not_read() {
     let files = [
-        ("lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\n#[path = \"elsewhere.rs\"]\nmod here;"),
+        (
+            "lib.rs",
+            "mod a;\n#[cfg(test)]\nmod tests;\n#[cfg(feature = \"simulation\")]\nmod simulated;\n#[path = \"elsewhere.rs\"]\nmod here;",
+        ),
         ("a/mod.rs", ""),
         ("elsewhere.rs", "pub struct E;"),
     ];
     let made = made("files", &files);
     let names: Vec<_> = (0..made.tree.modules.len()).map(|id| made.tree.name(id)).collect();
     assert_eq!(names, ["crate", "a", "here"]);
+}
+
+#[test]
+fn a_crate_of_tests_has_no_code() {
+    let made = made("crate-of-tests", &[("lib.rs", "//! Tests.\n#![cfg(test)]\nmod a;\nfn f() {}")]);
+    assert_eq!((Figures::count(&made.tree).code, made.circles().len()), (0, 0));
 }
