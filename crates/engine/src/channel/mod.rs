@@ -265,3 +265,6 @@ impl<D: Driver> io::Write for Socket<'_, D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use brunt_plan::target::Target;
 
 use super::placing::alive;
-use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers};
+use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers, Wait};
 use crate::network::{Call, CallId, Counted, End, Place};
 use crate::transport::Driver;
 use brunt_protocol::scenario::Encoded;
@@ -177,7 +177,7 @@ impl VirtualUsers {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
         let arrived = self.users.get_mut(user as usize).and_then(|user| {
             if awaited {
-                user.awaits = Some(slot);
+                user.wait = Wait::Call(slot);
             }
             user.arrived.take()
         });

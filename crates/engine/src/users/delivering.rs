@@ -1,7 +1,7 @@
 //! Answers, messages and readings delivered to users.
 
 use super::slots::{UserCall, ticket};
-use super::{State, VirtualUsers};
+use super::{State, VirtualUsers, Wait};
 use crate::network::NEVER;
 use crate::trace::Traced;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
@@ -52,7 +52,7 @@ impl VirtualUsers {
     pub(super) fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
         let goes_on = self.may_go_on(user);
         if let Some(of) = self.user(user) {
-            of.awaits = None;
+            of.wait = Wait::Nothing;
             of.delivered.push(slot);
         }
         let timer = self.begin_step();
@@ -79,7 +79,7 @@ impl VirtualUsers {
     /// Tells a user what came of all the calls that it had begun.
     pub(super) fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
         let Some(of) = self.user(user) else { return Operation::End };
-        of.waits = false;
+        of.wait = Wait::Nothing;
         let started = std::mem::take(&mut of.started);
         let timer = self.begin_step();
         let results = started.iter().map(|slot| self.result(*slot, false)).collect();

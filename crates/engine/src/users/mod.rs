@@ -116,6 +116,19 @@ enum Outcome {
     Left,
 }
 
+/// What a user waits for: one thing at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// Nothing, or the end of a pause.
+    Nothing,
+    /// The end of the call in this slot.
+    Call(u32),
+    /// The ends of all calls that it has begun.
+    AllCalls,
+    /// What others do: the wait of this number among those of its worker.
+    Others(u32),
+}
+
 /// A virtual user.
 #[derive(Debug)]
 struct VirtualUser {
@@ -151,25 +164,29 @@ struct VirtualUser {
     continues: Option<Chain>,
     /// How many of the calls that it has begun have not ended.
     pending: usize,
-    /// Whether it waits for them.
-    waits: bool,
+    /// What it waits for.
+    wait: Wait,
     /// How its iteration has ended, while calls that it began, or its tasks, have not.
     outcome: Option<Outcome>,
     /// Calls in a row that came to no connection.
     fruitless: u32,
-    /// The call that it waits for.
-    awaits: Option<u32>,
     /// Whose task it is, if it is one.
     home: Option<u32>,
     /// Its tasks.
     tasks: Vec<u32>,
     /// Whether it is a task that goes no further.
     cancelled: bool,
-    /// The number of what it waits for others to do; 0 for nothing.
-    joins: u32,
 }
 
 impl VirtualUser {
+    /// The call that it waits for.
+    fn awaited(&self) -> Option<u32> {
+        match self.wait {
+            Wait::Call(slot) => Some(slot),
+            Wait::Nothing | Wait::AllCalls | Wait::Others(_) => None,
+        }
+    }
+
     /// The user with this number, of a population and a scenario, who has done nothing so far.
     fn new(id: u64, crowd: usize, place: u32, scenario: NameId) -> Self {
         Self {
@@ -191,14 +208,12 @@ impl VirtualUser {
             chains: Vec::new(),
             continues: None,
             pending: 0,
-            waits: false,
+            wait: Wait::Nothing,
             outcome: None,
             fruitless: 0,
-            awaits: None,
             home: None,
             tasks: Vec::new(),
             cancelled: false,
-            joins: 0,
         }
     }
 }

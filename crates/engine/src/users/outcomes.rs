@@ -4,7 +4,7 @@ use brunt_record::messages;
 use brunt_record::outcome::Failure;
 
 use super::slots::ticket;
-use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wake};
+use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
@@ -146,7 +146,7 @@ impl VirtualUsers {
         }
         let Some(user_of_call) = self.user(user) else { return };
         user_of_call.pending = user_of_call.pending.saturating_sub(1);
-        if user_of_call.pending == 0 && (user_of_call.waits || user_of_call.outcome.is_some()) {
+        if user_of_call.pending == 0 && (user_of_call.wait == Wait::AllCalls || user_of_call.outcome.is_some()) {
             self.make_ready(user, Wake::AllEnded);
         }
     }

@@ -8,7 +8,7 @@ use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
 use super::slots::slot_of;
-use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wake};
+use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::Recorder;
 use crate::trace::Traced;
 use crate::transport::Driver;
@@ -182,8 +182,12 @@ impl VirtualUsers {
             Operation::Wait => {
                 self.forget_answers(user);
                 let of = self.user(user)?;
-                of.waits = of.pending > 0;
-                if of.waits { None } else { Some(self.deliver_all(user, now)) }
+                if of.pending > 0 {
+                    of.wait = Wait::AllCalls;
+                    None
+                } else {
+                    Some(self.deliver_all(user, now))
+                }
             }
             Operation::Pause(length) => {
                 self.forget_answers(user);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use brunt_record::figures::NameId;
 
-use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wake};
+use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wait, Wake};
 use crate::tally::Tally;
 use crate::transport::Driver;
 use brunt_script::{Operation, Resumption};
@@ -111,14 +111,14 @@ impl VirtualUsers {
     fn wait_to_join(&mut self, user: u32) -> Option<u32> {
         self.joins = self.joins.wrapping_add(1).max(1);
         let joins = self.joins;
-        self.user(user)?.joins = joins;
+        self.user(user)?.wait = Wait::Others(joins);
         Some(joins)
     }
 
     /// Lets `user` go on if it still waits for what has this number.
     pub(super) fn joined(&mut self, user: u32, joins: u32) {
-        if let Some(of) = self.user(user).filter(|of| of.joins == joins) {
-            of.joins = 0;
+        if let Some(of) = self.user(user).filter(|of| of.wait == Wait::Others(joins)) {
+            of.wait = Wait::Nothing;
             self.make_ready(user, Wake::Go);
         }
     }
@@ -136,8 +136,11 @@ impl VirtualUsers {
     pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
         let Some(of) = self.user(task).filter(|of| of.home.is_some() && !of.cancelled) else { return };
         of.cancelled = true;
-        let (awaited, joins) = (of.awaits, std::mem::take(&mut of.joins));
-        self.leave_meeting(joins);
+        let awaited = of.awaited();
+        if let Wait::Others(joins) = of.wait {
+            of.wait = Wait::Nothing;
+            self.leave_meeting(joins);
+        }
         self.drop_throttled(task);
         if let Some(call) = awaited.and_then(|slot| self.calls.get(slot as usize)) {
             match (call.state, call.optional, call.id) {
@@ -175,7 +178,7 @@ impl VirtualUsers {
             if let Some(of) = self.user(task) {
                 of.outcome = Some(Outcome::Left);
             }
-        } else if !of.awaits.is_some_and(under_way) {
+        } else if !of.awaited().is_some_and(under_way) {
             self.end_task(network, task, now);
         }
         true
@@ -190,7 +193,8 @@ impl VirtualUsers {
         }
         self.library.forget(task, false);
         let Some(of) = self.user(task) else { return };
-        let (home, started, awaited) = (of.home.take(), std::mem::take(&mut of.started), of.awaits.take());
+        let (home, started, awaited) = (of.home.take(), std::mem::take(&mut of.started), of.awaited());
+        of.wait = Wait::Nothing;
         of.id = 0;
         of.generation = of.generation.wrapping_add(1);
         for slot in started.into_iter().chain(awaited) {
@@ -203,7 +207,7 @@ impl VirtualUsers {
         let ends = of.outcome.is_some() && of.tasks.is_empty() && of.pending == 0;
         let family: Vec<u32> = of.tasks.iter().copied().chain([home]).collect();
         for member in family {
-            if let Some(joins) = self.user(member).map(|of| of.joins).filter(|joins| *joins > 0) {
+            if let Some(Wait::Others(joins)) = self.user(member).map(|of| of.wait) {
                 self.joined(member, joins);
             }
         }

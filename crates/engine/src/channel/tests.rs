@@ -1,0 +1,172 @@
+//! A channel against a server in memory, by a socket that takes little at once.
+
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection};
+
+use super::*;
+use crate::transport::{Address, Ready};
+
+/// A socket whose peer reads `room` bytes a turn.
+#[derive(Default)]
+struct Wire {
+    room: usize,
+    out: VecDeque<u8>,
+}
+
+impl Driver for Wire {
+    fn now(&mut self) -> u64 {
+        0
+    }
+    fn connect(&mut self, _token: usize, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
+        Ok(())
+    }
+    fn connected(&mut self, _token: usize) -> io::Result<bool> {
+        Ok(true)
+    }
+    fn read(&mut self, _token: usize, _buffer: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+    fn write(&mut self, _token: usize, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.room);
+        if taken == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.room -= taken;
+        self.out.extend(bytes.iter().take(taken));
+        Ok(taken)
+    }
+    fn close(&mut self, _token: usize) {}
+    fn wait(&mut self, _until: u64, _ready: &mut Vec<Ready>) -> io::Result<()> {
+        Ok(())
+    }
+    fn pause(&mut self, _ns: u64) {}
+}
+
+fn socket(wire: &mut Wire) -> Socket<'_, Wire> {
+    Socket { driver: wire, token: 0 }
+}
+
+/// A server of TLS, and the route of who trusts it.
+fn server() -> (ServerConnection, TlsRoute) {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let theirs = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let chain = vec![certified.cert.der().clone()];
+    let theirs = theirs.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(certified.cert.der().clone()).unwrap();
+    let ours = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(ours.with_root_certificates(roots).with_no_client_auth());
+    let server_name = ServerName::try_from("localhost").unwrap();
+    (ServerConnection::new(Arc::new(theirs)).unwrap(), TlsRoute { config, server_name })
+}
+
+/// Lets the server read what the socket took, and gives what it sends.
+fn turn(server: &mut ServerConnection, wire: &mut Wire) -> Vec<u8> {
+    let came: Vec<u8> = wire.out.drain(..).collect();
+    let mut came = came.as_slice();
+    while !came.is_empty() {
+        server.read_tls(&mut came).unwrap();
+        server.process_new_packets().unwrap();
+    }
+    let mut sent = Vec::new();
+    while server.wants_write() {
+        server.write_tls(&mut sent).unwrap();
+    }
+    sent
+}
+
+/// Feeds a channel with bytes in such pieces; all clear bytes, and whether the end came.
+fn feed(channel: &mut Channel, bytes: &[u8], piece: usize) -> (Vec<u8>, bool) {
+    let (mut clear, mut buffer) = (Vec::new(), [0; 5]);
+    for mut piece in bytes.chunks(piece) {
+        while !piece.is_empty() {
+            channel.feed(&mut piece).unwrap();
+            loop {
+                match channel.next_clear(&mut buffer) {
+                    Clear::Bytes(count) => clear.extend_from_slice(&buffer[..count]),
+                    Clear::Nothing => break,
+                    Clear::End => return (clear, true),
+                }
+            }
+        }
+    }
+    (clear, false)
+}
+
+/// Opens a channel whose bytes come and go in such pieces.
+fn opened(piece: usize) -> (Channel, ServerConnection, Wire) {
+    let (mut server, route) = server();
+    let (mut channel, mut wire) = (Channel::tls(&route).unwrap(), Wire::default());
+    for _ in 0..10_000 {
+        wire.room = piece;
+        channel.flush(&mut socket(&mut wire)).unwrap();
+        let came = turn(&mut server, &mut wire);
+        feed(&mut channel, &came, piece);
+        if channel.handshake().is_some() && !channel.has_unsent() && !server.is_handshaking() {
+            return (channel, server, wire);
+        }
+    }
+    panic!("no end of the handshake");
+}
+
+#[test]
+fn what_a_plain_socket_does_not_take_waits() {
+    let (mut channel, mut wire) = (Channel::Plain, Wire { room: 3, ..Wire::default() });
+    let (mut unsent, mut sent) = (Unsent::default(), Sent::default());
+    channel.send(&mut socket(&mut wire), b"hello", &mut unsent, &mut sent).unwrap();
+    assert_eq!((sent.clear, sent.wire, unsent.next()), (3, 3, b"lo".as_slice()));
+    channel.send(&mut socket(&mut wire), b" you", &mut unsent, &mut sent).unwrap();
+    wire.room = 100;
+    channel.send_waiting(&mut socket(&mut wire), &mut unsent, &mut sent).unwrap();
+    assert_eq!(
+        (sent.clear, unsent.is_empty(), wire.out.make_contiguous()),
+        (9, true, &mut b"hello you".to_owned()[..])
+    );
+    assert_eq!(channel.handshake(), Some(Handshake { is_resumed: false }));
+}
+
+#[test]
+fn bytes_over_tls_come_whole_however_they_are_cut() {
+    for piece in [1, 7, 100, 100_000] {
+        let (mut channel, mut server, mut wire) = opened(piece);
+        let (mut unsent, mut sent) = (Unsent::default(), Sent::default());
+        let question = vec![b'?'; 3000];
+        channel.send(&mut socket(&mut wire), &question, &mut unsent, &mut sent).unwrap();
+        let mut read = Vec::new();
+        while read.len() < question.len() {
+            wire.room = 10_000;
+            channel.send_waiting(&mut socket(&mut wire), &mut unsent, &mut sent).unwrap();
+            turn(&mut server, &mut wire);
+            let _ = server.reader().read_to_end(&mut read);
+        }
+        assert_eq!((read == question, sent.clear), (true, 3000), "{piece}");
+        assert!(sent.wire > 3000 && !channel.has_unsent());
+
+        server.writer().write_all(b"an answer").unwrap();
+        server.send_close_notify();
+        let came = turn(&mut server, &mut wire);
+        assert_eq!(feed(&mut channel, &came, piece), (b"an answer".to_vec(), true), "{piece}");
+
+        wire.room = 10_000;
+        assert!(channel.close(&mut socket(&mut wire)) > 0);
+        turn(&mut server, &mut wire);
+        assert_eq!(server.reader().read(&mut [0; 9]).unwrap(), 0, "the server has our end");
+    }
+}
+
+#[test]
+fn what_is_no_tls_is_named() {
+    let (_, route) = server();
+    let mut channel = Channel::tls(&route).unwrap();
+    channel.flush(&mut socket(&mut Wire { room: 10_000, ..Wire::default() })).unwrap();
+    let error = channel.feed(&mut b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice()).unwrap_err();
+    assert!(error.contains("plain HTTP"), "{error}");
+    assert!(channel.has_unsent(), "an alert waits");
+}
