@@ -122,7 +122,7 @@ fn help_fits_a_terminal() {
 
 #[test]
 fn the_schemas_are_printed() {
-    for document in ["result", "decision"] {
+    for document in ["result", "decision", "config"] {
         let schema: serde_json::Value = serde_json::from_str(&run(["schema", document]).with_status(0).stdout).unwrap();
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
@@ -130,7 +130,18 @@ fn the_schemas_are_printed() {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    assert_eq!(run(["--version"]).with_status(0).stdout, concat!("brunt ", env!("CARGO_PKG_VERSION"), "\n"));
+    let first = concat!("brunt ", env!("CARGO_PKG_VERSION"));
+    let short = run(["-V"]).with_status(0).stdout;
+    assert!(short.starts_with(first) && short.lines().count() == 1, "{short}");
+    let long = run(["--version"]).with_status(0).stdout;
+    assert!(long.starts_with(short.trim_end()), "{long}");
+    for line in [
+        "protocols  http, https, ",
+        "scripts    LuaJIT 2.1",
+        "formats    result 1, decision 1, plan 1, store 1, agents ",
+    ] {
+        assert!(long.lines().any(|said| said.starts_with(line)), "{long}");
+    }
 }
 
 #[test]
@@ -138,6 +149,7 @@ fn the_manual_has_a_page_for_each_command() {
     let manual = run(["man"]).with_status(0).stdout;
     for title in [
         "brunt",
+        "brunt-config",
         "brunt-proxy",
         "brunt-coalesce-check",
         "brunt-serve",
