@@ -58,7 +58,9 @@ impl Clone {
     }
 
     pub fn write(&self, name: &str, content: &str) {
-        fs::write(self.directory.join("clone").join(name), content).unwrap();
+        let path = self.directory.join("clone").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     /// Carries a command out, as a shell does that knows the exit status of the last one.
