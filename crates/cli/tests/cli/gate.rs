@@ -22,7 +22,7 @@ fn block(yaml: &str, head: &str) -> String {
     let mut lines = yaml.lines().skip_while(|line| line.trim() != head).skip(1).peekable();
     let indent = lines.peek().unwrap().chars().take_while(|c| *c == ' ').count();
     let lines = lines.take_while(|line| line.starts_with(&" ".repeat(indent)));
-    lines.map(|line| format!("{}\n", &line[indent..])).collect()
+    lines.flat_map(|line| [&line[indent..], "\n"]).collect()
 }
 
 /// The values of the action's inputs: those given, and the defaults of all others.
@@ -116,7 +116,7 @@ fn the_template_for_gitlab_runs_the_same_gate() {
     let template = std::fs::read_to_string(root().join("action/gitlab.yml")).unwrap();
     let lines = |head: &str| {
         let block = block(&template, head);
-        block.lines().map(|line| format!("{}\n", line.strip_prefix("- ").unwrap())).collect::<String>()
+        block.lines().flat_map(|line| [line.strip_prefix("- ").unwrap(), "\n"]).collect::<String>()
     };
     let mut command = Command::new("sh");
     command.args(["-e", "-c", &(lines("script:") + &lines("after_script:"))]).current_dir(dir.path("."));

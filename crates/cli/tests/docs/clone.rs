@@ -128,7 +128,8 @@ impl Clone {
             .env("COLUMNS", "80")
             .process_group(0)
             .stdin(Stdio::null());
-        for name in ["XDG_STATE_HOME", "NO_COLOR", "BRUNT_NO_SAVE", "MAKEFLAGS"] {
+        // The last two are those of the build.
+        for name in ["XDG_STATE_HOME", "NO_COLOR", "BRUNT_NO_SAVE", "MAKEFLAGS", "BRUNT_DOCS", "BRUNT_COMMIT"] {
             command.env_remove(name);
         }
         command
