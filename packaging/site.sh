@@ -15,9 +15,9 @@ cp -r README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md LICENSE
 mkdir -p "$book/src/benchmarks" "$book/src/examples"
 cp benchmarks/README.md "$book/src/benchmarks/"
 cp -rL examples/. "$book/src/examples/"
-mkdir -p "$book/src/coalescing/layer" "$book/src/crates/engine/src/tests"
+mkdir -p "$book/src/coalescing/layer" "$book/src/crates/whole-runs/src"
 cp -r coalescing/layer/examples "$book/src/coalescing/layer/"
-cp crates/engine/src/tests/websocket.rs "$book/src/crates/engine/src/tests/"
+cp crates/whole-runs/src/websocket.rs "$book/src/crates/whole-runs/src/"
 # A folder that a page leads to is a list of its files.
 for folder in "$book/src/examples" "$book/src/examples/"*/; do
     {
