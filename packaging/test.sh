@@ -40,7 +40,7 @@ manual() {
 deb=$(ls dist/*.deb) rpm=$(ls dist/*.rpm) tarball=$(ls dist/*.tar.gz)
 version=$(echo "$deb" | sed 's/.*brunt_\(.*\)_amd64.deb/\1/')
 program=target/packaged/x86_64-unknown-linux-gnu/dist/brunt
-check "the program has 20 MB at the most" "[ $(stat -c %s "$program") -le 20000000 ]"
+check "the program has 25 MB at the most" "[ $(stat -c %s "$program") -le 25000000 ]"
 check "it wants no newer C library than 2.17" "! objdump -T $program | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1 | grep -qE '2\.(1[89]|[2-9][0-9])'"
 check "checksums hold" "(cd dist && sha256sum --quiet --check SHA256SUMS)"
 check "the program lists its dependencies" "objdump -h $program | grep -q dep-v0"
