@@ -4,6 +4,7 @@
 # Go may come from elsewhere, too.
 GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
 TEST_PACKAGES := nginx curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server $(GO_PACKAGES)
+DIST_PACKAGES := rpm debootstrap python3-venv binutils iproute2 util-linux
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind
 # What drives a browser in tests of pages; npm may come from elsewhere, and bring its Node.js.
 BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null || echo nodejs npm)
@@ -11,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages house mutations fuzz fmt lint docs gallery
+.PHONY: demo install package test test-packages bench bench-packages house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test
 
 # The main job on the built-in target.
 demo:
@@ -26,6 +27,28 @@ package:
 	rm -rf crates/cli/docs && mkdir crates/cli/docs && cp docs/*.md crates/cli/docs
 	cargo package --workspace --locked --no-verify --allow-dirty $(addprefix --exclude ,brunt-memcached brunt-whole-runs)
 	rm -rf crates/cli/docs
+
+# A release, in dist/: tarball, packages for Debian and Fedora, the image's files, checksums, bill of materials.
+dist: dist-packages
+	packaging/build.sh
+	packaging/dist.sh
+
+# Installs each package in a clean root, uses it, and removes it. Needs root.
+dist-test: dist-packages
+	packaging/test.sh
+
+# Whether two builds, in two folders, have the same bytes: about as long as two times `make dist`.
+dist-twice: dist-packages
+	packaging/twice.sh
+
+dist-packages:
+	@sh .ci/packages $(SUDO) $(DIST_PACKAGES)
+
+# The guide as a static site, in target/site; its links, its search and its accessibility, in a browser.
+site:
+	packaging/site.sh
+site-test: site test-packages
+	cd web && npm ci --silent && SITE="$(CURDIR)/target/site" node --test --test-reporter=spec test/site.mjs
 
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
 test: test-packages

@@ -30,6 +30,7 @@ mod stored;
 mod terminal;
 mod trace;
 mod ui;
+mod version;
 mod view;
 mod wording;
 mod wrk_totals;

@@ -5,8 +5,6 @@ use anyhow::{Context as _, Result};
 use crate::args::machines::Bus;
 use crate::files;
 
-/// The limit on file descriptors that the container asks for, as far as its runtime lets it.
-const DESCRIPTORS: u32 = 1_048_576;
 /// CPUs of an agent, if nothing else is said.
 const CORES: u32 = 2;
 
@@ -34,20 +32,20 @@ pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     let url = text(bus.nats.as_deref().unwrap_or("tls://nats:4222"));
     let cores = cores.unwrap_or(CORES);
     let version = env!("CARGO_PKG_VERSION");
-    let mut command = format!("ulimit -n {DESCRIPTORS} 2>/dev/null || true; exec brunt agent --nats @NATS_URL");
-    command.push_str(" --name \"$POD_NAME\" --tag \"node=$NODE_NAME\"");
+    // Kubernetes puts variables in the place of $(NAME), and a $ in the place of $$.
+    let words = ["agent", "--nats", "@NATS_URL", "--name", "$(POD_NAME)", "--tag", "node=$(NODE_NAME)"];
+    let mut args: Vec<String> = words.map(str::to_owned).into();
     for (key, value) in tags {
-        command.push_str(" --tag ");
-        command.push_str(&shlex::try_quote(&format!("{key}={value}")).unwrap_or_default());
+        args.extend(["--tag".to_owned(), format!("{key}={value}").replace('$', "$$")]);
     }
     if no_sandbox {
-        command.push_str(" --no-sandbox");
+        args.push("--no-sandbox".to_owned());
     }
     let (mut credentials, mut mounts, mut volumes) = (String::new(), "", "");
     if let Some(file) = &bus.nats_creds {
         let content = files::read_text(file).context("--nats-creds")?;
         credentials = format!("\n  agent.creds: {}", text(&content));
-        command.push_str(" --nats-creds /etc/brunt/agent.creds");
+        args.extend(["--nats-creds".to_owned(), "/etc/brunt/agent.creds".to_owned()]);
         mounts = "
           volumeMounts:
             - name: credentials
@@ -59,9 +57,9 @@ pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
           secret:
             secretName: brunt-agent";
     }
-    let command = text(&command);
+    let args = args.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(", ");
     Ok(format!(
-        "# Apply it with kubectl apply -f -. The image needs a shell and brunt on its PATH: edit its name.
+        "# Apply it with kubectl apply -f -. Edit the name of the image, which needs nothing but brunt on its PATH.
 apiVersion: v1
 kind: Secret
 metadata:
@@ -99,8 +97,8 @@ spec:
       containers:
         - name: agent
           image: brunt:{version}
-          command: [\"sh\", \"-c\"]
-          args: [{command}]
+          command: [\"brunt\"]
+          args: [{args}]
           env:
             - name: NATS_URL
               valueFrom:
@@ -124,6 +122,9 @@ spec:
               memory: 2Gi
           securityContext:
             allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [\"ALL\"]
             runAsNonRoot: true
             runAsUser: 65532{mounts}{volumes}
 "

@@ -20,6 +20,7 @@ mod schema;
 mod tests;
 
 pub use entry::RunSelector;
+pub use schema::FORMAT;
 
 /// How many runs are kept at most; the newest stay.
 pub const MOST_RUNS: u64 = 1000;
@@ -189,10 +190,8 @@ impl Store {
             schema::identity(&self.connection).map_err(|e| schema::explained(&e, &self.path))?;
         let path = self.path.clone();
         match (application, format) {
-            (schema::APPLICATION, schema::FORMAT) => Ok(()),
-            (schema::APPLICATION, got) if got > schema::FORMAT => {
-                Err(StoreError::Newer { path, got, known: schema::FORMAT })
-            }
+            (schema::APPLICATION, FORMAT) => Ok(()),
+            (schema::APPLICATION, got) if got > FORMAT => Err(StoreError::Newer { path, got, known: FORMAT }),
             (0, 0) => Err(StoreError::Nothing { path }),
             _ => Err(StoreError::Foreign { path }),
         }

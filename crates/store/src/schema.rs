@@ -9,7 +9,7 @@ use super::StoreError;
 /// `brnt`: what `SQLite`'s header says the file is for (<https://www.sqlite.org/fileformat.html#application_id>).
 pub(super) const APPLICATION: i64 = 0x6272_6e74;
 /// The format that this brunt writes and reads. Within one, columns are only ever added.
-pub(super) const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 1;
 
 /// Numbers are never used twice, so that a number that somebody wrote down stays with its run.
 const TABLES: &str = "

@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod flags;
+pub mod inherited;
 pub mod kept;
 pub mod machines;
 pub mod program;

@@ -17,12 +17,15 @@ use crate::{console, files};
 /// Print the manual pages
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Write a page for each command into this directory instead (brunt.1, brunt-serve-http.1, …)
+    /// Write a page for each command into this directory instead, which is made if it is not there (brunt.1, brunt-serve-http.1, …)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
 pub fn run(args: &Man, program: &Program) -> Result<Exit> {
+    if let Some(dir) = &args.dir {
+        std::fs::create_dir_all(dir).with_context(|| format!("--dir {}", dir.display()))?;
+    }
     let mut root = program.definitions.clone();
     root.build();
     let mut pages = Vec::new();

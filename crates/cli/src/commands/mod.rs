@@ -6,6 +6,7 @@ pub mod bench;
 pub mod coalescing;
 pub mod compare;
 pub mod completions;
+pub mod config;
 pub mod demo;
 pub mod find;
 pub mod grpc;
@@ -56,6 +57,7 @@ pub enum Command {
     #[command(flatten)]
     Coalescing(coalescing::Command),
     Help(help::Help),
+    Config(config::Config),
     Completions(completions::Completions),
     Man(man::Man),
     Schema(schema::Schema),
@@ -86,9 +88,10 @@ impl Command {
             Self::Grpc(args) => grpc::run(&args, &program.registry),
             Self::Coalescing(command) => coalescing::run(command),
             Self::Help(args) => help::run(&args, program),
+            Self::Config(args) => config::run(&args, program),
             Self::Completions(args) => completions::run(&args, program),
             Self::Man(args) => man::run(&args, program),
-            Self::Schema(args) => schema::run(&args),
+            Self::Schema(args) => schema::run(&args, &program.definitions),
             Self::Agent(args) => agent::run(&args, &program.registry),
             Self::Agents(args) => agents::run(&args),
         }

@@ -3,6 +3,8 @@
 mod habits;
 mod short;
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 use brunt_protocol::Registry;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,10 +12,13 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 
 pub use short::shown;
 
+use crate::args::inherited::{self, Inherited};
 use crate::args::program::nearest;
 use crate::args::{Bench, Program, ProtocolFlags, flags, secrets};
 use crate::commands::{self, Command, bench};
+use crate::console;
 use crate::exit::Exit;
+use crate::version;
 use crate::wording::Settings;
 
 const EXAMPLES: &str = "\
@@ -77,6 +82,7 @@ impl Args {
 pub fn definitions(registry: &Registry) -> Result<clap::Command> {
     let command = Args::command();
     flags::check(&command, registry)?;
+    let command = command.version(version::short()).long_version(version::long(registry));
     let with = |command| flags::add(command, registry);
     let command =
         commands::WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with));
@@ -88,12 +94,36 @@ pub fn definitions(registry: &Registry) -> Result<clap::Command> {
 /// # Errors
 /// What clap has to say: what is wrong with them, or the help that they ask for.
 pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, ArgMatches), clap::Error> {
-    let matches = definitions
-        .clone()
-        .try_get_matches()
-        .map_err(|error| with_suggestion(habits::with_way(error), &long_flags(definitions)))
-        .map_err(|error| secrets::without_secrets(error, registry))?;
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let inherited = Inherited::read(definitions, &words, &inherited::variables())
+        .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
+    let matches = definitions.clone().try_get_matches_from(inherited.applied(words)).map_err(|error| {
+        let source = invalid(&error).and_then(|named| inherited.source(named));
+        let error = with_suggestion(habits::with_way(error), &long_flags(definitions));
+        with_source(secrets::without_secrets(error, registry), source)
+    })?;
+    let run = matches.subcommand().map_or(&matches, |(_, below)| below);
+    if let Some(note) = inherited.note().filter(|_| !matches!(run.try_get_one("quiet"), Ok(Some(true)))) {
+        console::note(&note);
+    }
     Ok((args(&matches, registry)?, matches))
+}
+
+/// The flag that an error is about.
+fn invalid(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(named) => Some(named),
+        ContextValue::Strings(named) => named.first().map(String::as_str),
+        _ => None,
+    }
+}
+
+/// The error with where its flag comes from, unless that is the command line.
+fn with_source(error: clap::Error, source: Option<String>) -> clap::Error {
+    let Some(source) = source else { return error };
+    let said = error.to_string();
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    clap::Error::raw(error.kind(), format!("{}\n{source}\n", said.trim_end()))
 }
 
 /// What stands in `matches`, protocols' flags included.

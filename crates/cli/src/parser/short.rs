@@ -44,6 +44,7 @@ Commands
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
+  config            where flags come from: brunt.toml, BRUNT_*
   completions, man  for your shell
   schema            of what -o FILE.json holds
 

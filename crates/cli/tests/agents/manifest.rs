@@ -33,6 +33,8 @@ fn the_manifest_is_one_that_kubernetes_takes() {
         let kinds = "Secret brunt-agent\nService brunt-agent\nStatefulSet brunt-agent\n";
         assert_eq!(stdout, kinds, "{stderr}\n{manifest}");
         assert!(manifest.contains("replicas: 20"), "{manifest}");
+        // An image without a shell runs it.
+        assert!(manifest.contains("command: [\"brunt\"]") && !manifest.contains("\"sh\""), "{manifest}");
     }
     // What Kubernetes would refuse is seen.
     let broken = run(["agent", "--manifest", "20"]).with_status(0).stdout.replace("replicas: 20", "replicas: many");

@@ -5,6 +5,7 @@
 mod compare;
 mod failures;
 mod find;
+mod gate;
 mod kept;
 mod live;
 mod pages;

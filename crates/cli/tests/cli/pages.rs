@@ -122,7 +122,7 @@ fn help_fits_a_terminal() {
 
 #[test]
 fn the_schemas_are_printed() {
-    for document in ["result", "decision"] {
+    for document in ["result", "decision", "config"] {
         let schema: serde_json::Value = serde_json::from_str(&run(["schema", document]).with_status(0).stdout).unwrap();
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
@@ -130,7 +130,18 @@ fn the_schemas_are_printed() {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    assert_eq!(run(["--version"]).with_status(0).stdout, concat!("brunt ", env!("CARGO_PKG_VERSION"), "\n"));
+    let first = concat!("brunt ", env!("CARGO_PKG_VERSION"));
+    let short = run(["-V"]).with_status(0).stdout;
+    assert!(short.starts_with(first) && short.lines().count() == 1, "{short}");
+    let long = run(["--version"]).with_status(0).stdout;
+    assert!(long.starts_with(short.trim_end()), "{long}");
+    for line in [
+        "protocols  grpc, grpcs, http, https, ",
+        "scripts    LuaJIT 2.1",
+        "formats    result 1, decision 1, plan 1, store 1, agents ",
+    ] {
+        assert!(long.lines().any(|said| said.starts_with(line)), "{long}");
+    }
 }
 
 #[test]
@@ -138,6 +149,7 @@ fn the_manual_has_a_page_for_each_command() {
     let manual = run(["man"]).with_status(0).stdout;
     for title in [
         "brunt",
+        "brunt-config",
         "brunt-proxy",
         "brunt-coalesce-check",
         "brunt-serve",
@@ -154,27 +166,32 @@ fn the_manual_has_a_page_for_each_command() {
     assert!(manual.contains(examples), "each example stands in a line of its own\n{manual}");
     assert!(manual.contains(".TH brunt\\-thresholds 7 "), "{manual}");
     let dir = Directory::new();
-    let path = dir.path("");
+    // A folder that is not there yet is made.
+    let path = dir.path("share/man");
     assert_eq!(run(["man", "--dir", &path]).with_status(0).stdout, "");
     assert_eq!(
-        dir.names(),
+        dir.names_in("share/man"),
         [
             "brunt-agent.1",
             "brunt-agents.1",
+            "brunt-beside.7",
             "brunt-coalesce-check.1",
             "brunt-coalescing.7",
             "brunt-compare.1",
             "brunt-completions.1",
+            "brunt-config.1",
             "brunt-custom-protocol.7",
             "brunt-deciding.7",
             "brunt-demo.1",
             "brunt-find.1",
+            "brunt-gate.7",
             "brunt-grpc-describe.1",
             "brunt-grpc-list.1",
             "brunt-grpc.1",
             "brunt-grpc.7",
             "brunt-help.1",
             "brunt-http.7",
+            "brunt-install.7",
             "brunt-load.7",
             "brunt-machines.7",
             "brunt-man.1",
@@ -196,7 +213,9 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-serve-thrift.1",
             "brunt-serve-ws.1",
             "brunt-serve.1",
+            "brunt-settings.7",
             "brunt-show.1",
+            "brunt-stability.7",
             "brunt-streams.7",
             "brunt-sweep.1",
             "brunt-target.7",

@@ -58,7 +58,9 @@ impl Clone {
     }
 
     pub fn write(&self, name: &str, content: &str) {
-        fs::write(self.directory.join("clone").join(name), content).unwrap();
+        let path = self.directory.join("clone").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     /// Carries a command out, as a shell does that knows the exit status of the last one.
@@ -126,7 +128,8 @@ impl Clone {
             .env("COLUMNS", "80")
             .process_group(0)
             .stdin(Stdio::null());
-        for name in ["XDG_STATE_HOME", "NO_COLOR", "BRUNT_NO_SAVE", "MAKEFLAGS"] {
+        // The last two are those of the build.
+        for name in ["XDG_STATE_HOME", "NO_COLOR", "BRUNT_NO_SAVE", "MAKEFLAGS", "BRUNT_DOCS", "BRUNT_COMMIT"] {
             command.env_remove(name);
         }
         command

@@ -34,6 +34,11 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    beside: "docs/beside.md",
+    gate: "docs/gate.md",
+    install: "docs/install.md",
+    settings: "docs/settings.md",
+    stability: "docs/stability.md",
     contributing: "CONTRIBUTING.md",
     coalescing: "docs/coalescing.md",
     custom_protocol: "docs/custom-protocol.md",

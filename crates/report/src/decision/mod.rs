@@ -164,7 +164,7 @@ const CAPACITY: &str = "brunt-capacity";
 const COMPARISON: &str = "brunt-comparison";
 
 /// The version of these documents.
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// A decision as JSON.
 #[derive(Serialize, JsonSchema)]

@@ -1,0 +1,63 @@
+#!/bin/sh
+# A performance gate: one run with thresholds, and where there is a baseline, a comparison with it. Everything is in variables:
+#   GATE_TARGET      what to aim at
+#   GATE_FLAGS       flags of every run, quoted as for a shell [-r 500]
+#   GATE_DURATION    how long the run takes [30s]
+#   GATE_ROUND       with an old build: how long each run of the comparison takes [3s]
+#   GATE_THRESHOLDS  what must hold, a line each
+#   GATE_BASELINE    the address of the old build, or a result.json of an earlier gate [no comparison]
+#   GATE_FAIL_IF     with a baseline: what fails, a line each
+#   GATE_FOLDER      where result.json, junit.xml, report.html and summary.md go [brunt-gate]
+#   GATE_BRUNT       the program [brunt]
+# The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags, 3 the target
+# never answered.
+set -eu
+brunt=${GATE_BRUNT:-brunt} folder=${GATE_FOLDER:-brunt-gate} baseline=${GATE_BASELINE:-}
+: "${GATE_TARGET:?what to aim at, such as http://127.0.0.1:8080/}"
+mkdir -p "$folder"
+: >"$folder/summary.md"
+
+# Lines of $1 as flags $2, quoted for eval.
+each() {
+    printf '%s\n' "$1" | sed -n "/[^[:space:]]/{s/'/'\\\\''/g;s/^[[:space:]]*/$2 '/;s/[[:space:]]*\$/'/;p;}" | tr '\n' ' '
+}
+# The words of $1, with quotes as a shell has them and nothing else of it: no variable and no command is put in.
+words() {
+    printf '%s' "$1" | xargs -n 1 printf '%s\n' | sed "/./!d;s/'/'\\\\''/g;s/^/'/;s/\$/'/" | tr '\n' ' '
+}
+# Adds a text to the summary as it is.
+quote() {
+    printf '\n```text\n%s\n```\n' "$(cat "$1")" >>"$folder/summary.md"
+}
+
+status=0
+flags=$(words "${GATE_FLAGS--r 500}")
+thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
+eval "set -- $flags $thresholds"
+"$brunt" "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
+    -o "$folder/report.txt" "$GATE_TARGET" || status=$?
+if [ "$status" = 0 ]; then echo "### Performance: passed" >>"$folder/summary.md"; else echo "### Performance: failed (exit status $status)" >>"$folder/summary.md"; fi
+[ ! -f "$folder/report.txt" ] || quote "$folder/report.txt"
+
+compared=0
+conditions=$(each "${GATE_FAIL_IF:-}" --fail-if)
+case $baseline in
+'') ;;
+*://*)
+    # Old and new build in turn on one machine: what it does meanwhile meets both.
+    eval "set -- $flags $conditions"
+    "$brunt" compare "$@" --no-save --quiet --wait-for 30s -d "${GATE_ROUND:-3s}" -o "$folder/comparison.json" -o "$folder/comparison.md" \
+        "$baseline" "$GATE_TARGET" || compared=$?
+    ;;
+*)
+    eval "set -- $conditions"
+    "$brunt" compare "$@" --no-save --quiet -o "$folder/comparison.json" -o "$folder/comparison.md" "$baseline" \
+        "$folder/result.json" || compared=$?
+    ;;
+esac
+if [ -f "$folder/comparison.md" ]; then
+    printf '\n' >>"$folder/summary.md"
+    cat "$folder/comparison.md" >>"$folder/summary.md"
+fi
+[ "$status" != 0 ] || status=$compared
+exit "$status"

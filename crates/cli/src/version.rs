@@ -1,0 +1,29 @@
+//! What `brunt --version` says: the version, the commit, what this program can do, and which formats it reads and writes.
+
+use brunt_cluster::CLUSTER_VERSION;
+use brunt_plan::plan::PLAN_VERSION;
+use brunt_protocol::Registry;
+
+/// The version, and the commit where the build knew it.
+pub fn short() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match env!("BRUNT_COMMIT") {
+        "" => version.to_owned(),
+        commit => format!("{version} ({commit})"),
+    }
+}
+
+/// The version, then the schemes of the registry's protocols, and the version of each format (docs/stability.md).
+pub fn long(registry: &Registry) -> String {
+    format!(
+        "{}\nprotocols  {}\nscripts    LuaJIT 2.1, with wrk's scripts\nformats    result {}, decision {}, plan {PLAN_VERSION}, \
+         store {}, agents {CLUSTER_VERSION}\nbuilt for  {}-{}",
+        short(),
+        registry.schemes().join(", "),
+        brunt_report::json::VERSION,
+        brunt_report::decision::VERSION,
+        brunt_store::FORMAT,
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+    )
+}

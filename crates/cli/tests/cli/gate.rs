@@ -1,0 +1,132 @@
+//! The performance gates for GitHub and GitLab, run as a runner does: their steps, by a shell.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brunt_testbed::server::{Config, Server};
+
+use crate::program::{Directory, done};
+use crate::runs;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A target that answers at once.
+fn target() -> (Server, String) {
+    runs::target(Config::default())
+}
+
+/// The text below a line of YAML that ends with `|`, without its indentation.
+fn block(yaml: &str, head: &str) -> String {
+    let mut lines = yaml.lines().skip_while(|line| line.trim() != head).skip(1).peekable();
+    let indent = lines.peek().unwrap().chars().take_while(|c| *c == ' ').count();
+    let lines = lines.take_while(|line| line.starts_with(&" ".repeat(indent)));
+    lines.flat_map(|line| [&line[indent..], "\n"]).collect()
+}
+
+/// The values of the action's inputs: those given, and the defaults of all others.
+fn inputs(action: &str, given: &[(&str, &str)]) -> Vec<(String, String)> {
+    let section = block(action, "inputs:");
+    let names = section.lines().filter(|line| !line.starts_with(' ')).map(|line| line.trim_end_matches(':'));
+    names
+        .map(|name| {
+            let default = block(&section, &format!("{name}:"));
+            let default = default.lines().find_map(|line| line.strip_prefix("default: "));
+            let default = match default {
+                Some("|") => block(&section[section.find(&format!("{name}:")).unwrap()..], "default: |"),
+                Some(text) => text.trim_matches('"').to_owned(),
+                None => String::new(),
+            };
+            let given = given.iter().find(|(given, _)| *given == name).map(|(_, value)| (*value).to_owned());
+            (name.to_owned(), given.unwrap_or(default))
+        })
+        .collect()
+}
+
+/// The action's step, with its exit status, its summary and its outputs.
+fn acted(dir: &Directory, given: &[(&str, &str)]) -> (i32, String, String) {
+    let action = std::fs::read_to_string(root().join("action/action.yml")).unwrap();
+    let inputs = inputs(&action, given);
+    let script = block(&action, "run: |").replace("${{ github.action_path }}", "nowhere");
+    let mut command = Command::new("bash");
+    command.args(["--noprofile", "--norc", "-e", "-o", "pipefail", "-c", &script]).current_dir(dir.path("."));
+    for line in block(&action, "env:").lines() {
+        let (name, value) = line.split_once(": ").unwrap();
+        let input = value.strip_prefix("${{ inputs.").unwrap().strip_suffix(" }}").unwrap();
+        let (_, value) = inputs.iter().find(|(name, _)| name == input).unwrap();
+        command.env(name, value);
+    }
+    let (summary, output) = (dir.file("summary", ""), dir.file("output", ""));
+    command.env("GITHUB_ACTION_PATH", root().join("action")).env("GITHUB_STEP_SUMMARY", &summary);
+    let done = done(command.env("GITHUB_OUTPUT", &output));
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    (done.status.unwrap_or(-1), read(&summary), read(&output))
+}
+
+#[test]
+fn the_action_passes_and_fails_with_its_thresholds() {
+    let dir = Directory::new();
+    let (_server, url) = target();
+    let common = [("brunt", env!("CARGO_BIN_EXE_brunt")), ("target", &*url), ("duration", "300ms")];
+    let with = |more: &[(&'static str, &'static str)]| acted(&dir, &[&common[..], more].concat());
+    let (status, summary, output) =
+        with(&[("flags", "-r 50 -H 'X-Some: a b'"), ("thresholds", "p50<9s\n  error_rate<50%\n")]);
+    assert_eq!(status, 0, "{summary}");
+    assert!(summary.starts_with("### Performance: passed") && summary.contains("p50<9s"), "{summary}");
+    assert!(output.contains("status=0") && output.contains("summary=brunt-gate/summary.md"), "{output}");
+    for file in ["result.json", "junit.xml", "report.html"] {
+        assert!(Path::new(&dir.path(&format!("brunt-gate/{file}"))).is_file(), "{file}");
+    }
+    let (status, summary, output) = with(&[("flags", "-n 20 -c 1"), ("thresholds", "p50<1ns"), ("folder", "other")]);
+    assert_eq!(status, 1, "{summary}");
+    assert!(summary.starts_with("### Performance: failed (exit status 1)") && output.contains("status=1"), "{summary}");
+    // A quote in a threshold is no end of a word, and what is no threshold is told.
+    let hostile = [("flags", "-n 20 $(touch owned) '; touch owned; '"), ("thresholds", "p50<'; touch owned; '")];
+    for hostile in [&hostile[..1], &[("flags", "-n 20 -c 1"), hostile[1]][..]] {
+        assert_eq!((with(hostile).0, Path::new(&dir.path("owned")).exists()), (2, false), "{hostile:?}");
+    }
+}
+
+#[test]
+fn the_action_compares_with_an_old_build() {
+    let dir = Directory::new();
+    let ((_new, url), (_old, baseline)) = (target(), target());
+    let (status, summary, _) = acted(
+        &dir,
+        &[
+            ("brunt", env!("CARGO_BIN_EXE_brunt")),
+            ("target", &url),
+            ("baseline", &baseline),
+            ("duration", "200ms"),
+            ("round", "50ms"),
+            ("flags", "-n 20 -c 1 -w 0s"),
+            ("thresholds", ""),
+            ("fail-if", "error_rate > +90%"),
+        ],
+    );
+    assert_eq!(status, 0, "{summary}");
+    assert!(summary.contains("# B compared with A"), "{summary}");
+}
+
+#[test]
+fn the_template_for_gitlab_runs_the_same_gate() {
+    let dir = Directory::new();
+    let (_server, url) = target();
+    let template = std::fs::read_to_string(root().join("action/gitlab.yml")).unwrap();
+    let lines = |head: &str| {
+        let block = block(&template, head);
+        block.lines().flat_map(|line| [line.strip_prefix("- ").unwrap(), "\n"]).collect::<String>()
+    };
+    let mut command = Command::new("sh");
+    command.args(["-e", "-c", &(lines("script:") + &lines("after_script:"))]).current_dir(dir.path("."));
+    for line in block(&template, "variables:").lines() {
+        let (name, value) = line.split_once(": ").unwrap();
+        command.env(name, value);
+    }
+    let gate = root().join("action/gate.sh");
+    command.env("GATE_SCRIPT", gate).env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", &url);
+    let done = done(command.env("GATE_DURATION", "200ms").env("GATE_THRESHOLDS", "p50<9s")).with_status(0);
+    assert!(done.stdout.contains("### Performance: passed"), "{done:#?}");
+    assert!(Path::new(&dir.path("brunt-gate/junit.xml")).is_file());
+}
