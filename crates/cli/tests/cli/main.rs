@@ -10,6 +10,7 @@ mod live;
 mod pages;
 mod plans;
 mod program;
+mod requests;
 mod runs;
 mod sandbox;
 mod serve;

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::chunked::{Chunked, Chunks};
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
+use brunt_record::kinds::Look;
 
 use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
 pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
@@ -78,6 +79,18 @@ pub struct Parser {
     is_streaming: bool,
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
+    /// Whether the next head is looked at.
+    looks: bool,
+    /// What was seen of the answer under way, or the last one, if its head was looked at.
+    seen: Option<Box<Seen>>,
+}
+
+/// What was seen of an answer.
+#[derive(Debug, Default)]
+struct Seen {
+    content_type: String,
+    length: Option<u64>,
+    location: String,
 }
 
 /// The answer, kept for scripts and `--once`.
@@ -123,6 +136,8 @@ impl Default for Parser {
             reader: None,
             is_streaming: false,
             is_read_ahead: false,
+            looks: false,
+            seen: None,
         }
     }
 }
@@ -131,6 +146,17 @@ impl Parser {
     /// A parser that keeps each answer until the next begins.
     pub fn keeping() -> Self {
         Self { kept: Some(Keeping::default()), ..Self::default() }
+    }
+
+    /// The next head is looked at.
+    pub(super) fn look(&mut self) {
+        (self.looks, self.seen) = (true, None);
+    }
+
+    /// What was seen of the answer whose head was looked at.
+    pub(super) fn looked(&self) -> Option<Look<'_>> {
+        let Seen { content_type, length, location } = &**self.seen.as_ref()?;
+        Some(Look { content_type, length: *length, location })
     }
 
     /// Notes where the first redirect leads in `redirect`, which several parsers may share.
@@ -324,6 +350,10 @@ impl Parser {
             let whole = if before == 0 { bytes } else { &self.partial };
             kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
         }
+        if self.looks && head.status >= 200 {
+            self.looks = false;
+            self.seen = seen(if before == 0 { bytes } else { &self.partial }, &head);
+        }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
         Ok((taken, step))
@@ -380,6 +410,23 @@ impl Parser {
         }
         Ok(Step::More)
     }
+}
+
+/// What a head says of its answer. `bytes` begin with the whole head.
+#[cold]
+fn seen(bytes: &[u8], head: &Head) -> Option<Box<Seen>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    // It was parsed before.
+    response.parse(bytes).ok()?;
+    let text = |name: &str| {
+        let field = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        let value = field.and_then(|field| std::str::from_utf8(field.value).ok()).unwrap_or_default();
+        value.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect::<String>()
+    };
+    let is_redirect = (300..400).contains(&head.status);
+    let location = if is_redirect { text("location") } else { String::new() };
+    Some(Box::new(Seen { content_type: text("content-type"), length: head.length, location }))
 }
 
 /// Writes a message as a body: the first line is its event, the second its id, the rest its data.
