@@ -46,7 +46,7 @@ pub struct Kind {
 
 impl Kind {
     fn is(&self, status: u16, content_type: &str, size: Option<u8>) -> bool {
-        self.status == status && self.size == size && self.content_type == content_type
+        self.status == status && self.size == size && media_type(content_type).eq(self.content_type.chars())
     }
 
     fn is_like(&self, other: &Self) -> bool {
@@ -98,7 +98,6 @@ impl Kinds {
     /// kind said.
     pub fn add(&mut self, name: &str, status: u16, look: Look<'_>, due_ns: u64, said: impl FnOnce() -> String) {
         let size = look.length.map(|bytes| bytes.max(1).ilog2() as u8);
-        let content_type = media_type(look.content_type);
         let stretch = due_ns / self.width_ns;
         if !self.names.contains_key(name) {
             if self.names.len() >= MOST_NAMES {
@@ -108,19 +107,21 @@ impl Kinds {
         }
         let Some(kinds) = self.names.get_mut(name) else { return };
         let is_full = kinds.len() >= MOST_KINDS;
-        match kinds.iter_mut().find(|kind| kind.is(status, &content_type, size)) {
+        match kinds.iter_mut().find(|kind| kind.is(status, look.content_type, size)) {
             Some(kind) => *kind.seen.entry(stretch).or_default() += 1,
             None if is_full => {}
             None => kinds.push(Kind {
                 status,
-                content_type,
+                content_type: media_type(look.content_type).collect(),
                 size,
                 seen: BTreeMap::from([(stretch, 1)]),
                 length: look.length,
                 said: if look.location.is_empty() { said() } else { format!("Location: {}", look.location) },
             }),
         }
-        self.fit();
+        if stretch >= MOST_STRETCHES {
+            self.fit();
+        }
     }
 
     /// Adds what came elsewhere, or later.
@@ -191,9 +192,9 @@ fn collected(seen: impl Iterator<Item = (u64, u64)>) -> BTreeMap<u64, u64> {
 }
 
 /// A media type without its parameters (RFC 9110, section 8.3.1).
-fn media_type(written: &str) -> String {
-    let plain = written.split(';').next().unwrap_or_default().trim();
-    plain.chars().filter(|c| c.is_ascii_graphic()).take(LONGEST_TYPE).map(|c| c.to_ascii_lowercase()).collect()
+fn media_type(written: &str) -> impl Iterator<Item = char> {
+    let plain = written.split(';').next().unwrap_or_default();
+    plain.chars().filter(char::is_ascii_graphic).take(LONGEST_TYPE).map(|c| c.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -212,6 +212,28 @@ fn connections_end_where_they_are_told_to_and_where_brunt_is_the_limit() {
     assert!(matches!(answer, Answer::Between { low: 30.0, high: 31.0, .. }), "{answer:?}");
 }
 
+/// A target that lets so many calls a second through and turns the rest away at once: fast failures meet any limit of latency, so the
+/// share that failed decides.
+#[test]
+fn a_limit_of_the_rate_is_the_capacity() {
+    for limit in [100.0, 430.0, 7_000.0] {
+        let (answer, _) = search(&Settings { from: limit / 3.0, ..Settings::default() }, |rate| {
+            let mut run = evidence(true, true);
+            run.error_ratio = (1.0 - limit / rate).max(0.0);
+            run.thresholds.push(ThresholdResult {
+                threshold: "error_rate<=1%".into(),
+                got: String::new(),
+                held: run.error_ratio <= 0.01,
+                sure: true,
+                implicit: true,
+            });
+            run
+        });
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        assert!(low >= limit * 0.98 && high <= limit * 1.035, "{limit}: {low} {high}");
+    }
+}
+
 #[test]
 fn connections_that_are_missing_are_no_capacity() {
     let (answer, _) = search(&Settings::default(), |rate| {

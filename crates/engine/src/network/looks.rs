@@ -1,4 +1,4 @@
-//! Which answers are looked at for their kind: some hundred a second, all of them where they are few.
+//! Which answers are looked at for their kind: a hundred a second, all of them where they are fewer.
 
 use brunt_protocol::Answer;
 use brunt_record::snapshot::Snapshot;
@@ -7,8 +7,8 @@ use super::examples::shown;
 use super::{Load, Network};
 use crate::transport::Driver;
 
-/// Answers that are looked at in an interval before the next are spaced out.
-const ENOUGH: u32 = 500;
+/// Answers that are looked at in an interval before the next are spaced out. A look costs about a sixth of a request.
+const ENOUGH: u32 = 100;
 
 /// Counts answers down to the next one that is looked at.
 #[derive(Debug)]

@@ -78,9 +78,10 @@ fn all_are_found(rate: u64, seconds: u64, seeds: std::ops::Range<u64>) {
         }
         for seed in seeds.clone() {
             let (kinds, said, [from, to, seen_from, seen_to]) = found(shape, rate, seconds, seed);
-            // A bin of 20 calls, and a point, to each side; overload begins where calls begin to wait.
-            let off = (20 * SECOND_NS / rate).max(seconds * SECOND_NS / 600).max(200 * MS)
-                + SECOND_NS * u64::from(shape.about == About::Overload);
+            // A bin of 20 calls, and a point, to each side. Overload begins where so many calls wait that no chance explains them, which is
+            // within a tenth of its length.
+            let late = if shape.about == About::Overload { SECOND_NS + shape.length_ns / 10 } else { 0 };
+            let off = (20 * SECOND_NS / rate).max(seconds * SECOND_NS / 600).max(200 * MS) + late;
             let is_there =
                 shape.about == About::RateLimit || seen_from.abs_diff(from) <= off && seen_to.abs_diff(to) <= off;
             if kinds != [shape.about] || !is_there {

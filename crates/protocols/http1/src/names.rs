@@ -1,6 +1,6 @@
 //! What the requests of a file's lines are called: by method and path where these are few, else by template, with identifiers folded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The most names that are method and path as they are.
 const FEW: usize = 30;
@@ -12,24 +12,29 @@ const ID: &str = ":id";
 pub(super) const OTHERS: &str = brunt_record::figures::OTHERS;
 
 /// Names for requests in the order of their lines, and which of them each line has. Lines whose requests are all called the same have
-/// none.
-pub(super) fn names(lines: &[String]) -> (Vec<String>, Vec<u32>) {
-    let are_few = lines.iter().take(1_000_000).collect::<BTreeSet<_>>().len() <= FEW;
+/// none. No more is held of a file of very many lines than these.
+pub(super) fn names<L: Iterator<Item = String>>(lines: impl Fn() -> L) -> (Vec<String>, Vec<u32>) {
+    let mut different = BTreeSet::new();
+    let are_few = lines().all(|line| {
+        different.insert(line);
+        different.len() <= FEW
+    });
     let mut names: Vec<String> = Vec::new();
-    let mut known = std::collections::HashMap::new();
-    let mut numbers = Vec::with_capacity(lines.len());
-    for line in lines {
-        let name = if are_few { line.clone() } else { template(line) };
-        let number = *known.entry(name).or_insert_with_key(|name| {
-            if names.len() < MOST {
-                names.push(name.clone());
-            } else if names.len() == MOST {
-                names.push(OTHERS.to_owned());
-            }
-            names.len() as u32 - 1
-        });
-        numbers.push(number);
-    }
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let numbers = lines().map(|line| {
+        let name = if are_few { line } else { template(&line) };
+        if let Some(number) = known.get(&name) {
+            return *number;
+        }
+        if names.len() < MOST {
+            known.insert(name.clone(), names.len() as u32);
+            names.push(name);
+        } else if names.len() == MOST {
+            names.push(OTHERS.to_owned());
+        }
+        names.len() as u32 - 1
+    });
+    let numbers: Vec<_> = numbers.collect();
     if names.len() < 2 { Default::default() } else { (names, numbers) }
 }
 
@@ -59,7 +64,8 @@ mod tests {
     use super::*;
 
     fn named(lines: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<u32>) {
-        names(&lines.into_iter().collect::<Vec<_>>())
+        let lines: Vec<_> = lines.into_iter().collect();
+        names(|| lines.iter().cloned())
     }
 
     #[test]

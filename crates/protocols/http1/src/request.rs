@@ -221,8 +221,6 @@ fn url_lines(
     let mut targets: Vec<Target> = Vec::new();
     // The header fields that lines to each of them have, if they have none of their own.
     let mut sections = Vec::new();
-    // A name for each line: without what stands behind ?, which may be a secret.
-    let mut called = Vec::new();
     for (number, range) in lines_of(&lines.content.0) {
         let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
         let line = lines.content.0.get(range).unwrap_or(&[]);
@@ -255,12 +253,6 @@ fn url_lines(
                 targets.len() - 1
             }
         };
-        let place = match targets.get(number) {
-            Some(target) if !is_same(target, &plan.target) => format!("{}://{}", target.scheme, target.authority()),
-            _ => String::new(),
-        };
-        let plain = path.split('?').next().unwrap_or_default();
-        called.push(format!("{} {place}{plain}", method.as_deref().unwrap_or(&options.method)));
         let method = match method {
             Some(method) => append(&mut text, method.as_bytes()),
             None => 0..options.method.len(),
@@ -281,7 +273,17 @@ fn url_lines(
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
     }
     let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
-    let (names, named) = names::names(&called);
+    let part = |range: &Range<usize>| String::from_utf8_lossy(text.get(range.clone()).unwrap_or(&[]));
+    // Without what stands behind ?, which may be a secret.
+    let called = |line: &RequestLine| {
+        let place = match targets.get(line.target) {
+            Some(target) if !is_same(target, &plan.target) => format!("{}://{}", target.scheme, target.authority()),
+            _ => String::new(),
+        };
+        let path = part(&line.path);
+        format!("{} {place}{}", part(&line.method), path.split('?').next().unwrap_or_default())
+    };
+    let (names, named) = names::names(|| request_lines.iter().map(called));
     let targets = if is_elsewhere { targets } else { Vec::new() };
     Ok(RequestLines { lines: request_lines, text, targets, names, named })
 }

@@ -88,9 +88,26 @@ pub struct Parser {
 /// What was seen of an answer.
 #[derive(Debug, Default)]
 struct Seen {
+    /// Whether it is of the answer that was to be looked at.
+    is_fresh: bool,
     content_type: String,
     length: Option<u64>,
     location: String,
+}
+
+impl Seen {
+    /// Keeps what a head says of its answer. `bytes` begin with the whole head.
+    fn see(&mut self, bytes: &[u8], head: &Head) {
+        let (from, to) = head.content_type;
+        let written = bytes.get(from as usize..to as usize).unwrap_or(&[]);
+        self.content_type.clear();
+        self.content_type.push_str(std::str::from_utf8(written).unwrap_or_default());
+        self.location.clear();
+        if (300..400).contains(&head.status) {
+            self.location = field(bytes, "location");
+        }
+        (self.length, self.is_fresh) = (head.length, true);
+    }
 }
 
 /// The answer, kept for scripts and `--once`.
@@ -150,12 +167,16 @@ impl Parser {
 
     /// The next head is looked at.
     pub(super) fn look(&mut self) {
-        (self.looks, self.seen) = (true, None);
+        self.looks = true;
+        if let Some(seen) = &mut self.seen {
+            seen.is_fresh = false;
+        }
     }
 
     /// What was seen of the answer whose head was looked at.
     pub(super) fn looked(&self) -> Option<Look<'_>> {
-        let Seen { content_type, length, location } = &**self.seen.as_ref()?;
+        let seen = self.seen.as_ref().filter(|seen| seen.is_fresh)?;
+        let Seen { content_type, length, location, .. } = &**seen;
         Some(Look { content_type, length: *length, location })
     }
 
@@ -352,7 +373,7 @@ impl Parser {
         }
         if self.looks && head.status >= 200 {
             self.looks = false;
-            self.seen = seen(if before == 0 { bytes } else { &self.partial }, &head);
+            self.seen.get_or_insert_default().see(if before == 0 { bytes } else { &self.partial }, &head);
         }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
@@ -412,21 +433,17 @@ impl Parser {
     }
 }
 
-/// What a head says of its answer. `bytes` begin with the whole head.
+/// The value of a header field, in a head that was parsed before.
 #[cold]
-fn seen(bytes: &[u8], head: &Head) -> Option<Box<Seen>> {
+fn field(head: &[u8], name: &str) -> String {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
-    // It was parsed before.
-    response.parse(bytes).ok()?;
-    let text = |name: &str| {
-        let field = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        let value = field.and_then(|field| std::str::from_utf8(field.value).ok()).unwrap_or_default();
-        value.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect::<String>()
-    };
-    let is_redirect = (300..400).contains(&head.status);
-    let location = if is_redirect { text("location") } else { String::new() };
-    Some(Box::new(Seen { content_type: text("content-type"), length: head.length, location }))
+    if response.parse(head).is_err() {
+        return String::new();
+    }
+    let field = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+    let value = field.and_then(|field| std::str::from_utf8(field.value).ok()).unwrap_or_default();
+    value.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect()
 }
 
 /// Writes a message as a body: the first line is its event, the second its id, the rest its data.
