@@ -80,7 +80,7 @@ proptest! {
         precision in 0.01_f64..0.1,
         repeats in 1_u32..7,
     ) {
-        let settings = Settings { from: from, precision_ratio: precision, repeats, ..Settings::default() };
+        let settings = Settings { from, precision_ratio: precision, repeats, ..Settings::default() };
         let (answer, trials) = search(&settings, |rate| evidence(rate <= capacity, true));
         let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
         prop_assert!(low <= capacity && capacity < high, "{low} {high}");
@@ -408,7 +408,7 @@ mod queues {
 
         /// Searches it with trials of five seconds.
         fn search(self, from: f64, spread: Spread, seed: u64) -> (Answer, usize) {
-            let settings = Settings { from: from, ..Settings::default() };
+            let settings = Settings { from, ..Settings::default() };
             let mut random = Random::new(seed, 8);
             let mut trials = Vec::new();
             loop {

@@ -122,7 +122,7 @@ fn described(kind: &Kind) -> String {
         text.push_str(&kind.content_type);
     }
     if let Some(bytes) = kind.length {
-        text.push_str(&format!(" of {} bytes", count(bytes)));
+        text += &[" of ", count(bytes).as_str(), " bytes"].concat();
     }
     text
 }

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn many_are_called_by_template() {
         let users = (0..500).map(|n| format!("GET /users/{n}/orders"));
-        let items = (0..500).map(|n| format!("GET /item-{:04}.html", n));
+        let items = (0..500).map(|n| format!("GET /item-{n:04}.html"));
         let hashes = (0..500).map(|n| format!("GET /by/3f2504e0-4f89-11d3-9a0c-0305e82c{n:04x}"));
         let (names, numbers) = named(users.chain(items).chain(hashes).chain(["GET /v2/about".to_owned()]));
         assert_eq!(names, ["GET /users/:id/orders", "GET /:id", "GET /by/:id", "GET /v2/about"]);

@@ -27,7 +27,7 @@ fn a_stretch_in_which_a_part_of_calls_is_slow_has_their_p90() {
         let mut number = 0_u64;
         let end = |due: u64| {
             number += 1;
-            End::Ok(if (from..to).contains(&due) && number % 5 == 0 { 80 * MS } else { 2 * MS })
+            End::Ok(if (from..to).contains(&due) && number.is_multiple_of(5) { 80 * MS } else { 2 * MS })
         };
         let found = remarks(carried_out(seconds, evenly(rate, seconds), end));
         assert_eq!(kinds(&found), [About::Slowness], "{rate}/s: {found:?}");

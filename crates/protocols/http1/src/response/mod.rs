@@ -79,17 +79,26 @@ pub struct Parser {
     is_streaming: bool,
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
-    /// Whether the next head is looked at.
-    looks: bool,
-    /// What was seen of the answer under way, or the last one, if its head was looked at.
-    seen: Option<Box<Seen>>,
+    looking: Looking,
+    /// What was seen of the answer whose head was looked at last.
+    seen: Box<Seen>,
+}
+
+/// Whether answers are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Looking {
+    /// None is, and none was since one was last to be.
+    #[default]
+    Not,
+    /// The next one is.
+    Next,
+    /// One was.
+    Done,
 }
 
 /// What was seen of an answer.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whether it is of the answer that was to be looked at.
-    is_fresh: bool,
     content_type: String,
     length: Option<u64>,
     location: String,
@@ -106,7 +115,7 @@ impl Seen {
         if (300..400).contains(&head.status) {
             self.location = field(bytes, "location");
         }
-        (self.length, self.is_fresh) = (head.length, true);
+        self.length = head.length;
     }
 }
 
@@ -153,8 +162,8 @@ impl Default for Parser {
             reader: None,
             is_streaming: false,
             is_read_ahead: false,
-            looks: false,
-            seen: None,
+            looking: Looking::default(),
+            seen: Box::default(),
         }
     }
 }
@@ -167,17 +176,13 @@ impl Parser {
 
     /// The next head is looked at.
     pub(super) fn look(&mut self) {
-        self.looks = true;
-        if let Some(seen) = &mut self.seen {
-            seen.is_fresh = false;
-        }
+        self.looking = Looking::Next;
     }
 
     /// What was seen of the answer whose head was looked at.
     pub(super) fn looked(&self) -> Option<Look<'_>> {
-        let seen = self.seen.as_ref().filter(|seen| seen.is_fresh)?;
-        let Seen { content_type, length, location, .. } = &**seen;
-        Some(Look { content_type, length: *length, location })
+        let Seen { content_type, length, location } = &*self.seen;
+        (self.looking == Looking::Done).then_some(Look { content_type, length: *length, location })
     }
 
     /// Notes where the first redirect leads in `redirect`, which several parsers may share.
@@ -371,9 +376,9 @@ impl Parser {
             let whole = if before == 0 { bytes } else { &self.partial };
             kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
         }
-        if self.looks && head.status >= 200 {
-            self.looks = false;
-            self.seen.get_or_insert_default().see(if before == 0 { bytes } else { &self.partial }, &head);
+        if self.looking == Looking::Next && head.status >= 200 {
+            self.looking = Looking::Done;
+            self.seen.see(if before == 0 { bytes } else { &self.partial }, &head);
         }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
