@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
@@ -21,15 +22,19 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Everything that comes on standard input.
-pub fn read_stdin() -> Result<Vec<u8>> {
+/// Everything that came on standard input, which is read once: commands that make many runs read their flags for each.
+pub fn read_stdin() -> Result<&'static [u8]> {
+    static READ: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(bytes) = READ.get() {
+        return Ok(bytes);
+    }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes);
     read.context("cannot read standard input")?;
     if bytes.len() as u64 > MOST_BYTES {
         bail!("cannot read standard input: it is longer than 1 GiB, the most that a plan carries");
     }
-    Ok(bytes)
+    Ok(READ.get_or_init(|| bytes))
 }
 
 /// Everything that is in the file, if there is one of this name; what is wrong with it if it cannot be read.

@@ -236,7 +236,8 @@ impl Summary {
 
     /// Whether any call was answered.
     pub fn answered(&self) -> bool {
-        self.total.statuses.total() > 0
+        // An answer that is not the expected one is one.
+        self.total.statuses.total() + self.failures(Failure::Mismatch) > 0
     }
 
     /// Whether every threshold held.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 use crate::message::Message;
@@ -330,6 +331,14 @@ pub trait Client: Send {
     /// that are no success, to show what they say.
     fn excerpt<'a>(&self, _came: &'a [u8]) -> &'a [u8] {
         &[]
+    }
+
+    /// The next answer that begins is to be looked at. Asked of few calls; what it costs may be more than what an answer may.
+    fn look(&mut self) {}
+
+    /// What was seen of the answer that was completed last, if that is the one that was to be looked at.
+    fn looked(&self) -> Option<Look<'_>> {
+        None
     }
 
     /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.

@@ -71,6 +71,16 @@ pub trait User: Send {
         0
     }
 
+    /// What its calls are called, if they are told apart in the report: few names, the same on each worker.
+    fn names(&self) -> &[String] {
+        &[]
+    }
+
+    /// Which of [`names`](Self::names) the call with this number has: the same each time it is asked.
+    fn name(&self, _index: u64) -> usize {
+        0
+    }
+
     /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
     /// made ahead for them and then not asked for is the next that is.
     fn expect(&mut self, _calls: usize) {}

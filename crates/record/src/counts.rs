@@ -86,6 +86,9 @@ const MOST_EVENTS: usize = 64;
 #[serde(transparent)]
 pub struct Events(std::collections::BTreeMap<String, u64>);
 
+/// What the name of an event begins with that counts the connections which one of several addresses took; the address follows.
+pub const CONNECTED_TO: &str = "connections to ";
+
 impl Events {
     /// Counts so many; of very many names, those that come last are left out.
     pub fn add(&mut self, name: &str, count: u64) {

@@ -16,6 +16,7 @@ pub mod figures;
 pub mod histogram;
 pub mod instrument;
 pub mod interval;
+pub mod kinds;
 pub mod live;
 pub mod messages;
 pub mod observer;

@@ -10,6 +10,7 @@ use crate::examples::Examples;
 use crate::figures::Figures;
 use crate::histogram::{Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
+use crate::kinds::Kinds;
 use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
@@ -110,6 +111,9 @@ pub struct Snapshot {
     /// Measured calls that were not ok, the first of each way to end.
     #[serde(default, skip_serializing_if = "Examples::is_empty")]
     pub examples: Examples,
+    /// What kinds of answers came that are a success, of those that were looked at.
+    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
+    pub kinds: Kinds,
 }
 
 /// Calls that were due, and of which nobody has seen an end.
@@ -206,6 +210,7 @@ impl Snapshot {
         self.events.hide(secrets);
         self.figures.hide(secrets);
         self.examples.hide(secrets);
+        self.kinds.hide(secrets);
     }
 
     /// Adds everything that `other` recorded.
@@ -214,6 +219,7 @@ impl Snapshot {
         self.figures.merge(&other.figures);
         self.timeline.merge(&other.timeline);
         self.examples.merge(&other.examples);
+        self.kinds.merge(&other.kinds);
     }
 
     /// Adds everything that `other` recorded but for what is told apart by name or by when calls were due.
@@ -244,6 +250,7 @@ struct EitherSnapshot {
     figures: Figures,
     timeline: Timeline,
     examples: Examples,
+    kinds: Kinds,
     // Version 1 from here on.
     due: Option<u64>,
     unfinished: u64,
@@ -327,6 +334,7 @@ impl From<EitherSnapshot> for Snapshot {
             figures: read.figures,
             timeline: read.timeline,
             examples: read.examples,
+            kinds: read.kinds,
         }
     }
 }

@@ -113,7 +113,7 @@ mod tests {
             url: "http://127.0.0.1:8080/".to_owned(),
             script: None,
             headline: None,
-            verdict: "generator-bound".to_owned(),
+            verdict: "brunt was the limit".to_owned(),
             measured_ns: 1_000_000_000,
             due: 10,
             answered_per_s: 123_456.0,

@@ -7,6 +7,7 @@ mod growing;
 mod http1;
 mod http2;
 mod keeping;
+mod kinds;
 mod multiplexed;
 mod outage;
 mod pacing;

@@ -187,6 +187,7 @@ fn owners(name: &str, registry: &Registry) -> String {
 fn value(flag: &Flag, text: &OsString) -> Result<FlagValue> {
     let as_text = text.to_string_lossy();
     match (flag.takes, as_text.strip_prefix('@')) {
+        (Takes::File(_), _) if as_text == "-" => standard_input(),
         (Takes::File(_), _) => file(Path::new(text)),
         (Takes::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(FlagValue::Text(rest.to_owned())),
         (Takes::TextOrFile(_), Some(path)) => file(Path::new(path)),
@@ -206,14 +207,16 @@ enum Body {
 fn body(text: &OsString) -> Result<Body> {
     let as_text = text.to_string_lossy();
     match as_text.strip_prefix('@') {
-        _ if as_text == "-" || as_text == "@-" => {
-            let content = Content(files::read_stdin()?);
-            Ok(Body::Elsewhere(FlagValue::File { name: "standard input".to_owned(), content }))
-        }
+        _ if as_text == "-" || as_text == "@-" => standard_input().map(Body::Elsewhere),
         None => Ok(Body::Text(FlagValue::Text(as_text.into_owned()))),
         Some(rest) if rest.starts_with('@') => Ok(Body::Text(FlagValue::Text(rest.to_owned()))),
         Some(path) => file(Path::new(path)).map(Body::Elsewhere),
     }
+}
+
+fn standard_input() -> Result<FlagValue> {
+    let content = Content(files::read_stdin()?.to_vec());
+    Ok(FlagValue::File { name: "standard input".to_owned(), content })
 }
 
 fn file(path: &Path) -> Result<FlagValue> {

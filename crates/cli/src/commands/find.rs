@@ -1,20 +1,22 @@
-//! `brunt find URL`: the highest rate that meets the thresholds.
+//! `brunt find URL`: the highest rate, or the most connections, that meet the thresholds.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, PRECISION, Settings, Trial};
+use anyhow::{Context as _, Result, bail};
+use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, PRECISION, Searched, Settings, Trial};
 use brunt_decide::evidence::Evidence;
+use brunt_decide::sweep::Steps;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Origin, Plan};
+use brunt_plan::connections::Connections;
+use brunt_plan::plan::{Load, MOST_CONNECTIONS, Origin, Plan};
 use brunt_plan::profile::Profile;
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
-use clap::Args;
+use clap::{Arg, Args};
 
 use crate::args::words::{Lengths, Words};
 use crate::args::{Program, repeat, values};
@@ -25,13 +27,18 @@ use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
 const EXAMPLES: &str = "\
-Example:
+With -c FROM..TO it is the most connections that are searched for, each of which makes its next call when the
+last one has ended: as many users as the target takes who do not pause.
+
+Examples:
   brunt serve http --service-time 2ms --servers 4      (answers 2,000 a second, no more)
   brunt find --threshold 'p99<50ms' --threshold 'error_rate<0.1%' http://127.0.0.1:8080/
+  brunt find -c 1..1000 --threshold 'p99<50ms' http://127.0.0.1:8080/
+  brunt find -c 1..max --threshold 'p99<50ms' http://127.0.0.1:8080/     (as many as descriptors allow)
 
 Exit status:
   0  the capacity is known, or as much of it as brunt can ask for
-  1  it is not: no rate was met, the target was not steady, or the search was interrupted
+  1  it is not: nothing was met, the target was not steady, or the search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out
@@ -40,21 +47,23 @@ Ctrl-C ends the search early, with what it found so far; pressed twice, it exits
 /// Of each trial.
 const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
 
-/// Find the highest rate that meets thresholds
+/// Find the highest rate, or the most connections, that meet thresholds
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
+#[command(mut_arg("connections", ranged))]
 #[command(after_help = "brunt find --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
 pub struct Find {
     #[command(flatten)]
     pub words: Words,
     /// The first rate tried, in calls a second; from there it doubles, or halves
-    #[arg(long, value_name = "R", value_parser = values::rate, default_value = "100", help_heading = "Search")]
-    pub from: f64,
-    /// Try no rate above this
-    #[arg(long, value_name = "R", value_parser = values::rate, default_value = "10M", help_heading = "Search")]
-    pub highest: f64,
-    /// How far apart rates lie at the edge: 2% or 0.02
+    /// [default: 100]
+    #[arg(long, value_name = "R", value_parser = values::rate, help_heading = "Search")]
+    pub from: Option<f64>,
+    /// Try no rate above this [default: 10M]
+    #[arg(long, value_name = "R", value_parser = values::rate, help_heading = "Search")]
+    pub highest: Option<f64>,
+    /// How far apart rates or connections lie at the edge: 2% or 0.02
     #[arg(long, value_name = "SHARE", value_parser = precision, default_value = "2%", help_heading = "Search")]
     pub precision: f64,
     /// How often each end of the answer must be seen the same way
@@ -63,6 +72,14 @@ pub struct Find {
     /// Write the whole result of each run into this directory, as JSON
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub keep: Option<PathBuf>,
+}
+
+/// `-c` may be a range.
+fn ranged(arg: Arg) -> Arg {
+    arg.value_parser(clap::value_parser!(String)).value_name("N|FROM..TO").help(
+        "Connections of each trial [default: as many as the rate takes]; or search for the most connections, from the first number \
+         to the last: 1..1000, 1..max",
+    )
 }
 
 fn precision(text: &str) -> Result<f64, String> {
@@ -75,13 +92,8 @@ fn precision(text: &str) -> Result<f64, String> {
 
 pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     let registry = &program.registry;
-    let base = base(args, program)?;
-    let settings = Settings {
-        from_per_s: args.from,
-        highest_per_s: args.highest,
-        precision_ratio: args.precision,
-        repeats: args.repeats,
-    };
+    let settings = settings(args)?;
+    let base = base(args, settings, program)?;
     let decided = DecisionOutput::writable(&args.words.shown)?;
     brunt_engine::check(&base, registry, SCRIPTS)?;
     if args.words.shown.dry_run {
@@ -100,20 +112,66 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     Ok(runs.exit(exit, decided.is_for_people()))
 }
 
-/// The plan of every trial but for its rate, and the length of short ones.
-fn base(args: &Find, program: &Program) -> Result<Plan> {
-    for (id, flag, why) in [
-        ("rate", "-r", "the rate is what is searched for: give the first one tried with --from"),
-        ("requests", "-n", "each trial takes a time: give it with -d"),
-    ] {
+/// How to search: for connections where `-c` is a range, else for a rate.
+fn settings(args: &Find) -> Result<Settings> {
+    let Find { precision: precision_ratio, repeats, .. } = *args;
+    let range = args.words.texts("connections").into_iter().next_back().filter(|text| Steps::is_meant_by(text));
+    let Some(range) = range else {
+        let defaults = Settings { precision_ratio, repeats, ..Settings::default() };
+        let (from, highest) = (args.from.unwrap_or(defaults.from), args.highest.unwrap_or(defaults.highest));
+        if highest < from {
+            bail!("--highest {highest} is below --from {from}: the first rate tried must be allowed");
+        }
+        return Ok(Settings { from, highest, ..defaults });
+    };
+    if args.from.is_some() || args.highest.is_some() {
+        bail!(
+            "--from and --highest are rates, and -c {range} searches for connections: the range says where it begins and ends"
+        );
+    }
+    if range.contains([',', '+']) {
+        bail!("-c {range}: a search needs the first and the last number alone, such as 1..1000");
+    }
+    let steps = range.parse::<Steps>().context("-c")?;
+    let most = MOST_CONNECTIONS.min(brunt_engine::most_connections());
+    let values = steps.values(most.into()).context("-c")?;
+    let (Some(from), Some(highest)) = (values.first().copied(), values.last().copied()) else {
+        bail!("-c {range} has no number")
+    };
+    // What agents can open is for each of them to say.
+    if highest > u64::from(most) && args.words.shown.machines.bus.nats.is_none() {
+        bail!("-c {range}: this machine can open {most} connections at most (ulimit -n): give {from}..max");
+    }
+    let (from, highest) = (from as f64, highest.min(u64::from(MOST_CONNECTIONS)) as f64);
+    Ok(Settings { searched: Searched::Connections, from, highest, precision_ratio, repeats })
+}
+
+/// A level as the flag of a run.
+fn flag(settings: &Settings, level: f64) -> String {
+    match settings.searched {
+        Searched::Rate => format!("--rate={level}"),
+        Searched::Connections => format!("--connections={level}"),
+    }
+}
+
+/// The plan of every trial but for its level, and the length of short ones.
+fn base(args: &Find, settings: Settings, program: &Program) -> Result<Plan> {
+    let rate = match settings.searched {
+        Searched::Rate => "the rate is what is searched for: give the first one tried with --from",
+        Searched::Connections => "with -c FROM..TO each connection makes its next call when the last one has ended",
+    };
+    for (id, flag, why) in [("rate", "-r", rate), ("requests", "-n", "each trial takes a time: give it with -d")] {
         if args.words.has(id) {
             bail!("{flag} cannot be used with brunt find: {why}");
         }
     }
-    if args.highest < args.from {
-        bail!("--highest {} is below --from {}: the first rate tried must be allowed", args.highest, args.from);
+    let mut bench = args.words.with(&[flag(&settings, settings.from)], &program.registry)?;
+    if let (Searched::Connections, Some(threads), Some(connections)) =
+        (settings.searched, &mut bench.load.threads, bench.load.connections)
+    {
+        // A search may begin with fewer connections than threads.
+        *threads = (*threads).min(connections);
     }
-    let mut bench = args.words.with(&[format!("--rate={}", args.from)], &program.registry)?;
     LENGTHS.give(&mut bench.load);
     let mut plan = plan::from_flags(&bench, program)?;
     if plan.thresholds.is_empty() {
@@ -140,16 +198,19 @@ fn search(
             Next::Done(answer) => break answer,
             Next::Try { step, length } => (step, length),
         };
-        let mut plan = trial_plan(base, settings.rate(step), trial_length)?;
-        if !words.has("threads") {
-            plan.workers = plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most());
-        }
-        let rate = format!("--rate={}", settings.rate(step));
+        let level = settings.level(step);
+        let mut plan = trial_plan(base, &settings, level, trial_length)?;
+        let threads = words.texts("threads").last().and_then(|text| text.parse::<u32>().ok());
+        plan.workers = match threads {
+            Some(threads) => threads.min(plan.connections.most()),
+            None => plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most()),
+        };
+        let flag = flag(&settings, level);
         let length = plan.stop.duration_ns.map(|ns| format!("--duration={}", ExactDuration(ns)));
         plan.origin.command =
-            repeat::of_run(words, &[Some(rate), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
+            repeat::of_run(words, &[Some(flag), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
         let number = trials.len() + 1;
-        let what = format!("trial {number}: {}/s", settings.rate(step));
+        let what = format!("trial {number}: {}", told_level(&settings, level));
         let (answer, losses) = (interrupted(&trials), runs.losses());
         let so_far = Capacity { settings, answer, trials: trials.clone(), losses };
         runs.show(Decision::Capacity(base, &so_far), &what);
@@ -165,13 +226,20 @@ fn search(
                 break interrupted(&trials);
             }
             Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
-            Ran::Impossible(_) => break Answer::StoppedAnswering { at_per_s: settings.rate(step) },
+            Ran::Impossible(_) => break Answer::StoppedAnswering { at: level },
         };
         let trial = Trial::new(&settings, step, trial_length, Evidence::from_summary(&summary));
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };
     Ok(Capacity { settings, answer, trials, losses: runs.losses() })
+}
+
+fn told_level(settings: &Settings, level: f64) -> String {
+    match settings.searched {
+        Searched::Rate => format!("{level}/s"),
+        Searched::Connections => format!("{level} connection{}", if level > 1.0 { "s" } else { "" }),
+    }
 }
 
 fn told(trial: &Trial) -> String {
@@ -183,15 +251,30 @@ fn told(trial: &Trial) -> String {
     }
 }
 
-fn trial_plan(base: &Plan, rate: f64, length: Length) -> Result<Plan> {
+fn trial_plan(base: &Plan, settings: &Settings, level: f64, length: Length) -> Result<Plan> {
     let mut plan = Plan { origin: Origin::default(), ..base.clone() };
-    let arrivals = match base.load {
+    match settings.searched {
+        Searched::Rate => plan.load = Load::Open { profile: Profile::constant(level)?, arrivals: arrivals(base) },
+        Searched::Connections => plan.connections = Connections::Fixed(level as u32),
+    }
+    plan.stop.duration_ns = plan.stop.duration_ns.map(|asked| trial_ns(base, settings, asked, level, length));
+    Ok(plan)
+}
+
+fn arrivals(base: &Plan) -> Spread {
+    match base.load {
         Load::Open { arrivals, .. } => arrivals,
         Load::Closed {} => Spread::Uniform,
+    }
+}
+
+fn trial_ns(base: &Plan, settings: &Settings, asked_ns: u64, level: f64, length: Length) -> u64 {
+    let rate = match settings.searched {
+        Searched::Rate => level,
+        // How many calls connections make is not known before.
+        Searched::Connections => f64::INFINITY,
     };
-    plan.load = Load::Open { profile: Profile::constant(rate)?, arrivals };
-    plan.stop.duration_ns = plan.stop.duration_ns.map(|asked| capacity::trial_ns(asked, length, rate, arrivals));
-    Ok(plan)
+    capacity::trial_ns(asked_ns, length, rate, arrivals(base))
 }
 
 /// About how long the trials after the next take, in nanoseconds.
@@ -201,23 +284,19 @@ fn left_ns(base: &Plan, settings: &Settings, trials: &[Trial], length: Length) -
         Length::Short => short = short.saturating_sub(1),
         Length::Full => full = full.saturating_sub(1),
     }
-    // Rates to come are about as high as the last one.
-    let rate = trials.last().map_or(settings.from_per_s, |trial| trial.rate_per_s);
-    let arrivals = match base.load {
-        Load::Open { arrivals, .. } => arrivals,
-        Load::Closed {} => Spread::Uniform,
-    };
-    let takes = |length| base.warmup_ns + capacity::trial_ns(base.duration_ns().unwrap_or(0), length, rate, arrivals);
+    // Levels to come are about as high as the last one.
+    let level = trials.last().map_or(settings.from, |trial| trial.level);
+    let asked_ns = base.duration_ns().unwrap_or(0);
+    let takes = |length| base.warmup_ns + trial_ns(base, settings, asked_ns, level, length);
     u64::from(short) * takes(Length::Short) + u64::from(full) * takes(Length::Full)
 }
 
 fn interrupted(trials: &[Trial]) -> Answer {
-    let rates = |met: bool| {
-        trials.iter().filter(move |trial| (trial.outcome == Outcome::Met) == met).map(|trial| trial.rate_per_s)
-    };
-    let failed_per_s = rates(false).min_by(f64::total_cmp);
-    let below = |rate: &f64| failed_per_s.is_none_or(|failed| *rate < failed);
-    Answer::Interrupted { met_per_s: rates(true).filter(below).max_by(f64::total_cmp), failed_per_s }
+    let rates =
+        |met: bool| trials.iter().filter(move |trial| (trial.outcome == Outcome::Met) == met).map(|trial| trial.level);
+    let failed = rates(false).min_by(f64::total_cmp);
+    let below = |rate: &f64| failed.is_none_or(|failed| *rate < failed);
+    Answer::Interrupted { met: rates(true).filter(below).max_by(f64::total_cmp), failed }
 }
 
 fn exit_of(answer: &Answer) -> Exit {

@@ -262,10 +262,9 @@ fn told(step: &Step) -> String {
 }
 
 fn exit_of(sweep: &Found) -> Exit {
-    let answered = |step: &Step| step.evidence.as_ref().is_some_and(Evidence::is_answered);
     if sweep.steps.is_empty() || sweep.steps.iter().all(Step::is_good) {
         Exit::Done
-    } else if sweep.steps.iter().any(answered) {
+    } else if sweep.steps.iter().any(Step::is_answered) {
         Exit::ThresholdFailed
     } else {
         Exit::NoAnswer

@@ -124,7 +124,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     let registry = &program.registry;
     let Some(url) = &bench.url else {
         bail!(
-            "no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo); paths from standard input are --url-lines /dev/stdin"
+            "no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo); paths from standard input are --url-lines -"
         );
     };
     if program.is_command(url) {

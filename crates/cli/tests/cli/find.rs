@@ -73,6 +73,46 @@ fn it_finds_no_more_than_the_target_can_do() {
     assert!(done.stderr.lines().next().unwrap().starts_with("trial 1: 150/s "), "{}", done.stderr);
 }
 
+/// Of four servers of 20 ms each, 8 connections wait 40 ms for an answer and 9 wait longer, however fast the machine is.
+#[test]
+fn it_finds_the_most_connections() {
+    let (_server, url) = target(queue(4));
+    let args = ["find", "-c", "2..64", "--threshold", "p90<50ms", "--precision=20%", "--repeats=1", "-d2s", "-w200ms"];
+    let done = run([args.as_slice(), &["--format=json", "--no-save", &url]].concat());
+    let found = json(&done.stdout);
+    assert_eq!(found["settings"]["searched"], "connections", "{done:#?}");
+    assert_eq!([&found["settings"]["from_connections"], &found["settings"]["highest_connections"]], [2, 64]);
+    for trial in found["trials"].as_array().unwrap() {
+        let connections = trial["connections"].as_u64().unwrap();
+        assert!(trial["outcome"] != "met" || connections <= 8, "{trial:#}");
+    }
+    match found["answer"]["is"].as_str().unwrap() {
+        "between" => {
+            assert!(found["answer"]["low_connections"].as_u64().unwrap() <= 8, "{}", found["answer"]);
+            assert_eq!(done.status, Some(0));
+        }
+        // Of a machine too busy for a generator to be trusted.
+        "generator" | "below_all" | "unsteady" => {}
+        other => panic!("{other}: {done:#?}"),
+    }
+    assert!(done.stderr.starts_with("trial 1: 2 connections "), "{}", done.stderr);
+}
+
+#[test]
+fn a_search_for_connections_says_what_it_needs() {
+    for (flags, expected) in [
+        (&["-c", "1..8", "-r", "100"][..], "-r cannot be used with brunt find: with -c FROM..TO each connection makes"),
+        (&["-c", "1..8", "--from", "10"], "--from and --highest are rates, and -c 1..8 searches for connections"),
+        (&["-c", "1,2,4"], "-c 1,2,4: a search needs the first and the last number alone, such as 1..1000"),
+        (&["-c", "0..4"], "a value must be above 0"),
+        (&["-c", "1..1000000"], "connections at most (ulimit -n): give 1..max"),
+    ] {
+        let args = [&["find", "--threshold=p99<1s", "http://127.0.0.1:1/"], flags].concat();
+        let done = run(args).with_status(2);
+        assert!(done.stderr.contains(expected), "{flags:?}: {}", done.stderr);
+    }
+}
+
 #[test]
 fn a_target_that_never_answers_exits_with_3() {
     let (_port, url) = nobody();

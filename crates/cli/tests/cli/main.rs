@@ -11,6 +11,7 @@ mod live;
 mod pages;
 mod plans;
 mod program;
+mod requests;
 mod runs;
 mod sandbox;
 mod serve;

@@ -110,7 +110,7 @@ fn word(word: &str) -> Option<String> {
 fn figures_and_verdicts_are_left_out() {
     let shown = "2 of 2 calls succeeded, 2000 ok/s\n\nbrunt http://127.0.0.1:8080/\n  64 connections, seed 7\n\n\
                  Throughput     2000 answered/s\n\n  p50   84.73us  1.00s\n  answered ▁▂█  1 to 2/s\n";
-    let printed = "✗ generator-bound: x\n  → do\n\nbrunt http://127.0.0.1:8080/\n  64 connections,\n  seed 712\n\n\
+    let printed = "✗ brunt was the limit: x\n  → do\n\nbrunt http://127.0.0.1:8080/\n  64 connections,\n  seed 712\n\n\
                    Throughput     ≥177.1k answered/s\n  ✗ a worker\n    → do this\n\n  p50  ≥1.00ms 3ns\n  answered ▁▁█▂▂  \
                    10.5k to 2M/s\n";
     assert_eq!(compare(shown, printed), Ok(()));

@@ -1,5 +1,7 @@
-//! The highest rate at which a target meets its thresholds: which rate to try next, given what came of those tried so
-//! far, and what can be said in the end. Pure arithmetic: whoever asks carries the trials out.
+//! The highest rate, or the most connections, at which a target meets its thresholds: which to try next, given what came of
+//! those tried so far, and what can be said in the end. Pure arithmetic: whoever asks carries the trials out.
+//!
+//! What is said of rates here holds for connections as well, whose grid is of whole numbers.
 //!
 //! Rates lie on a grid, each higher than the last by the precision asked for. First the rate doubles until a trial fails
 //! (or halves until one is met), in short trials. Then the gap is halved again and again. At the edge, the highest rate
@@ -18,6 +20,7 @@
 //! come out otherwise within the interval that own delays leave. Any other doubt about the run does not matter here.
 //! Where spoiled trials are all there are, there is no answer.
 
+mod grid;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -40,14 +43,31 @@ pub const LOWEST_RATE: f64 = 1.0;
 /// By how much a target may fall behind, as a share of what the rates tried are apart.
 const MOST_BEHIND: f64 = 0.25;
 
-/// How to search.
+/// What a search varies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Searched {
+    /// Calls a second, due whatever the answers take.
+    #[default]
+    Rate,
+    /// Connections that each make their next call when the last one has ended.
+    Connections,
+}
+
+/// How to search. In JSON, keys of levels end in what is searched for: `from_per_s`, or `from_connections`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = of_connections_too)]
 pub struct Settings {
-    /// The first rate tried, in calls a second.
-    pub from_per_s: f64,
-    /// No rate above this is tried, in calls a second.
-    pub highest_per_s: f64,
-    /// How much higher each rate on the grid is than the one before it, as a share; within [`PRECISION`].
+    /// What is searched for.
+    #[serde(default)]
+    pub searched: Searched,
+    /// The first level tried.
+    #[serde(rename = "from_per_s", alias = "from_connections")]
+    pub from: f64,
+    /// No level above this is tried.
+    #[serde(rename = "highest_per_s", alias = "highest_connections")]
+    pub highest: f64,
+    /// How much higher each level on the grid is than the one before it, as a share; within [`PRECISION`].
     pub precision_ratio: f64,
     /// How often each end of the answer must be seen the same way; at least 1.
     pub repeats: u32,
@@ -55,39 +75,37 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { from_per_s: 100.0, highest_per_s: HIGHEST_RATE, precision_ratio: 0.02, repeats: 6 }
+        Self { searched: Searched::Rate, from: 100.0, highest: HIGHEST_RATE, precision_ratio: 0.02, repeats: 6 }
     }
 }
 
-impl Settings {
-    /// The rate of a step of the grid, in calls a second, to four digits.
-    pub fn rate(&self, step: i32) -> f64 {
-        let rate = self.from_per_s * (1.0 + self.precision_ratio).powi(step);
-        let digits = 3 - rate.log10().floor() as i32;
-        let scale = 10_f64.powi(digits.abs());
-        let rate = if digits > 0 { (rate * scale).round() / scale } else { (rate / scale).round() * scale };
-        rate.clamp(LOWEST_RATE.min(self.from_per_s), self.highest_per_s)
+/// Says in the schema that each level stands under the key of the search that it is of.
+fn of_connections_too(schema: &mut schemars::Schema) {
+    fn of_object(object: &mut serde_json::Map<String, serde_json::Value>) {
+        if let Some(serde_json::Value::Object(properties)) = object.get_mut("properties") {
+            let levels = properties.iter().filter(|(key, _)| LEVELS.contains(&key.as_str()));
+            let others: Vec<_> = levels.map(|(key, what)| (key_of_connections(key), what.clone())).collect();
+            properties.extend(others);
+        }
+        if let Some(serde_json::Value::Array(required)) = object.get_mut("required") {
+            required.retain(|key| key.as_str().is_none_or(|key| !LEVELS.contains(&key)));
+        }
     }
+    let Some(object) = schema.as_object_mut() else { return };
+    of_object(object);
+    if let Some(serde_json::Value::Array(variants)) = object.get_mut("oneOf") {
+        variants.iter_mut().filter_map(serde_json::Value::as_object_mut).for_each(of_object);
+    }
+}
 
-    /// The last step whose rate is not above the highest.
-    fn top(&self) -> i32 {
-        self.steps_to(self.highest_per_s).floor() as i32
-    }
+/// The keys of levels in JSON, where rates are searched for.
+pub const LEVELS: [&str; 8] =
+    ["from_per_s", "highest_per_s", "low_per_s", "high_per_s", "met_per_s", "failed_per_s", "at_per_s", "rate_per_s"];
 
-    /// The first step whose rate is not below the lowest.
-    fn bottom(&self) -> i32 {
-        self.steps_to(LOWEST_RATE.min(self.from_per_s)).ceil() as i32
-    }
-
-    /// How many steps double a rate.
-    fn doubling(&self) -> i32 {
-        (2_f64.ln() / self.precision_ratio.ln_1p()).ceil() as i32
-    }
-
-    fn steps_to(&self, rate: f64) -> f64 {
-        // A little less than nothing keeps the rate that is asked for within the grid.
-        ((rate / self.from_per_s).ln() / self.precision_ratio.ln_1p() + 1e-9).min(1e6)
-    }
+/// The key of a level in JSON where connections are searched for, of one of [`LEVELS`].
+pub fn key_of_connections(key: &str) -> String {
+    let name = key.trim_end_matches("_per_s");
+    if name == "rate" { "connections".to_owned() } else { format!("{name}_connections") }
 }
 
 /// How long a trial is.
@@ -134,13 +152,15 @@ pub enum Outcome {
     Spoiled,
 }
 
-/// One run at one rate.
+/// One run at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = of_connections_too)]
 pub struct Trial {
-    /// Its place on the grid; 0 is the first rate tried.
+    /// Its place on the grid; 0 is the first level tried.
     pub step: i32,
-    /// The rate that was asked for, in calls a second.
-    pub rate_per_s: f64,
+    /// The rate or the connections that were asked for.
+    #[serde(rename = "rate_per_s", alias = "connections")]
+    pub level: f64,
     /// How long it was.
     pub length: Length,
     /// What came of it.
@@ -152,20 +172,20 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Judges a run at the rate of `step`.
+    /// Judges a run at the level of `step`.
     ///
     /// Thresholds alone would take a rate above the capacity for met as long as the backlog is small, so the target
     /// must keep up as well: it may fall behind by no more than a quarter of what rates are apart.
     pub fn new(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
         let (outcome, why) = judge(settings, &evidence);
-        Self { step, rate_per_s: settings.rate(step), length, outcome, why, evidence }
+        Self { step, level: settings.level(step), length, outcome, why, evidence }
     }
 }
 
 /// What a run comes to, and why if it is not met.
 fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     if !evidence.is_load_as_asked {
-        return (Outcome::Spoiled, "the target did not see this rate".to_owned());
+        return (Outcome::Spoiled, "the target did not see this load".to_owned());
     }
     if !evidence.is_answered() {
         return (Outcome::Failed, format!("no answer ({})", evidence.failure));
@@ -180,6 +200,10 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     if !why.is_empty() {
         why.extend(perhaps.into_iter().map(was));
         return (Outcome::Failed, why.join("; "));
+    }
+    // Connections that wait for the generator ask for less than they could: what they meet says little, what they miss much.
+    if settings.searched == Searched::Connections && !evidence.is_rate_believed {
+        return (Outcome::Spoiled, "brunt was the limit".to_owned());
     }
     let unsure: Vec<_> = evidence.thresholds.iter().filter(|result| !result.sure).map(was).collect();
     if unsure.is_empty() {
@@ -202,44 +226,53 @@ pub enum Next {
     Done(Answer),
 }
 
-/// What can be said of a target's capacity. All rates are calls a second.
+/// What can be said of a target's capacity. Levels are of what is searched for, as their keys in JSON say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = of_connections_too)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Answer {
-    /// It lies between two rates.
+    /// It lies between two levels.
     Between {
-        /// The highest rate that was met every time.
-        low_per_s: f64,
+        /// The highest that was met every time.
+        #[serde(rename = "low_per_s", alias = "low_connections")]
+        low: f64,
         /// The lowest above it that was never met.
-        high_per_s: f64,
+        #[serde(rename = "high_per_s", alias = "high_connections")]
+        high: f64,
         /// How often each was tried at full length.
         repeats: u32,
     },
-    /// The highest rate allowed was met every time.
+    /// The highest level allowed was met every time.
     AtLeast {
-        /// That rate.
-        rate_per_s: f64,
+        /// That level.
+        #[serde(rename = "rate_per_s", alias = "connections")]
+        level: f64,
     },
-    /// The lowest rate tried was not met.
+    /// The lowest level tried was not met.
     BelowAll {
-        /// That rate.
-        rate_per_s: f64,
+        /// That level.
+        #[serde(rename = "rate_per_s", alias = "connections")]
+        level: f64,
     },
     /// The generator gave out first, so that nothing can be said but what was met.
     Generator {
         /// The highest rate that was met every time, if any was.
-        met_per_s: Option<f64>,
+        #[serde(rename = "met_per_s", alias = "met_connections")]
+        met: Option<f64>,
         /// The rate at which the generator gave out.
-        at_per_s: f64,
+        #[serde(rename = "at_per_s", alias = "at_connections")]
+        at: f64,
         /// The verdict on it.
         verdict: String,
     },
     /// The connections were all in use while the target was as fast as ever.
     Connections {
         /// The highest rate that was met every time.
-        met_per_s: f64,
+        #[serde(rename = "met_per_s", alias = "met_connections")]
+        met: f64,
         /// The rate at which they were all in use.
-        at_per_s: f64,
+        #[serde(rename = "at_per_s", alias = "at_connections")]
+        at: f64,
         /// From sent to end at that rate: the median, in nanoseconds.
         service_p50_ns: u64,
         /// The lowest median at any rate that was met, in nanoseconds.
@@ -248,12 +281,14 @@ pub enum Answer {
     /// Repetitions contradict each other over so wide a range that the search was given up.
     Unsteady {
         /// The highest rate below which no trial failed, if there is one.
-        met_per_s: Option<f64>,
+        #[serde(rename = "met_per_s", alias = "met_connections")]
+        met: Option<f64>,
     },
     /// The target answered at first, and then no more.
     StoppedAnswering {
         /// The rate at which it was last tried.
-        at_per_s: f64,
+        #[serde(rename = "at_per_s", alias = "at_connections")]
+        at: f64,
     },
     /// No trial was answered.
     NeverAnswered {
@@ -263,16 +298,18 @@ pub enum Answer {
     /// The search was ended before it had an answer.
     Interrupted {
         /// The highest rate that was met, if any was.
-        met_per_s: Option<f64>,
+        #[serde(rename = "met_per_s", alias = "met_connections")]
+        met: Option<f64>,
         /// The lowest rate above it that was not.
-        failed_per_s: Option<f64>,
+        #[serde(rename = "failed_per_s", alias = "failed_connections")]
+        failed: Option<f64>,
     },
 }
 
 impl Answer {
     /// Whether the capacity is known, or at least how large it is.
     pub fn is_known(&self) -> bool {
-        matches!(self, Self::Between { .. } | Self::AtLeast { .. } | Self::Generator { met_per_s: Some(_), .. })
+        matches!(self, Self::Between { .. } | Self::AtLeast { .. } | Self::Generator { met: Some(_), .. })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_record::histogram::AtLeast;
 
-use super::{Answer, Length, Next, Outcome, Settings, Trial};
+use super::{Answer, Length, Next, Outcome, Searched, Settings, Trial};
 
 /// After so many trials without an answer the target is not steady enough for one.
 const MOST_TRIALS: usize = 100;
@@ -139,7 +139,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     let seen = RateTallies::from_trials(trials);
     let met = seen.highest_met();
     if trials.len() >= MOST_TRIALS {
-        return Next::Done(Answer::Unsteady { met_per_s: met.map(|step| settings.rate(step)) });
+        return Next::Done(Answer::Unsteady { met: met.map(|step| settings.level(step)) });
     }
     // What is spoiled once may be known the next time.
     if let Some(last) = trials.last().filter(|last| last.outcome == Outcome::Spoiled) {
@@ -151,13 +151,11 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     let (top, bottom) = (settings.top(), settings.bottom());
     match (met, seen.lowest_failed()) {
         (None, None) => Next::Try { step: 0, length: Length::Short },
-        (Some(met), None) if met < top => {
-            Next::Try { step: (met + settings.doubling()).min(top), length: Length::Short }
-        }
+        (Some(met), None) if met < top => Next::Try { step: settings.doubled(met).min(top), length: Length::Short },
         (Some(met), None) if seen.full(met).met < settings.repeats => Next::Try { step: met, length: Length::Full },
-        (Some(met), None) => Next::Done(Answer::AtLeast { rate_per_s: settings.rate(met) }),
+        (Some(met), None) => Next::Done(Answer::AtLeast { level: settings.level(met) }),
         (None, Some(failed)) if failed > bottom => {
-            Next::Try { step: (failed - settings.doubling()).max(bottom), length: Length::Short }
+            Next::Try { step: settings.halved(failed).max(bottom), length: Length::Short }
         }
         (None, Some(failed)) => at_bottom(settings, &seen, failed, trials),
         (Some(met), Some(failed)) if failed - met > 1 => {
@@ -175,7 +173,7 @@ fn silence(trials: &[Trial]) -> Option<Answer> {
         return None;
     }
     if trials.iter().any(|trial| trial.evidence.is_answered()) {
-        return Some(Answer::StoppedAnswering { at_per_s: last.rate_per_s });
+        return Some(Answer::StoppedAnswering { at: last.level });
     }
     Some(Answer::NeverAnswered { failure: last.evidence.failure.clone() })
 }
@@ -184,7 +182,7 @@ fn silence(trials: &[Trial]) -> Option<Answer> {
 fn at_bottom(settings: &Settings, seen: &RateTallies, failed: i32, trials: &[Trial]) -> Next {
     let tally = seen.full(failed);
     if tally.met > 0 || tally.failed >= settings.repeats {
-        return Next::Done(Answer::BelowAll { rate_per_s: settings.rate(failed) });
+        return Next::Done(Answer::BelowAll { level: settings.level(failed) });
     }
     if tally.is_spoiled() {
         return Next::Done(generator(settings, None, failed, trials));
@@ -207,7 +205,7 @@ fn at_edge(settings: &Settings, seen: &RateTallies, met: i32, failed: i32, trial
         return Next::Done(between(settings, met, high, trials));
     }
     if high > settings.top() {
-        return Next::Done(Answer::Unsteady { met_per_s: Some(settings.rate(met)) });
+        return Next::Done(Answer::Unsteady { met: Some(settings.level(met)) });
     }
     // In turn, so that a machine that drifts cannot favour one of them.
     let low_is_next = !low_known && (high_known || low.met + low.spoiled <= up.failed + up.spoiled);
@@ -217,8 +215,8 @@ fn at_edge(settings: &Settings, seen: &RateTallies, met: i32, failed: i32, trial
 fn generator(settings: &Settings, met: Option<i32>, at: i32, trials: &[Trial]) -> Answer {
     let spoiled = trials.iter().rev().find(|trial| trial.step == at && trial.outcome == Outcome::Spoiled);
     Answer::Generator {
-        met_per_s: met.map(|step| settings.rate(step)),
-        at_per_s: settings.rate(at),
+        met: met.map(|step| settings.level(step)),
+        at: settings.level(at),
         verdict: spoiled.map_or(String::new(), |trial| {
             let run = &trial.evidence;
             if run.is_trustworthy() { trial.why.clone() } else { run.verdict.clone() }
@@ -234,19 +232,20 @@ fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer
     let mut failed: Vec<_> = trials.iter().filter(|t| t.step == high && t.outcome == Outcome::Failed).collect();
     failed.sort_by_key(|trial| service(trial));
     let typical = failed.get(failed.len() / 2);
-    if let (Some(unloaded), Some(trial)) = (unloaded, typical)
+    if settings.searched == Searched::Rate
+        && let (Some(unloaded), Some(trial)) = (unloaded, typical)
         && let Some(service) = service(trial)
         && trial.evidence.waited_for_connection as f64 > WAITING * trial.evidence.due as f64
         && (service as f64) < SLOWER * unloaded as f64
     {
         return Answer::Connections {
-            met_per_s: settings.rate(met),
-            at_per_s: settings.rate(high),
+            met: settings.level(met),
+            at: settings.level(high),
             service_p50_ns: service,
             unloaded_service_p50_ns: unloaded,
         };
     }
-    Answer::Between { low_per_s: settings.rate(met), high_per_s: settings.rate(high), repeats: settings.repeats }
+    Answer::Between { low: settings.level(met), high: settings.level(high), repeats: settings.repeats }
 }
 
 /// About how many trials are left, short and full ones, if the target is steady and no rate is in doubt.
@@ -255,7 +254,7 @@ pub fn trials_left(settings: &Settings, trials: &[Trial]) -> (u32, u32) {
     let halvings = |gap: i32| if gap > 1 { (f64::from(gap)).log2().ceil() as u32 } else { 0 };
     let (Some(met), Some(failed)) = (seen.highest_met(), seen.lowest_failed()) else {
         // Where the edge is nobody knows; a little further on is a guess that is made good with each trial.
-        return (2 + halvings(settings.doubling() / FAR), halvings(FAR) + 2 * settings.repeats);
+        return (2 + halvings(settings.doubled(0) / FAR), halvings(FAR) + 2 * settings.repeats);
     };
     let gap = failed - met;
     let repeats = |seen: u32| settings.repeats.saturating_sub(seen);

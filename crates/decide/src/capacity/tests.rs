@@ -54,7 +54,7 @@ fn search(settings: &Settings, mut run: impl FnMut(f64) -> Evidence) -> (Answer,
         match next(settings, &trials) {
             Next::Done(answer) => return (answer, trials),
             Next::Try { step, length } => {
-                let evidence = run(settings.rate(step));
+                let evidence = run(settings.level(step));
                 trials.push(Trial::new(settings, step, length, evidence));
             }
         }
@@ -63,13 +63,13 @@ fn search(settings: &Settings, mut run: impl FnMut(f64) -> Evidence) -> (Answer,
 
 #[test]
 fn the_grid_is_as_fine_as_asked_and_ends_where_asked() {
-    let settings = Settings { from_per_s: 250.0, highest_per_s: 1000.0, ..Settings::default() };
-    assert_eq!((settings.rate(0), settings.rate(1), settings.rate(-1)), (250.0, 255.0, 245.1));
+    let settings = Settings { from: 250.0, highest: 1000.0, ..Settings::default() };
+    assert_eq!((settings.level(0), settings.level(1), settings.level(-1)), (250.0, 255.0, 245.1));
     assert_eq!(settings.doubling(), 36);
-    assert!(settings.rate(settings.top()) <= 1000.0 && settings.rate(settings.top()) > 980.0);
-    assert!(settings.rate(settings.bottom()) >= LOWEST_RATE && settings.rate(settings.bottom()) < 1.02);
-    let exact = Settings { from_per_s: 500.0, highest_per_s: 500.0, ..settings };
-    assert_eq!((exact.top(), exact.rate(0)), (0, 500.0));
+    assert!(settings.level(settings.top()) <= 1000.0 && settings.level(settings.top()) > 980.0);
+    assert!(settings.level(settings.bottom()) >= LOWEST_RATE && settings.level(settings.bottom()) < 1.02);
+    let exact = Settings { from: 500.0, highest: 500.0, ..settings };
+    assert_eq!((exact.top(), exact.level(0)), (0, 500.0));
 }
 
 proptest! {
@@ -80,28 +80,49 @@ proptest! {
         precision in 0.01_f64..0.1,
         repeats in 1_u32..7,
     ) {
-        let settings = Settings { from_per_s: from, precision_ratio: precision, repeats, ..Settings::default() };
+        let settings = Settings { from, precision_ratio: precision, repeats, ..Settings::default() };
         let (answer, trials) = search(&settings, |rate| evidence(rate <= capacity, true));
-        let Answer::Between { low_per_s, high_per_s, .. } = answer else { panic!("{answer:?}") };
-        prop_assert!(low_per_s <= capacity && capacity < high_per_s, "{low_per_s} {high_per_s}");
-        prop_assert!(high_per_s / low_per_s < 1.0 + precision + 0.002);
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        prop_assert!(low <= capacity && capacity < high, "{low} {high}");
+        prop_assert!(high / low < 1.0 + precision + 0.002);
         prop_assert!(trials.len() <= 45 + 2 * repeats as usize, "{} trials", trials.len());
+    }
+
+    #[test]
+    fn the_most_connections_are_found_within_the_precision(
+        capacity in 1_u32..60_000,
+        from in 1_u32..5000,
+        precision in 0.01_f64..0.1,
+    ) {
+        let settings = Settings {
+            searched: Searched::Connections,
+            from: f64::from(from),
+            highest: 65_000.0,
+            precision_ratio: precision,
+            repeats: 2,
+        };
+        let (answer, trials) = search(&settings, |connections| evidence(connections <= f64::from(capacity), true));
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        prop_assert!(low <= f64::from(capacity) && f64::from(capacity) < high, "{low} {high}");
+        prop_assert!(high - low <= (low * precision).round().max(1.0) + 1.0, "{low} {high}");
+        prop_assert!(trials.iter().all(|trial| trial.level.fract() == 0.0 && (1.0..=65_000.0).contains(&trial.level)));
+        prop_assert!(trials.len() <= 45, "{} trials", trials.len());
     }
 
     #[test]
     fn a_generator_that_gives_out_first_is_no_capacity(capacity in 200_f64..1e5, share in 0.05_f64..0.97) {
         let limit = capacity * share;
         let (answer, trials) = search(&Settings::default(), |rate| evidence(rate <= limit, rate <= limit));
-        let Answer::Generator { met_per_s, at_per_s, .. } = answer else { panic!("{answer:?}") };
-        prop_assert!(met_per_s.is_some_and(|met| met <= limit) && at_per_s > limit);
-        prop_assert!(trials.iter().all(|trial| trial.rate_per_s <= limit || trial.outcome == Outcome::Spoiled));
+        let Answer::Generator { met, at, .. } = answer else { panic!("{answer:?}") };
+        prop_assert!(met.is_some_and(|met| met <= limit) && at > limit);
+        prop_assert!(trials.iter().all(|trial| trial.level <= limit || trial.outcome == Outcome::Spoiled));
     }
 
     #[test]
     fn a_generator_that_gives_out_later_does_not_matter(capacity in 200_f64..1e5, more in 1.1_f64..3.0) {
         let (answer, _) = search(&Settings::default(), |rate| evidence(rate <= capacity, rate <= capacity * more));
-        let Answer::Between { low_per_s, high_per_s, .. } = answer else { panic!("{answer:?}") };
-        prop_assert!(low_per_s <= capacity && capacity < high_per_s);
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        prop_assert!(low <= capacity && capacity < high);
     }
 
     #[test]
@@ -121,7 +142,7 @@ proptest! {
 /// met half of the time, nearly always.
 #[test]
 fn the_interval_holds_the_capacity_of_a_noisy_target() {
-    let settings = Settings { from_per_s: 100.0, ..Settings::default() };
+    let settings = Settings { from: 100.0, ..Settings::default() };
     for width in [0.005, 0.02, 0.05] {
         let mut held = 0;
         let mut wide = 0;
@@ -132,9 +153,9 @@ fn the_interval_holds_the_capacity_of_a_noisy_target() {
                 let chance = 1.0 / (1.0 + ((rate / capacity).ln() / width).exp());
                 evidence(random.unit() < chance, true)
             });
-            let Answer::Between { low_per_s, high_per_s, .. } = answer else { continue };
-            held += u32::from(low_per_s <= capacity && capacity < high_per_s);
-            wide += u32::from(high_per_s / low_per_s > (1.0 + 0.04) * (12.0 * width).exp());
+            let Answer::Between { low, high, .. } = answer else { continue };
+            held += u32::from(low <= capacity && capacity < high);
+            wide += u32::from(high / low > (1.0 + 0.04) * (12.0 * width).exp());
         }
         assert!(held >= 380, "{held} of 400 at {width}");
         assert!(wide <= 40, "{wide} of 400 are too wide at {width}");
@@ -152,24 +173,65 @@ fn a_rate_that_is_met_by_luck_is_put_in_doubt() {
         }
         evidence(rate <= 1000.0 || luck, true)
     });
-    let Answer::Between { low_per_s, high_per_s, .. } = answer else { panic!("{answer:?}") };
-    assert!(low_per_s <= 1000.0 && high_per_s > 1000.0, "{low_per_s} {high_per_s}");
+    let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+    assert!(low <= 1000.0 && high > 1000.0, "{low} {high}");
     assert!(trials.iter().filter(|trial| trial.step == trials.last().unwrap().step).count() >= 3);
 }
 
 #[test]
 fn ends_that_cannot_be_passed_are_told() {
-    let settings = Settings { from_per_s: 50.0, highest_per_s: 400.0, ..Settings::default() };
+    let settings = Settings { from: 50.0, highest: 400.0, ..Settings::default() };
     let (answer, trials) = search(&settings, |_| evidence(true, true));
-    assert!(
-        matches!(answer, Answer::AtLeast { rate_per_s } if rate_per_s > 392.0 && rate_per_s <= 400.0),
-        "{answer:?}"
-    );
+    assert!(matches!(answer, Answer::AtLeast { level } if level > 392.0 && level <= 400.0), "{answer:?}");
     assert_eq!(trials.iter().filter(|trial| trial.length == Length::Full).count(), 6);
     let (answer, _) = search(&settings, |_| evidence(false, true));
-    assert!(matches!(answer, Answer::BelowAll { rate_per_s } if rate_per_s < 1.02), "{answer:?}");
+    assert!(matches!(answer, Answer::BelowAll { level } if level < 1.02), "{answer:?}");
     let (answer, _) = search(&settings, |_| evidence(false, false));
-    assert!(matches!(answer, Answer::Generator { met_per_s: None, .. }), "{answer:?}");
+    assert!(matches!(answer, Answer::Generator { met: None, .. }), "{answer:?}");
+}
+
+#[test]
+fn connections_end_where_they_are_told_to_and_where_brunt_is_the_limit() {
+    let settings =
+        Settings { searched: Searched::Connections, from: 1.0, highest: 100.0, repeats: 2, ..Settings::default() };
+    let (answer, trials) = search(&settings, |_| evidence(true, true));
+    assert_eq!(answer, Answer::AtLeast { level: 100.0 });
+    let tried: Vec<_> = trials.iter().map(|trial| trial.level).collect();
+    assert_eq!(tried, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0, 100.0, 100.0]);
+    let (answer, _) = search(&settings, |_| evidence(false, true));
+    assert_eq!(answer, Answer::BelowAll { level: 1.0 });
+    // What brunt's own limit let them ask for is met, and says nothing; what is missed all the same is the target's.
+    let limited = |met: bool, connections: f64| {
+        let mut run = evidence(met, true);
+        run.is_rate_believed = connections <= 40.0;
+        run
+    };
+    let (answer, _) = search(&settings, |connections| limited(true, connections));
+    assert!(matches!(answer, Answer::Generator { met: Some(40.0), at: 41.0, .. }), "{answer:?}");
+    let (answer, _) = search(&settings, |connections| limited(connections <= 30.0, connections));
+    assert!(matches!(answer, Answer::Between { low: 30.0, high: 31.0, .. }), "{answer:?}");
+}
+
+/// A target that lets so many calls a second through and turns the rest away at once: fast failures meet any limit of latency, so the
+/// share that failed decides.
+#[test]
+fn a_limit_of_the_rate_is_the_capacity() {
+    for limit in [100.0, 430.0, 7_000.0] {
+        let (answer, _) = search(&Settings { from: limit / 3.0, ..Settings::default() }, |rate| {
+            let mut run = evidence(true, true);
+            run.error_ratio = (1.0 - limit / rate).max(0.0);
+            run.thresholds.push(ThresholdResult {
+                threshold: "error_rate<=1%".into(),
+                got: String::new(),
+                held: run.error_ratio <= 0.01,
+                sure: true,
+                implicit: true,
+            });
+            run
+        });
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        assert!(low >= limit * 0.98 && high <= limit * 1.035, "{limit}: {low} {high}");
+    }
 }
 
 #[test]
@@ -210,7 +272,7 @@ fn what_is_left_shrinks_to_nothing() {
     let mut estimates = Vec::new();
     while let Next::Try { step, length } = next(&settings, &trials) {
         estimates.push(trials_left(&settings, &trials));
-        let run = evidence(settings.rate(step) <= 5000.0, true);
+        let run = evidence(settings.level(step) <= 5000.0, true);
         trials.push(Trial::new(&settings, step, length, run));
     }
     assert_eq!(*estimates.last().unwrap(), (0, 1));
@@ -227,8 +289,8 @@ fn a_machine_that_is_busy_now_and_then_spoils_trials_and_no_answer() {
             let busy = random.unit() < 0.2;
             evidence(if busy { random.unit() < 0.5 } else { rate <= 2000.0 }, !busy)
         });
-        if let Answer::Between { low_per_s, high_per_s, .. } = answer {
-            assert!(low_per_s <= 2000.0 && high_per_s > 2000.0, "{low_per_s} {high_per_s}");
+        if let Answer::Between { low, high, .. } = answer {
+            assert!(low <= 2000.0 && high > 2000.0, "{low} {high}");
             found += 1;
         }
         assert!(trials.len() < 60, "{}", trials.len());
@@ -346,14 +408,14 @@ mod queues {
 
         /// Searches it with trials of five seconds.
         fn search(self, from: f64, spread: Spread, seed: u64) -> (Answer, usize) {
-            let settings = Settings { from_per_s: from, ..Settings::default() };
+            let settings = Settings { from, ..Settings::default() };
             let mut random = Random::new(seed, 8);
             let mut trials = Vec::new();
             loop {
                 match next(&settings, &trials) {
                     Next::Done(answer) => return (answer, trials.len()),
                     Next::Try { step, length } => {
-                        let rate = settings.rate(step);
+                        let rate = settings.level(step);
                         let length_ns = trial_ns(5 * SECOND_NS, length, rate, spread);
                         let run = self.run(rate, spread, length_ns, &mut random);
                         trials.push(Trial::new(&settings, step, length, run));
@@ -368,8 +430,8 @@ mod queues {
     fn four_servers_of_20_ms_take_200_a_second() {
         let queue = Queue { servers: 4, service_ns: 20_000_000, is_exponential: false };
         let (answer, _) = queue.search(50.0, Spread::Uniform, 1);
-        let Answer::Between { low_per_s, high_per_s, .. } = answer else { panic!("{answer:?}") };
-        assert_eq!((low_per_s, high_per_s), (200.0, 204.0));
+        let Answer::Between { low, high, .. } = answer else { panic!("{answer:?}") };
+        assert_eq!((low, high), (200.0, 204.0));
     }
 
     #[test]
@@ -379,13 +441,11 @@ mod queues {
                 let queue = Queue::new(capacity, servers);
                 for from in [3.7, 100.0] {
                     let (answer, trials) = queue.search(from, Spread::Uniform, 1);
-                    let Answer::Between { low_per_s, high_per_s, .. } = answer else {
-                        panic!("{answer:?} of {queue:?}")
-                    };
+                    let Answer::Between { low, high, .. } = answer else { panic!("{answer:?} of {queue:?}") };
                     // What is met may fall behind by a quarter of the precision.
-                    let met = low_per_s <= queue.capacity() * 1.0055;
-                    assert!(met && queue.capacity() < high_per_s, "{low_per_s} {high_per_s} of {queue:?}");
-                    assert!(high_per_s / low_per_s < 1.023, "{low_per_s} {high_per_s} of {queue:?}");
+                    let met = low <= queue.capacity() * 1.0055;
+                    assert!(met && queue.capacity() < high, "{low} {high} of {queue:?}");
+                    assert!(high / low < 1.023, "{low} {high} of {queue:?}");
                     assert!(trials < 50, "{trials} trials from {from} for {queue:?}");
                 }
             }
@@ -401,10 +461,10 @@ mod queues {
                 let (mut answers, mut held, mut widest) = (0, 0, 1.0_f64);
                 for seed in 0..seeds {
                     let (answer, _) = queue.search(capacity / 4.0, Spread::Poisson, seed);
-                    if let Answer::Between { low_per_s, high_per_s, .. } = answer {
+                    if let Answer::Between { low, high, .. } = answer {
                         answers += 1;
-                        held += u32::from(low_per_s <= capacity * 1.0055 && capacity * 0.9945 <= high_per_s);
-                        widest = widest.max(high_per_s / low_per_s);
+                        held += u32::from(low <= capacity * 1.0055 && capacity * 0.9945 <= high);
+                        widest = widest.max(high / low);
                     }
                 }
                 assert!(answers * 10 >= seeds as u32 * 9, "{answers} of {seeds} at {capacity}");

@@ -46,9 +46,14 @@ impl Step {
         Self { value, evidence: None, problem: why }
     }
 
+    /// Whether the target answered.
+    pub fn is_answered(&self) -> bool {
+        self.evidence.as_ref().is_some_and(Evidence::is_answered)
+    }
+
     /// Whether the target answered and every threshold held.
     pub fn is_good(&self) -> bool {
-        self.evidence.as_ref().is_some_and(|run| run.is_answered() && run.held())
+        self.is_answered() && self.evidence.as_ref().is_some_and(Evidence::held)
     }
 
     /// Connections and successful calls a second, where those are the target's doing and not the generator's.

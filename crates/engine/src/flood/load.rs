@@ -3,6 +3,7 @@
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Phase;
 
+use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
 use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, NEVER, State};
@@ -33,7 +34,10 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     #[inline]
-    fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, _now: u64) {
+    fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: u64) {
+        if !self.names.is_empty() {
+            self.names.record(&mut network.recorder, self.user.name(call.tag), call, end, now);
+        }
         // Scripts see what counts while the load is on, no more and no less.
         if let End::Answered(status) = end
             && self.interests.answers
@@ -43,6 +47,13 @@ impl<D: Driver> Load<D> for Flood {
         {
             self.refusal = Some(refusal);
         }
+    }
+
+    fn request_name(&self, number: u64) -> Option<&str> {
+        if self.names.is_empty() {
+            return None;
+        }
+        self.user.names().get(self.user.name(number)).map(String::as_str)
     }
 
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
@@ -137,6 +148,7 @@ impl<D: Driver> Load<D> for Flood {
 impl<D: Driver> Phases<D> for Flood {
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         if self.begun == 0 {
+            self.names = Names::new(self.user.names(), &mut network.recorder);
             network.attempts = Attempts::new(self.share.count());
         }
         self.connect_ahead(network, now)

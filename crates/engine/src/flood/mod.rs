@@ -6,6 +6,7 @@ mod audit;
 mod exposure;
 mod growth;
 mod load;
+mod names;
 mod open;
 mod outage;
 mod own_delay;
@@ -24,6 +25,7 @@ use brunt_record::snapshot::Phase;
 use self::exposure::Exposure;
 use self::growth::Growth;
 pub(crate) use self::growth::first_connections;
+use self::names::Names;
 use self::outage::Outage;
 use self::slots::Slots;
 use crate::gate::{Horizon, Reach};
@@ -74,6 +76,8 @@ pub(crate) struct Flood {
     joined_after_ns: u64,
     user: Box<dyn User>,
     interests: Interests,
+    /// What its calls are called, if they are told apart.
+    names: Names,
     /// Why the user asks for no more calls.
     refusal: Option<Refusal>,
     quotas: Quotas,
@@ -128,6 +132,7 @@ impl Flood {
             share,
             joined_after_ns: 0,
             interests: user.interests(),
+            names: Names::default(),
             user,
             refusal: None,
             pace: Pace::Closed(quotas.warmup.clone()),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::counts::CONNECTED_TO;
 use brunt_record::outcome::Failure;
 
 use super::calls::CallId;
@@ -28,12 +29,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.addresses.extend(route.in_turn(token).cloned());
         }
         connection.client = self.origins.client(connection.origin);
+        connection.looks = false;
         connection.most = self.origins.asked_of(connection.origin);
         connection.tried = 0;
         connection.bytes_in = 0;
         connection.began = now;
         connection.state = State::Connecting;
         self.connecting += 1;
+        self.look_at_next(token);
         self.try_address(load, token, now);
     }
 
@@ -115,6 +118,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.connected = now;
                 connection.deadline = connection.connect_until;
                 connection.connect_ns = now.saturating_sub(connection.began);
+                // Which address took it says more than a number where there are several.
+                if let Some(address) = connection.addresses.front() {
+                    self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
+                }
                 self.recorder.snapshot.times.record(Timing::Connect, connection.connect_ns);
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
                     None => self.open(load, token, now),

@@ -120,6 +120,8 @@ pub(crate) struct Connection {
     pub(super) tried: usize,
     /// The list of its load that it is in.
     pub(crate) listing: Listing,
+    /// Whether its client was asked to look at an answer.
+    pub(super) looks: bool,
 }
 
 impl Connection {
@@ -151,6 +153,7 @@ impl Connection {
             addresses: VecDeque::new(),
             tried: 0,
             listing: Listing::Unlisted,
+            looks: false,
         }
     }
 

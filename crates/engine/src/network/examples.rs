@@ -72,7 +72,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 }
 
 /// The beginning of a body as it may be shown; nothing of one that is no text.
-fn shown(body: &[u8]) -> String {
+pub(super) fn shown(body: &[u8]) -> String {
     let (beginning, is_cut) = shown_beginning(body, LONGEST_SAID);
     let mut text = String::from_utf8_lossy(&beginning).into_owned();
     if is_cut {

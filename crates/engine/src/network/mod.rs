@@ -17,6 +17,7 @@ mod examples;
 mod expiring;
 mod holding;
 mod load;
+mod looks;
 mod losing;
 pub(crate) mod origins;
 mod receiving;

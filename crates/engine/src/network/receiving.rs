@@ -167,6 +167,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if !self.recorder.is_ok(answer.status) {
                     self.keep_excerpt(token, &answer, came);
                 }
+                if self.recorder.looks.is_due() || self.connections[token].looks {
+                    self.look(load, token, &answer, came);
+                }
                 let connection = &mut self.connections[token];
                 let Some(id) = connection.calls.get(answer.position).copied() else {
                     self.broken(load, token, Failure::Protocol, "an answer to no call in flight", now);

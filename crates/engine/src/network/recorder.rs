@@ -13,6 +13,7 @@ use super::Terms;
 use super::call::{Call, Counted, End};
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 
 /// What is known of the arrival of the bytes that are being handled.
@@ -65,6 +66,8 @@ pub(crate) struct Recorder {
     excused: bool,
     /// What the answer to a call said that is being handled, where it is no success by its status.
     pub(super) excerpt: Option<(CallId, String)>,
+    /// Which answers are looked at.
+    pub(super) looks: Looks,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
@@ -131,6 +134,7 @@ impl Recorder {
         snapshot.timeline = self.by_due.take();
         self.snapshot.figures = names;
         self.exemplified.clear();
+        self.looks.fit(&snapshot);
         snapshot.times.merge_known(Timing::Response, &self.plain);
         snapshot.times.merge_known(Timing::Service, &self.plain);
         snapshot.times.merge_known(Timing::FirstByte, &self.plain);

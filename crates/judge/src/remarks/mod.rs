@@ -1,7 +1,10 @@
 //! What stands out about the target or the plan and is no fault of the generator: said beside the verdict.
 
+mod answers;
 mod episodes;
 mod patterns;
+#[cfg(test)]
+mod shapes;
 mod slowness;
 mod stretch;
 
@@ -64,6 +67,8 @@ pub enum About {
     Closes,
     /// One of the target's addresses took no connection, and another did.
     Address,
+    /// Answers were of another kind than before, with a status that is a success.
+    AnotherAnswer,
 }
 
 impl About {
@@ -135,6 +140,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     ];
     let mut remarks = episodes::all(plan, run, total);
     let is_disturbed = !remarks.is_empty();
+    remarks.extend(answers::another(total));
     remarks.extend(found.into_iter().flatten());
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks

@@ -7,6 +7,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, count, counted, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::counts::CONNECTED_TO;
 use brunt_record::figures::CallFigures;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::Failure;
@@ -318,18 +319,30 @@ fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
         return None;
     }
     let reason = if reason.contains("no answer") { "no answer" } else { reason };
+    let taken = |address: &str| total.events.get(&format!("{CONNECTED_TO}{address}"));
+    let others = || total.events.iter().filter_map(|(name, n)| name.strip_prefix(CONNECTED_TO).filter(|_| n > 0));
+    let message = match others().collect::<Vec<_>>().as_slice() {
+        [other] if taken(address) == 0 => {
+            format!("{address} took no connection in {} ({reason}): all load went to {other}", counted(n, "attempt"))
+        }
+        several if taken(address) == 0 && !several.is_empty() => {
+            format!(
+                "{address} took no connection in {} ({reason}): {} others did",
+                counted(n, "attempt"),
+                several.len()
+            )
+        }
+        _ => format!(
+            "{address} did not take {} of {} ({reason}): another address did",
+            count(n),
+            counted(tried, "connection")
+        ),
+    };
     Some(Remark {
         advice: "see that each of the target's addresses is up, or aim at one (--connect-to)".to_owned(),
         calls: Some(n),
         share_ratio: Some(n as f64 / tried.max(1) as f64),
-        ..Remark::new(
-            About::Address,
-            format!(
-                "{address} did not take {} of {} ({reason}): another address did",
-                count(n),
-                counted(tried, "connection")
-            ),
-        )
+        ..Remark::new(About::Address, message)
     })
 }
 

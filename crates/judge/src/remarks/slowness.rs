@@ -1,6 +1,7 @@
 //! Stretches in which the target answered, and slowly.
 //!
-//! Calls are taken by when they were due, in bins of neighbouring points. A slow bin has a median far above the usual one.
+//! Calls are taken by when they were due, in bins of neighbouring points. A slow bin has a median far above the usual one, or, where that finds
+//! nothing, a 90th percentile: a part of the calls was slow then, such as those of one server of several.
 //! A stretch of slow bins is named where chance would not deal it: calls above a limit are counted in it and in the rest of the run, and the two shares
 //! compared (the two-proportion z-test). It has to begin with a step: a latency that climbs over the run is a trend, which the verdict names.
 
@@ -17,8 +18,16 @@ use super::{About, Remark};
 #[cfg(test)]
 mod tests;
 
-/// The fewest calls of a bin.
-const BIN: u64 = 20;
+/// What bins are compared by: a quantile, its name, and the fewest calls of a bin.
+#[derive(Debug, Clone, Copy)]
+struct By {
+    quantile: f64,
+    name: &'static str,
+    fewest: u64,
+}
+
+const MEDIAN: By = By { quantile: 0.5, name: "median", fewest: 20 };
+const P90: By = By { quantile: 0.9, name: "p90", fewest: 60 };
 /// The fewest bins of a run in which slow ones are looked for.
 const FEWEST_BINS: usize = 5;
 /// The quantile of the bins' medians that is the usual one: up to three quarters of a run may be slow.
@@ -46,7 +55,9 @@ pub(super) struct Slowness {
     calls: u64,
     /// Their share of all calls due in it.
     share: f64,
-    /// Median of the calls in it, and of the others, in nanoseconds.
+    /// What of these calls was compared with the others.
+    by: By,
+    /// That of the calls in it, and of the others, in nanoseconds.
     median_ns: u64,
     usual_ns: u64,
     /// The longest that a call due in it took, in nanoseconds.
@@ -61,7 +72,7 @@ impl Slowness {
     }
 
     pub(super) fn remark(self) -> Remark {
-        let Self { stretch, goes_on, calls, share, median_ns, usual_ns, worst_ns } = self;
+        let Self { stretch, goes_on, calls, share, by, median_ns, usual_ns, worst_ns } = self;
         let until = if goes_on { "on".to_owned() } else { format!("to {}", Clock(stretch.to)) };
         Remark {
             from_ns: Some(stretch.from),
@@ -72,9 +83,10 @@ impl Slowness {
             ..Remark::new(
                 About::Slowness,
                 format!(
-                    "the target was slow from {} {until}: {} took a median of {}, the others {}",
+                    "the target was slow from {} {until}: {} took a {} of {}, the others {}",
                     Clock(stretch.from),
                     counted(calls, "call"),
+                    by.name,
                     Duration(median_ns),
                     Duration(usual_ns)
                 ),
@@ -92,7 +104,12 @@ struct Bin {
 
 /// Finds the stretches of a run in which the target was slow. `total` counts every call, those of the drain included.
 pub(super) fn stretches(run: &Recording, total: &Snapshot) -> Vec<Slowness> {
-    let bins = bins(total);
+    let of_half = stretches_by(MEDIAN, run, total);
+    if of_half.is_empty() { stretches_by(P90, run, total) } else { of_half }
+}
+
+fn stretches_by(by: By, run: &Recording, total: &Snapshot) -> Vec<Slowness> {
+    let bins = bins(by, total);
     let mut medians: Vec<_> = bins.iter().map(|bin| bin.median_ns).collect();
     medians.sort_unstable();
     let Some(&usual) = medians.get((medians.len() as f64 * USUAL) as usize).filter(|_| bins.len() >= FEWEST_BINS)
@@ -112,7 +129,7 @@ pub(super) fn stretches(run: &Recording, total: &Snapshot) -> Vec<Slowness> {
     let is_slow = |bin: usize| groups.iter().any(|(from, to)| (*from..*to).contains(&bin));
     let mut calm = DuePoint::default();
     bins.iter().enumerate().filter(|(place, _)| !is_slow(*place)).for_each(|(_, bin)| calm.merge(&bin.calls));
-    let Some(usual_ns) = median_of(&calm) else { return Vec::new() };
+    let Some(usual_ns) = quantile_of(by, &calm) else { return Vec::new() };
     let found = groups.iter().filter(|(from, _)| is_step(*from)).filter_map(|&(from, to)| {
         let of = bins.get(from..to)?;
         let mut calls = DuePoint::default();
@@ -120,17 +137,18 @@ pub(super) fn stretches(run: &Recording, total: &Snapshot) -> Vec<Slowness> {
             calls.merge(&bin.calls);
         }
         let (slow, others) = (calls.count_from(limit), calm.count_from(limit));
-        if names_explain(total, limit, slow) {
+        if names_explain(by, total, limit, slow) {
             return None;
         }
         let surely = z_score((slow, calls.due()), (others, calm.due())) >= SURELY;
         let stretch = Stretch { from: of.first()?.stretch.from, to: of.last()?.stretch.to };
-        let median_ns = median_of(&calls)?;
+        let median_ns = quantile_of(by, &calls)?;
         (surely && !is_own(run, stretch, median_ns)).then(|| Slowness {
             stretch,
             goes_on: to == bins.len(),
             calls: calls.due(),
             share: slow as f64 / calls.due().max(1) as f64,
+            by,
             median_ns,
             usual_ns,
             worst_ns: calls.longest_ns(),
@@ -139,20 +157,20 @@ pub(super) fn stretches(run: &Recording, total: &Snapshot) -> Vec<Slowness> {
     found.collect()
 }
 
-fn bins(total: &Snapshot) -> Vec<Bin> {
+fn bins(by: By, total: &Snapshot) -> Vec<Bin> {
     let timeline = &total.timeline;
     let mut bins: Vec<Bin> = Vec::new();
     let (mut calls, mut from) = (DuePoint::default(), None);
     for (start, point) in timeline.points() {
         calls.merge(point);
         let begin = *from.get_or_insert(start);
-        if calls.due() < BIN {
+        if calls.due() < by.fewest {
             continue;
         }
         from = None;
         let calls = std::mem::take(&mut calls);
         // Where most calls failed, it was not slowness.
-        if let Some(median_ns) = median_of(&calls) {
+        if let Some(median_ns) = quantile_of(by, &calls) {
             bins.push(Bin { stretch: Stretch { from: begin, to: start + timeline.width_ns() }, calls, median_ns });
         }
     }
@@ -160,18 +178,18 @@ fn bins(total: &Snapshot) -> Vec<Bin> {
 }
 
 /// Whether the stretch may be one in which users make a request that always takes long: they move on together from one to the next.
-fn names_explain(total: &Snapshot, limit: u64, slow: u64) -> bool {
+fn names_explain(by: By, total: &Snapshot, limit: u64, slow: u64) -> bool {
     let requests = &total.figures.requests;
     let always_slow = requests
         .iter()
-        .filter(|(_, calls)| calls.response_times().quantile(0.5).is_some_and(|median| median.value >= limit));
+        .filter(|(_, calls)| calls.response_times().quantile(by.quantile).is_some_and(|median| median.value >= limit));
     requests.iter().count() > 1
         && always_slow.map(|(_, calls)| calls.numbers.get(Counter::Due)).sum::<u64>() >= slow / 2
 }
 
-/// The median response time, failed calls being those that would have taken longer.
-fn median_of(calls: &DuePoint) -> Option<u64> {
-    calls.response_times().quantile(0.5).filter(|median| !median.at_least).map(|median| median.value)
+/// That quantile of the response times, failed calls being those that would have taken longer.
+fn quantile_of(by: By, calls: &DuePoint) -> Option<u64> {
+    calls.response_times().quantile(by.quantile).filter(|median| !median.at_least).map(|median| median.value)
 }
 
 /// Neighbouring bins of one kind, as ranges; a single bin of the other kind between two does not part them.

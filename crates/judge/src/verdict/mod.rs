@@ -207,7 +207,7 @@ impl Verdict {
         let why = why.join("; ");
         match self.judgement {
             Judgement::Trustworthy => MEASURED_WELL.to_owned(),
-            Judgement::GeneratorBound => format!("generator-bound: throughput is a lower bound ({why})"),
+            Judgement::GeneratorBound => format!("brunt was the limit: throughput is a lower bound ({why})"),
             Judgement::LatencyUnreliable => format!("{}: {why}", self.holding()),
             Judgement::NothingMeasured => "nothing was answered, so there is nothing to judge".to_owned(),
         }

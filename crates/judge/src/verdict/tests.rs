@@ -84,7 +84,7 @@ fn a_slow_target_is_not_the_generators_fault() {
 fn a_saturated_worker_bounds_the_rate() {
     let verdict = verdict_of(|_, second| second.numbers.set_health(&health(990 * MS, 0)));
     assert_eq!(verdict.judgement, Judgement::GeneratorBound);
-    assert_eq!(verdict.sentence, "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)");
+    assert_eq!(verdict.sentence, "brunt was the limit: throughput is a lower bound (a worker used 99% of a CPU)");
 }
 
 /// What is used and what is waited for leave no time together, however it is shared out between them.

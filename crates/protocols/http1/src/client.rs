@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use super::expected::Expected;
 use super::response::{ENDED_EARLY, Parser, Step};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Progress, Started};
+use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 /// The hint of a request whose answer's body nobody will read.
@@ -83,12 +85,14 @@ pub(super) struct Http1Client {
     in_flight: VecDeque<Request>,
     streaming: Streaming,
     keep: bool,
+    /// What answers must have, which are kept for that.
+    expected: Option<Expected>,
 }
 
 impl Http1Client {
     pub(super) fn new(keep: bool) -> Self {
         let parser = if keep { Parser::keeping() } else { Parser::default() };
-        Self { parser, in_flight: VecDeque::new(), streaming: Streaming::default(), keep }
+        Self { parser, in_flight: VecDeque::new(), streaming: Streaming::default(), keep, expected: None }
     }
 
     /// The same, some of whose answers come as messages.
@@ -105,6 +109,30 @@ impl Http1Client {
         let mut client = Self::new(keep);
         client.parser.note_redirect(redirect);
         client
+    }
+
+    /// The same, whose answers must be such.
+    pub(super) fn expecting(mut self, expected: Option<Expected>) -> Self {
+        self.expected = expected;
+        self
+    }
+
+    /// What answers must have.
+    pub(super) fn expected(&self) -> Option<Expected> {
+        self.expected.clone()
+    }
+
+    /// An answer is complete: whether it is the one that was expected.
+    #[inline]
+    fn complete(&mut self, status: u16, reusable: bool) -> Progress {
+        if let Some(expected) = &self.expected
+            && let Some(reason) = expected.missing(status, self.parser.kept().1)
+        {
+            let reason = reason.to_owned().into();
+            self.ended();
+            return Progress::Failed(FailedCall { position: 0, failure: Failure::Mismatch, reason, reusable });
+        }
+        Progress::Answered(self.answered(status, reusable))
     }
 
     fn answered(&mut self, status: u16, reusable: bool) -> Answer {
@@ -152,7 +180,7 @@ impl Client for Http1Client {
             match step {
                 Step::More => Progress::More,
                 Step::Message { status } => Progress::Message { position: 0, status },
-                Step::Done { status, reusable } => Progress::Answered(self.answered(status, reusable)),
+                Step::Done { status, reusable } => self.complete(status, reusable),
                 Step::EndedEarly { reusable } => {
                     self.ended();
                     let (failure, reason) = (Failure::EndedEarly, ENDED_EARLY.into());
@@ -164,7 +192,11 @@ impl Client for Http1Client {
 
     fn closed(&mut self) -> Option<Answer> {
         match self.parser.closed() {
-            Some(Step::Done { status, .. }) => Some(self.answered(status, false)),
+            Some(Step::Done { status, .. }) => {
+                let body = self.parser.kept().1;
+                let is_other = self.expected.as_ref().is_some_and(|expected| expected.missing(status, body).is_some());
+                (!is_other).then(|| self.answered(status, false))
+            }
             _ => None,
         }
     }
@@ -190,6 +222,14 @@ impl Client for Http1Client {
         }
         let chunk = after(body, b"\r\n").map_or(body, |(_, chunk)| chunk);
         after(chunk, b"\r\n").map_or(chunk, |(chunk, _)| chunk)
+    }
+
+    fn look(&mut self) {
+        self.parser.look();
+    }
+
+    fn looked(&self) -> Option<Look<'_>> {
+        self.parser.looked()
     }
 
     fn hand_over(&mut self, kept: &mut KeptAnswer) {

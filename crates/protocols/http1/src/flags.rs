@@ -9,7 +9,7 @@ use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, MessageOptions, 
 use super::options::{Content, Lines, Options, Order, Version};
 
 /// The flags of HTTP.
-pub(super) const FLAGS: [Flag; 12] = [
+pub(super) const FLAGS: [Flag; 13] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
     Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
@@ -20,7 +20,7 @@ pub(super) const FLAGS: [Flag; 12] = [
     Flag::new(
         "url-lines",
         Takes::File("F"),
-        "A URL for each request: the lines of a file (a path, a method and a path, or a request in JSON), in turn over \
+        "A URL for each request: the lines of a file, or of standard input for - (a path, a method and a path, or a request in JSON), in turn over \
          all workers",
     ),
     Flag::new(
@@ -30,6 +30,13 @@ pub(super) const FLAGS: [Flag; 12] = [
          time, by the seed [default: sequential]",
     ),
     BASIC,
+    Flag::new(
+        "expect-body",
+        Takes::Text("TEXT"),
+        "A text that the body of each answer with a status under 400 must have, as it is sent; a call without it has failed",
+    )
+    .conflicts_with(&["messages"])
+    .checked(expected),
     MESSAGES,
     LAST_MESSAGE,
     STALL_TIMEOUT,
@@ -66,6 +73,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         body_lines: lines(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
         messages,
+        expect_body: given.text("expect-body").map(str::to_owned),
         http: given.text("http").and_then(Version::named).unwrap_or_default(),
     })
 }
@@ -91,6 +99,11 @@ fn method(text: &str) -> Result<(), String> {
         None => Err("expected a method such as GET".to_owned()),
         Some(at) => Err(format!("column {}: expected a method such as GET, without spaces or signs", at + 1)),
     }
+}
+
+/// Every body has an empty text.
+fn expected(text: &str) -> Result<(), String> {
+    if text.is_empty() { Err("expected a text that is not empty".to_owned()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ mod chunked;
 mod client;
 mod content_coding;
 mod cookies;
+mod expected;
 mod flags;
 mod http2;
 mod line;
+mod names;
 mod negotiated;
 pub mod options;
 mod request;
@@ -19,6 +21,7 @@ use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Target;
 
 use self::client::{Http1Client, Streaming};
+use self::expected::Expected;
 use self::options::{Options, Version};
 use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
@@ -71,6 +74,7 @@ impl Protocol for Http1 {
             requests: Arc::new(requests),
             redirect: Arc::default(),
             streaming: options.messages.as_ref().map(Streaming::all).unwrap_or_default(),
+            expected: options.expect_body.as_deref().map(Expected::new),
             version: options.http,
             is_secure: plan.target.scheme == "https",
         }))
@@ -86,6 +90,8 @@ struct PreparedHttp {
     /// Where the first redirect led.
     redirect: Arc<OnceLock<String>>,
     streaming: Streaming,
+    /// What answers must have.
+    expected: Option<Expected>,
     version: Version,
     /// Whether the target's scheme wants TLS.
     is_secure: bool,
@@ -93,7 +99,9 @@ struct PreparedHttp {
 
 impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        let one = Http1Client::noting(keep, Arc::clone(&self.redirect));
+        // What a body has is seen once it is whole.
+        let keep = keep || self.expected.is_some();
+        let one = Http1Client::noting(keep, Arc::clone(&self.redirect)).expecting(self.expected.clone());
         self.version.client(one, keep, self.is_secure, self.streaming.clone(), Some(&self.redirect))
     }
 

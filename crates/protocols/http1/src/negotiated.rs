@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, KeptAnswer, Malformed, Opening, Pending, Progress, Started};
+use brunt_record::kinds::Look;
 
 use super::client::{Http1Client, Streaming};
 use super::http2::{Http2, Http2Client};
@@ -21,7 +22,11 @@ impl Version {
         redirect: Option<&Arc<OnceLock<String>>>,
     ) -> Box<dyn Client> {
         let one = one.streaming(streaming.clone());
-        let two = || Http2Client::new(Http2::new(keep, is_secure, streaming).noting(redirect.cloned()));
+        let expected = one.expected();
+        let two = || {
+            let http2 = Http2::new(keep, is_secure, streaming).noting(redirect.cloned());
+            Http2Client::new(http2.expecting(expected))
+        };
         match self {
             Self::One => Box::new(one),
             Self::Two => Box::new(two()),
@@ -86,6 +91,14 @@ impl Client for Negotiated {
 
     fn closed(&mut self) -> Option<Answer> {
         self.chosen_mut().closed()
+    }
+
+    fn look(&mut self) {
+        self.chosen_mut().look();
+    }
+
+    fn looked(&self) -> Option<Look<'_>> {
+        self.chosen().looked()
     }
 
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {

@@ -36,6 +36,9 @@ pub struct Options {
     /// How answers come as messages, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageOptions>,
+    /// What the body of each answer with a status under 400 must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_body: Option<String>,
     /// Which HTTP is spoken.
     #[serde(skip_serializing_if = "Version::is_one")]
     pub http: Version,
@@ -52,6 +55,7 @@ impl Default for Options {
             body_lines: None,
             order: Order::default(),
             messages: None,
+            expect_body: None,
             http: Version::default(),
         }
     }
@@ -113,7 +117,7 @@ impl Options {
 
     /// All but the body, which may be large.
     fn without_body(&self) -> Value {
-        let Self { method, headers, basic, body: _, url_lines, body_lines, order, messages, http } = self;
+        let Self { method, headers, basic, body: _, url_lines, body_lines, order, messages, expect_body, http } = self;
         let others = Self {
             method: method.clone(),
             headers: headers.clone(),
@@ -123,6 +127,7 @@ impl Options {
             body_lines: body_lines.clone(),
             order: *order,
             messages: messages.clone(),
+            expect_body: expect_body.clone(),
             http: *http,
         };
         serde_json::to_value(others).unwrap_or_default()

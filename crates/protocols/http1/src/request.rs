@@ -12,6 +12,7 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 
 use super::line::Line;
+use super::names;
 use super::options::{Lines, Options, Order};
 use brunt_protocol::user::{Message, Refusal, Tail, User};
 
@@ -35,6 +36,9 @@ struct RequestLines {
     text: Vec<u8>,
     /// Where the lines go, if not all to the plan's target.
     targets: Vec<Target>,
+    /// What the lines' requests are called, and which name each line's have; empty where they are not told apart.
+    names: Vec<String>,
+    named: Vec<u32>,
 }
 
 /// What the requests of one line have, as places in the text.
@@ -187,7 +191,7 @@ fn one_line(options: &Options, plan: &Plan) -> RequestLines {
     let path = append(&mut text, plan.target.path.as_bytes());
     let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
     let line = RequestLine { method, path, headers: None, body: None, length, target: 0 };
-    RequestLines { lines: vec![line], text, targets: Vec::new() }
+    RequestLines { lines: vec![line], text, ..RequestLines::default() }
 }
 
 /// Whether the length of bodies is said nowhere in the header fields.
@@ -269,7 +273,19 @@ fn url_lines(
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
     }
     let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
-    Ok(RequestLines { lines: request_lines, text, targets: if is_elsewhere { targets } else { Vec::new() } })
+    let part = |range: &Range<usize>| String::from_utf8_lossy(text.get(range.clone()).unwrap_or(&[]));
+    // Without what stands behind ?, which may be a secret.
+    let called = |line: &RequestLine| {
+        let place = match targets.get(line.target) {
+            Some(target) if !is_same(target, &plan.target) => format!("{}://{}", target.scheme, target.authority()),
+            _ => String::new(),
+        };
+        let path = part(&line.path);
+        format!("{} {place}{}", part(&line.method), path.split('?').next().unwrap_or_default())
+    };
+    let (names, named) = names::names(|| request_lines.iter().map(called));
+    let targets = if is_elsewhere { targets } else { Vec::new() };
+    Ok(RequestLines { lines: request_lines, text, targets, names, named })
 }
 
 /// The options with these header fields in place of those with the same names.
@@ -372,6 +388,15 @@ impl Flood {
 }
 
 impl User for Flood {
+    fn names(&self) -> &[String] {
+        &self.requests.asked.names
+    }
+
+    fn name(&self, index: u64) -> usize {
+        let named = &self.requests.asked.named;
+        named.get(self.requests.pick(index, named.len())).map_or(0, |name| *name as usize)
+    }
+
     fn target(&mut self, index: u64) -> usize {
         let lines = &self.requests.asked.lines;
         lines.get(self.requests.pick(index, lines.len())).map_or(0, |line| line.target)

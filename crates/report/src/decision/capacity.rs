@@ -1,6 +1,6 @@
 //! The views of a capacity that was searched for.
 
-use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Trial};
+use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
 use brunt_decide::evidence::Evidence;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
@@ -15,10 +15,10 @@ use crate::style::{Paint, Role};
 use crate::text::{WIDTH, concurrency, wrapped};
 
 /// Room for the plot beside the figures of a rate.
-const PLOT: usize = 24;
+const PLOT: usize = 16;
 
 pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
-    let mut sections = vec![[head(plan, paint), label].concat(), answer(capacity, paint)];
+    let mut sections = vec![[head(plan, capacity, paint), label].concat(), answer(capacity, paint)];
     if !capacity.trials.is_empty() {
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
@@ -33,7 +33,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     let mut parts = vec![
         format!("# Capacity of {}", clean(&plan.target.url())),
         format!("**{}**{reasons}", clean(&sentence)),
-        format!("To be met: {}. {}.", clean(&criteria(plan)), how(plan)),
+        format!("To be met: {}. {}.", clean(&criteria(plan, capacity)), how(plan, capacity)),
     ];
     if !capacity.trials.is_empty() {
         let (_, verdicts) = verdict(capacity);
@@ -61,12 +61,16 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
 }
 
 pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
-    let names = ["trial", "rate_per_s", "length", "outcome", "why"];
+    let level = match capacity.settings.searched {
+        Searched::Rate => "rate_per_s",
+        Searched::Connections => "connections",
+    };
+    let names = ["trial", level, "length", "outcome", "why"];
     let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
     for (number, trial) in (1..).zip(&capacity.trials) {
         let mut row = Row::default();
         row.put(number);
-        row.put(trial.rate_per_s);
+        row.put(trial.level);
         row.put(if trial.length == Length::Full { "full" } else { "short" });
         row.put(match trial.outcome {
             Outcome::Met => "met",
@@ -80,30 +84,45 @@ pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
     text
 }
 
-fn head(plan: &Plan, paint: Paint) -> Vec<String> {
+fn head(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
     let mut lines = vec![format!("{} {}", paint.strong("brunt find"), paint.strong(clean(&plan.target.url())))];
-    for text in [how(plan), format!("to be met: {}", criteria(plan))] {
+    for text in [how(plan, capacity), format!("to be met: {}", criteria(plan, capacity))] {
         lines.extend(wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)));
     }
     lines
 }
 
-pub(super) fn how(plan: &Plan) -> String {
-    let arrivals = match &plan.load {
-        Load::Open { arrivals: Spread::Poisson, .. } => "poisson",
-        _ => "uniform",
-    };
-    format!(
-        "{}, {arrivals} arrivals, trials of {}, seed {}",
-        concurrency(plan),
-        runs::lengths(plan.duration_ns(), None, plan.warmup_ns),
-        plan.seed
-    )
+pub(super) fn how(plan: &Plan, capacity: &Capacity) -> String {
+    let trials = format!("trials of {}, seed {}", runs::lengths(plan.duration_ns(), None, plan.warmup_ns), plan.seed);
+    let settings = capacity.settings;
+    match (settings.searched, &plan.load) {
+        (Searched::Connections, _) => {
+            format!("at most {}, {trials}", connections(settings.highest))
+        }
+        (Searched::Rate, Load::Open { arrivals: Spread::Poisson, .. }) => {
+            format!("{}, poisson arrivals, {trials}", concurrency(plan))
+        }
+        (Searched::Rate, _) => format!("{}, uniform arrivals, {trials}", concurrency(plan)),
+    }
 }
 
-pub(super) fn criteria(plan: &Plan) -> String {
+pub(super) fn criteria(plan: &Plan, capacity: &Capacity) -> String {
     let thresholds = plan.thresholds.iter().map(ToString::to_string);
-    thresholds.chain(["the target keeps up".to_owned()]).collect::<Vec<_>>().join(", ")
+    // Connections that wait for their answers ask for no more than the target takes.
+    let pace = (capacity.settings.searched == Searched::Rate).then(|| "the target keeps up".to_owned());
+    thresholds.chain(pace).collect::<Vec<_>>().join(", ")
+}
+
+/// A level with its unit: `1,989/s`, `64 connections`.
+pub(super) fn level(searched: Searched, level: f64) -> String {
+    match searched {
+        Searched::Rate => format!("{}/s", rate(level)),
+        Searched::Connections => connections(level),
+    }
+}
+
+fn connections(level: f64) -> String {
+    counted(level as u64, "connection")
 }
 
 fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
@@ -116,44 +135,64 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
 
 /// The answer in a sentence, and what is to be said about it.
 pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
+    let searched = capacity.settings.searched;
+    let named = |value: f64| level(searched, value);
+    // A capacity in calls a second, or in connections.
+    let whole = |value: f64| match searched {
+        Searched::Rate => format!("{} calls/s", rate(value)),
+        Searched::Connections => connections(value),
+    };
     let beyond = |met: &Option<f64>| match met {
-        Some(met) => format!("{}/s was met; beyond that nothing is known of the target", rate(*met)),
-        None => "no rate was met, and nothing is known of the target".to_owned(),
+        Some(met) => format!("met at {}; beyond that nothing is known of the target", named(*met)),
+        None => format!("no {} was met, and nothing is known of the target", noun(searched)),
     };
     match &capacity.answer {
-        Answer::Between { low_per_s, high_per_s, repeats } => (
-            format!("the capacity is between {} and {} calls/s", rate(*low_per_s), rate(*high_per_s)),
-            between(capacity, *low_per_s, *high_per_s, *repeats),
+        Answer::Between { low, high, repeats } => (
+            match searched {
+                Searched::Connections if high - low <= 1.0 => format!("the capacity is {}", connections(*low)),
+                _ => format!("the capacity is between {} and {}", rate(*low), whole(*high)),
+            },
+            between(capacity, *low, *high, *repeats),
         ),
-        Answer::AtLeast { rate_per_s } => (
-            format!("the capacity is at least {} calls/s, the highest rate allowed", rate(*rate_per_s)),
-            vec!["to look further, raise --highest".to_owned()],
+        Answer::AtLeast { level } => (
+            format!(
+                "the capacity is at least {}, {}",
+                whole(*level),
+                match searched {
+                    Searched::Rate => "the highest rate allowed",
+                    Searched::Connections => "the most allowed",
+                }
+            ),
+            vec![match searched {
+                Searched::Rate => "to look further, raise --highest".to_owned(),
+                Searched::Connections => "to look further, raise the end of -c".to_owned(),
+            }],
         ),
-        Answer::BelowAll { rate_per_s } => (
-            format!("no capacity: not even {}/s was met", rate(*rate_per_s)),
+        Answer::BelowAll { level } => (
+            match searched {
+                Searched::Rate => format!("no capacity: not even {} was met", named(*level)),
+                Searched::Connections => format!("no capacity: thresholds failed even with {}", named(*level)),
+            },
             capacity.trials.last().map(|trial| trial.why.clone()).into_iter().collect(),
         ),
-        Answer::Generator { met_per_s, at_per_s, verdict } => (
-            match met_per_s {
-                Some(met) => format!("the capacity is at least {} calls/s: brunt is the limit", rate(*met)),
-                None => format!("no answer: brunt, not the target, gave out at {}/s", rate(*at_per_s)),
+        Answer::Generator { met, at, verdict } => (
+            match met {
+                Some(met) => format!("the capacity is at least {}: brunt is the limit", whole(*met)),
+                None => format!("no answer: brunt, not the target, gave out at {}", named(*at)),
             },
             vec![
-                match met_per_s {
-                    Some(_) => format!("the verdict at {}/s: {verdict}", rate(*at_per_s)),
-                    None => format!("no rate was met; the verdict: {verdict}"),
+                match met {
+                    Some(_) => format!("the verdict at {}: {verdict}", named(*at)),
+                    None => format!("no {} was met; the verdict: {verdict}", noun(searched)),
                 },
                 "give brunt more cores (-t), keep other work off them, or let it run on a machine of its own"
                     .to_owned(),
             ],
         ),
-        Answer::Connections { met_per_s, at_per_s, service_p50_ns, unloaded_service_p50_ns } => (
-            format!(
-                "no answer: at {}/s all connections were in use while the target was as fast as ever",
-                rate(*at_per_s)
-            ),
+        Answer::Connections { met, at, service_p50_ns, unloaded_service_p50_ns } => (
+            format!("no answer: at {} all connections were in use while the target was as fast as ever", named(*at)),
             vec![
-                beyond(&Some(*met_per_s)),
+                beyond(&Some(*met)),
                 format!(
                     "from sent to end p50 was {}, and {} at its best: it is -c that is the limit, so give twice as many",
                     runs::ns(*service_p50_ns),
@@ -161,23 +200,19 @@ pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
                 ),
             ],
         ),
-        Answer::Unsteady { met_per_s } => (
+        Answer::Unsteady { met } => (
             "no answer: repetitions contradict each other, the target is not steady".to_owned(),
-            vec![
-                beyond(met_per_s),
-                "longer trials (-d) even out more, and a larger --precision asks for less".to_owned(),
-            ],
+            vec![beyond(met), "longer trials (-d) even out more, and a larger --precision asks for less".to_owned()],
         ),
-        Answer::StoppedAnswering { at_per_s } => (
-            format!("no answer: the target stopped answering; the last rate tried was {}/s", rate(*at_per_s)),
-            Vec::new(),
-        ),
+        Answer::StoppedAnswering { at } => {
+            (format!("no answer: the target stopped answering; last tried at {}", named(*at)), Vec::new())
+        }
         Answer::NeverAnswered { failure } => (format!("no answer: the target never answered ({failure})"), Vec::new()),
-        Answer::Interrupted { met_per_s, failed_per_s } => {
-            let so_far = match (met_per_s, failed_per_s) {
-                (Some(met), Some(failed)) => format!("so far {}/s was met and {}/s was not", rate(*met), rate(*failed)),
-                (Some(met), None) => format!("so far {}/s was met", rate(*met)),
-                (None, Some(failed)) => format!("so far {}/s was not met", rate(*failed)),
+        Answer::Interrupted { met, failed } => {
+            let so_far = match (met, failed) {
+                (Some(met), Some(failed)) => format!("so far met at {}, and not at {}", named(*met), named(*failed)),
+                (Some(met), None) => format!("so far met at {}", named(*met)),
+                (None, Some(failed)) => format!("so far not met at {}", named(*failed)),
                 (None, None) => "nothing was seen so far".to_owned(),
             };
             ("no answer: interrupted".to_owned(), vec![so_far])
@@ -185,20 +220,32 @@ pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
     }
 }
 
+const fn noun(searched: Searched) -> &'static str {
+    match searched {
+        Searched::Rate => "rate",
+        Searched::Connections => "number of connections",
+    }
+}
+
 /// What the ends of the interval rest on.
 fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String> {
+    let searched = capacity.settings.searched;
+    let named = |value: f64| level(searched, value);
     let mut reasons = vec![format!(
-        "met at {}/s in {repeats} of {repeats} trials, at {}/s in none of {repeats}",
-        rate(low),
-        rate(high)
+        "met at {} in {repeats} of {repeats} trials, at {} in none of {repeats}",
+        named(low),
+        named(high)
     )];
-    let why = capacity.trials.iter().rfind(|trial| trial.rate_per_s == high).map(|trial| &trial.why);
-    reasons.extend(why.map(|why| format!("not met at {}/s: {why}", rate(high))));
+    let why = capacity.trials.iter().rfind(|trial| trial.level == high).map(|trial| &trial.why);
+    reasons.extend(why.map(|why| format!("not met at {}: {why}", named(high))));
     reasons.extend(doubtful(capacity, low, high));
+    let tried = match searched {
+        Searched::Rate => counted(capacity.rates_tried() as u64, "rate"),
+        Searched::Connections => counted(capacity.rates_tried() as u64, "number"),
+    };
     reasons.push(format!(
-        "if either bound were wrong, at most {} of searches would look like this ({} tried, {} each)",
+        "if either bound were wrong, at most {} of searches would look like this ({tried} tried, {} each)",
         percent(capacity.chance_of_error()),
-        counted(capacity.rates_tried() as u64, "rate"),
         counted(u64::from(repeats), "trial")
     ));
     reasons
@@ -208,28 +255,62 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
 fn doubtful(capacity: &Capacity, low: f64, high: f64) -> Option<String> {
     let within = |trial: &&Trial| {
         let counts = trial.length == Length::Full && trial.outcome != Outcome::Spoiled;
-        counts && trial.rate_per_s > low && trial.rate_per_s < high
+        counts && trial.level > low && trial.level < high
     };
     let within: Vec<_> = capacity.trials.iter().filter(within).collect();
     let met = within.iter().filter(|trial| trial.outcome == Outcome::Met).count();
     (!within.is_empty()).then(|| format!("between them in {met} of {} trials", within.len()))
 }
 
+/// What the levels of a search are called.
+pub(super) struct Names {
+    /// Above the table of them.
+    pub(super) title: &'static str,
+    /// Above their column.
+    pub(super) column: &'static str,
+    /// Trials at the same one.
+    pub(super) at_one: &'static str,
+    /// On an axis.
+    pub(super) axis: &'static str,
+    /// What trials differ in.
+    pub(super) noun: &'static str,
+}
+
+impl Names {
+    pub(super) const fn new(searched: Searched) -> Self {
+        match searched {
+            Searched::Rate => {
+                Self { title: "Rates", column: "rate/s", at_one: "at one rate", axis: "calls/s", noun: "rate" }
+            }
+            Searched::Connections => Self {
+                title: "Connections",
+                column: "connections",
+                at_one: "with as many connections",
+                axis: "connections",
+                noun: "connections",
+            },
+        }
+    }
+}
+
 fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
     let values = capacity.trials.iter().flat_map(|trial| [trial.evidence.p50_ns, trial.evidence.p99_ns]);
     let scale = Logarithmic::fit(values.flatten().map(|ns| ns.value as f64), PLOT);
     let count = counted(capacity.trials.len() as u64, "trial");
-    let mut lines = vec![format!("{}  {count}; of several at one rate, the typical one", paint.strong("Rates"))];
-    let mut table = Table::new(["rate/s", "short", "full", "p50", "p99", "failed", "o p50 ── p99 ●"]);
+    let names = Names::new(capacity.settings.searched);
+    let mut lines =
+        vec![format!("{}  {count}; of several {}, the typical one", paint.strong(names.title), names.at_one)];
+    let mut table = Table::new([names.column, "short", "full", "ok/s", "p50", "p99", "failed", "o p50 ── p99 ●"]);
     for group in groups(capacity) {
         let Some(trial) = typical(&group) else { continue };
         let marks = [(trial.evidence.p50_ns, 'o'), (trial.evidence.p99_ns, '●')];
         let marks = marks.iter().filter_map(|(ns, mark)| Some((ns.as_ref()?.value as f64, *mark)));
         let plot = scale.map_or(String::new(), |scale| scale.line(&marks.collect::<Vec<_>>()));
         table.push([
-            rate(trial.rate_per_s).into(),
+            rate(trial.level).into(),
             met(&group, Length::Short),
             met(&group, Length::Full),
+            rate(trial.evidence.ok_per_s()).into(),
             runs::time(trial.evidence.p50_ns).into(),
             runs::time(trial.evidence.p99_ns).into(),
             runs::failed(&trial.evidence),
@@ -237,7 +318,7 @@ fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
         ]);
     }
     if let Some(scale) = scale {
-        table.push(["", "", "", "", "", "", &scale.legend()].map(|text| Cell::from(text).as_(Role::Faint)));
+        table.push(["", "", "", "", "", "", "", &scale.legend()].map(|text| Cell::from(text).as_(Role::Faint)));
     }
     lines.extend(table.text(paint));
     lines
@@ -245,12 +326,13 @@ fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
 
 /// A row for each rate, with why it was not met.
 pub(super) fn table(capacity: &Capacity) -> Table {
+    let names = Names::new(capacity.settings.searched);
     let mut table =
-        Table::new(["rate/s", "short trials", "full trials", "answered/s", "p50", "p99", "failed", "not met because"]);
+        Table::new([names.column, "short trials", "full trials", "ok/s", "p50", "p99", "failed", "not met because"]);
     for group in groups(capacity) {
         let Some(trial) = typical(&group) else { continue };
         table.push([
-            rate(trial.rate_per_s).into(),
+            rate(trial.level).into(),
             met(&group, Length::Short),
             met(&group, Length::Full),
             rate(trial.evidence.ok_per_s()).into(),

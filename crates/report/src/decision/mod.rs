@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
-use brunt_decide::capacity::Capacity;
+use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
 use brunt_decide::compare::Compared;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
@@ -225,9 +225,36 @@ impl<'a> Document<'a> {
 }
 
 fn json(out: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, crate::json::Layout::default());
-    document.serialize(&mut serializer)?;
+    let mut written = Vec::new();
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut written, crate::json::Layout::default()))?;
+    match document {
+        Document::Capacity { content } if content.content.found.settings.searched == Searched::Connections => {
+            out.write_all(of_connections(&String::from_utf8_lossy(&written)).as_bytes())?;
+        }
+        _ => out.write_all(&written)?,
+    }
     writeln!(out)
+}
+
+/// The document of a search for connections, whose levels stand under keys of their own and are whole. A key cannot be mistaken for a
+/// part of a text: quotes in texts are escaped.
+fn of_connections(document: &str) -> String {
+    let mut text = document.to_owned();
+    for key in LEVELS {
+        let renamed = format!("\"{}\": ", key_of_connections(key));
+        let known = format!("\"{key}\": ");
+        let mut parts = text.split(&known);
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            let (number, rest) = part.split_at(digits);
+            whole.push_str(&renamed);
+            whole.push_str(number);
+            whole.push_str(rest.strip_prefix(".0").unwrap_or(rest));
+        }
+        text = whole;
+    }
+    text
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Rol
         return (Role::Plain, format!("all {} runs were measured well", runs.len()));
     };
     let parts = [
-        (of(Judgement::GeneratorBound), "generator-bound"),
+        (of(Judgement::GeneratorBound), "limited by brunt"),
         (of(Judgement::LatencyUnreliable), "with unreliable latency"),
         (of(Judgement::NothingMeasured), "without an answer"),
     ];

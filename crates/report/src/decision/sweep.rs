@@ -21,9 +21,12 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
     let mut sections = vec![[head(plan, sweep, paint), label].concat(), conclusion(sweep, paint)];
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
     if !runs.is_empty() {
-        let (role, verdicts) = runs::verdicts(runs);
-        sections
-            .push(wrapped("", "  ", &clean(&verdicts), WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
+        // Where nothing answered, the conclusion has said it.
+        if sweep.steps.iter().any(Step::is_answered) {
+            let (role, verdicts) = runs::verdicts(runs);
+            let lines = wrapped("", "  ", &clean(&verdicts), WIDTH);
+            sections.push(lines.into_iter().map(|line| paint.as_(role, line)).collect());
+        }
         sections.push(table(sweep).text(paint));
         sections.push(problems(sweep, paint));
         sections.push(latency(sweep, paint));
@@ -102,8 +105,18 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
 
 /// What was found, in sentences: what a reader decides by, then what to beware of, then the law.
 pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
-    let mut sentences: Vec<_> = choice(sweep).or_else(|| highest(sweep)).into_iter().collect();
     let of = counted(sweep.steps.len() as u64, "value");
+    let silent: Vec<_> = sweep.steps.iter().filter(|step| !step.is_answered()).collect();
+    let mut sentences = Vec::new();
+    if let Some(first) = silent.first() {
+        let text =
+            format!("{} of {of} without an answer, such as {}: {}", silent.len(), count(first.value), first.problem);
+        sentences.push((Role::Warning, text));
+        if silent.len() == sweep.steps.len() {
+            return sentences;
+        }
+    }
+    sentences.extend(choice(sweep).or_else(|| highest(sweep)));
     let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
     for (number, what) in [
         (sweep.generator_bound, "brunt, not the target, was the limit: throughput there is a lower bound"),

@@ -201,7 +201,7 @@ fn measurement(html: &mut Html, summary: &Summary) {
             ("faint", format!("measured well{}", text::in_brief(summary)))
         }
         Judgement::Trustworthy => ("faint", "measured well, apart from what is listed below".to_owned()),
-        Judgement::GeneratorBound => ("bad", "✗ generator-bound: throughput is a lower bound".to_owned()),
+        Judgement::GeneratorBound => ("bad", "✗ brunt was the limit: throughput is a lower bound".to_owned()),
         Judgement::LatencyUnreliable => ("bad", format!("✗ {}", verdict.holding())),
     };
     html.raw("<p class=\"badge\"><a href=\"#verdict\" class=\"").raw(class).raw("\">Measurement: ");

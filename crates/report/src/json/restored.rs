@@ -7,6 +7,7 @@ use brunt_record::catalogue::{Counter, Numbers, Placed, Timing, Timings, places}
 use brunt_record::counts::{Failures, Statuses};
 use brunt_record::figures::{CallFigures, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures};
 use brunt_record::histogram::{Censored, Histogram};
+use brunt_record::kinds::Kinds;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::series::Series;
@@ -131,6 +132,7 @@ impl Document {
             failures: FailureCount::restored(&outcomes.failures),
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
+            kinds: Kinds::default(),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
             timeline: self.by_due.clone(),
             examples: self.outcomes.examples.clone(),

@@ -34,6 +34,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         // Green is for thresholds that held.
         let rate = if summary.not_ok > 0 { paint.bad(rate) } else { rate };
         lines.push(format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok)));
+    } else {
+        lines.push(format!("{}none: no call was due in the measured part", label("error rate", paint)));
     }
     if summary.total.numbers.get(Counter::WaitedForConnection) > 0 {
         let calls = format!(

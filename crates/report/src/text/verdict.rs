@@ -38,7 +38,7 @@ pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec
     let words = match summary.verdict.judgement {
         Judgement::Trustworthy if summary.verdict.findings.is_empty() => "measured well".to_owned(),
         Judgement::Trustworthy => "measured well, except for the lines marked ! above".to_owned(),
-        Judgement::GeneratorBound => paint.bad("✗ generator-bound"),
+        Judgement::GeneratorBound => paint.bad("✗ brunt was the limit"),
         Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
         Judgement::NothingMeasured => return Vec::new(),
     };

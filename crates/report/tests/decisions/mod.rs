@@ -1,6 +1,6 @@
 //! Decisions over made-up runs.
 
-use brunt_decide::capacity::{Answer, Capacity, Length, Next, Settings, Trial, next};
+use brunt_decide::capacity::{Answer, Capacity, Length, Next, Searched, Settings, Trial, next};
 use brunt_decide::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline::{Outline, tail};
@@ -75,7 +75,7 @@ fn plan() -> Plan {
 
 /// A trial of a target that takes 2000 calls a second, by a generator that makes at most `generator`.
 fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Trial {
-    let rate = settings.rate(step);
+    let rate = settings.level(step);
     let over = (rate / 2000.0 - 1.0).max(0.0);
     let seconds = if length == Length::Full { 5 } else { 1 };
     let mut run = evidence(rate, seconds, 2 * MS + (over * 5e9) as u64);
@@ -100,7 +100,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
     if rate > generator {
         run.judgement = Judgement::GeneratorBound;
         (run.is_load_as_asked, run.is_rate_believed) = (false, false);
-        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)".into();
+        run.verdict = "brunt was the limit: throughput is a lower bound (a worker used 99% of a CPU)".into();
     }
     Trial::new(settings, step, length, run)
 }
@@ -125,19 +125,18 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
     poisson.load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Poisson };
     let mut interrupted = search(settings, 1e6);
     interrupted.trials.truncate(7);
-    interrupted.answer = Answer::Interrupted { met_per_s: Some(1500.0), failed_per_s: Some(2100.0) };
+    interrupted.answer = Answer::Interrupted { met: Some(1500.0), failed: Some(2100.0) };
     let answered = |answer| Capacity { settings, answer, trials: Vec::new(), losses: Vec::new() };
-    let slower = Answer::Connections {
-        met_per_s: 3100.0,
-        at_per_s: 3255.0,
-        service_p50_ns: 21 * MS,
-        unloaded_service_p50_ns: 20 * MS,
-    };
+    let closed = Plan { load: Load::Closed {}, ..plan() };
+    let users = Settings { searched: Searched::Connections, from: 1.0, highest: 5000.0, ..settings };
+    let slower =
+        Answer::Connections { met: 3100.0, at: 3255.0, service_p50_ns: 21 * MS, unloaded_service_p50_ns: 20 * MS };
     vec![
         ("found", Plan { origin: decided_origin(), ..plan() }, found),
         ("generator", poisson, search(settings, 1900.0)),
         ("interrupted", plan(), interrupted),
         ("connections", plan(), answered(slower)),
+        ("users", closed, search(users, 1e6)),
         ("silent", plan(), answered(Answer::NeverAnswered { failure: "connect: connection \u{1b}[31mrefused".into() })),
     ]
 }
@@ -267,7 +266,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     for bound in fallen.iter_mut().take(2) {
         let run = bound.evidence.as_mut().unwrap();
         (run.judgement, run.is_rate_believed) = (Judgement::GeneratorBound, false);
-        run.verdict = "generator-bound: throughput is a lower bound (a worker used 99% of a CPU)".into();
+        run.verdict = "brunt was the limit: throughput is a lower bound (a worker used 99% of a CPU)".into();
     }
     let starved = fallen[2].evidence.as_mut().unwrap();
     (starved.judgement, starved.is_rate_believed) = (Judgement::LatencyUnreliable, false);
@@ -276,6 +275,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);
     dead.failure = "connect: connection refused".into();
+    let silent = Sweep::new(connections(), vec![512], vec![Step::new(512, dead.clone())], String::new());
     fallen.push(Step::new(512, dead));
     fallen.push(Step::impossible(1024, "1024 connections need 1096 file descriptors, and the limit is 1024".into()));
     let ended = "stopped at 1024, as told: the values above it were not tried".to_owned();
@@ -284,6 +284,7 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     vec![
         ("peak", closed.clone(), Sweep::new(connections(), values.clone(), peak, String::new())),
         ("fallen", closed.clone(), Sweep::new(connections(), values, fallen, ended)),
+        ("silent", closed.clone(), silent),
         ("few", closed, Sweep::new(connections(), vec![1000, 2000], few.clone(), String::new())),
         ("rate", plan(), Sweep::new(rates, vec![1000, 2000], few, String::new())),
     ]

@@ -179,6 +179,17 @@ fn an_address_that_takes_no_connection_is_named() {
         remark.message,
         "127.0.0.2:80 did not take 32 of 64 connections (connection refused): another address did"
     );
+    let (mut plan, mut run) = carried_out(10, evenly(100, 10), |_| End::Ok(2 * MS));
+    plan.target.host = "shop.example".to_owned();
+    run.measured.numbers.set(Counter::ConnectionsMade, 64);
+    (0..32).for_each(|_| run.measured.troubles.record(Failure::Connect, "127.0.0.2:80: connection refused"));
+    run.measured.events.add("connections to 127.0.0.1:80", 64);
+    assert_eq!(
+        only(&remarks((plan.clone(), run.clone()))).message,
+        "127.0.0.2:80 took no connection in 32 attempts (connection refused): all load went to 127.0.0.1:80"
+    );
+    run.measured.events.add("connections to 127.0.0.2:80", 1);
+    assert!(only(&remarks((plan, run))).message.starts_with("127.0.0.2:80 did not take 32 of 64 connections"));
     assert_eq!(addresses("127.0.0.2:80: connection refused", 3, "shop.example"), [], "once in a while");
     assert_eq!(addresses("[::1]:80: connection refused", 64, "localhost"), [], "which has two on most machines");
     assert_eq!(addresses("connection refused", 32, "shop.example"), [], "the only one");

@@ -19,6 +19,28 @@ fn a_slow_stretch_has_its_beginning_its_end_and_its_times() {
     }
 }
 
+/// One server of five is slow: the median knows nothing of it.
+#[test]
+fn a_stretch_in_which_a_part_of_calls_is_slow_has_their_p90() {
+    for (rate, seconds) in [(50, 20), (500, 10), (5000, 10)] {
+        let (from, to) = (seconds * SECOND_NS * 3 / 10, seconds * SECOND_NS * 6 / 10);
+        let mut number = 0_u64;
+        let end = |due: u64| {
+            number += 1;
+            End::Ok(if (from..to).contains(&due) && number.is_multiple_of(5) { 80 * MS } else { 2 * MS })
+        };
+        let found = remarks(carried_out(seconds, evenly(rate, seconds), end));
+        assert_eq!(kinds(&found), [About::Slowness], "{rate}/s: {found:?}");
+        // A bin of 60 calls is 1.2 s wide at 50/s.
+        let (began, ended) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
+        assert!(began.abs_diff(from) <= 1200 * MS && ended.abs_diff(to) <= 1200 * MS, "{found:?}");
+        assert!(
+            found[0].message.contains(" took a p90 of 8") && found[0].message.contains("the others 2"),
+            "{found:?}"
+        );
+    }
+}
+
 #[test]
 fn a_target_that_stays_slow_is_slow_from_then_on() {
     let end = |due: u64| End::Ok(if due >= 6 * SECOND_NS { 2_000 * MS } else { 5 * MS });

@@ -11,6 +11,7 @@ use brunt_record::outcome::Failure;
 
 use super::request::Writer;
 use crate::client::{DISCARD, Streaming};
+use crate::expected::Expected;
 use crate::response::{ENDED_EARLY, keep_message, note_location};
 
 /// A connection of HTTP/2 that speaks HTTP.
@@ -44,6 +45,8 @@ pub(crate) struct Http2 {
     redirect: Option<Arc<OnceLock<String>>>,
     /// The answer that was complete last, or the message that came last with its answer's head.
     kept: Box<KeptAnswer>,
+    /// What answers must have, which are kept for that.
+    expected: Option<Expected>,
     /// What the heads of requests take in HTTP/1.1, in bytes, since that was last told.
     head_bytes: u64,
 }
@@ -58,8 +61,14 @@ impl Http2 {
             spare: Vec::new(),
             redirect: None,
             kept: Box::default(),
+            expected: None,
             head_bytes: 0,
         }
+    }
+
+    /// The same, whose answers must be such.
+    pub(crate) fn expecting(self, expected: Option<Expected>) -> Self {
+        Self { expected, ..self }
     }
 
     /// The same; the first redirect's goal is noted in `redirect`.
@@ -199,7 +208,10 @@ impl OverStreams for Http2 {
         if is_early {
             return Err(Wrong { failure: Failure::EndedEarly, reason: ENDED_EARLY.into() });
         }
-        Ok(status)
+        match self.expected.as_ref().and_then(|expected| expected.missing(status, self.kept.parts().body)) {
+            Some(reason) => Err(Wrong { failure: Failure::Mismatch, reason: reason.to_owned().into() }),
+            None => Ok(status),
+        }
     }
 
     fn left(&mut self, call: Call) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::chunked::{Chunked, Chunks};
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
+use brunt_record::kinds::Look;
 
 use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
 pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
@@ -78,6 +79,44 @@ pub struct Parser {
     is_streaming: bool,
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
+    looking: Looking,
+    /// What was seen of the answer whose head was looked at last.
+    seen: Box<Seen>,
+}
+
+/// Whether answers are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Looking {
+    /// None is, and none was since one was last to be.
+    #[default]
+    Not,
+    /// The next one is.
+    Next,
+    /// One was.
+    Done,
+}
+
+/// What was seen of an answer.
+#[derive(Debug, Default)]
+struct Seen {
+    content_type: String,
+    length: Option<u64>,
+    location: String,
+}
+
+impl Seen {
+    /// Keeps what a head says of its answer. `bytes` begin with the whole head.
+    fn see(&mut self, bytes: &[u8], head: &Head) {
+        let (from, to) = head.content_type;
+        let written = bytes.get(from as usize..to as usize).unwrap_or(&[]);
+        self.content_type.clear();
+        self.content_type.push_str(std::str::from_utf8(written).unwrap_or_default());
+        self.location.clear();
+        if (300..400).contains(&head.status) {
+            self.location = field(bytes, "location");
+        }
+        self.length = head.length;
+    }
 }
 
 /// The answer, kept for scripts and `--once`.
@@ -123,6 +162,8 @@ impl Default for Parser {
             reader: None,
             is_streaming: false,
             is_read_ahead: false,
+            looking: Looking::default(),
+            seen: Box::default(),
         }
     }
 }
@@ -131,6 +172,17 @@ impl Parser {
     /// A parser that keeps each answer until the next begins.
     pub fn keeping() -> Self {
         Self { kept: Some(Keeping::default()), ..Self::default() }
+    }
+
+    /// The next head is looked at.
+    pub(super) fn look(&mut self) {
+        self.looking = Looking::Next;
+    }
+
+    /// What was seen of the answer whose head was looked at.
+    pub(super) fn looked(&self) -> Option<Look<'_>> {
+        let Seen { content_type, length, location } = &*self.seen;
+        (self.looking == Looking::Done).then_some(Look { content_type, length: *length, location })
     }
 
     /// Notes where the first redirect leads in `redirect`, which several parsers may share.
@@ -324,6 +376,10 @@ impl Parser {
             let whole = if before == 0 { bytes } else { &self.partial };
             kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
         }
+        if self.looking == Looking::Next && head.status >= 200 {
+            self.looking = Looking::Done;
+            self.seen.see(if before == 0 { bytes } else { &self.partial }, &head);
+        }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
         Ok((taken, step))
@@ -380,6 +436,19 @@ impl Parser {
         }
         Ok(Step::More)
     }
+}
+
+/// The value of a header field, in a head that was parsed before.
+#[cold]
+fn field(head: &[u8], name: &str) -> String {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    if response.parse(head).is_err() {
+        return String::new();
+    }
+    let field = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+    let value = field.and_then(|field| std::str::from_utf8(field.value).ok()).unwrap_or_default();
+    value.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect()
 }
 
 /// Writes a message as a body: the first line is its event, the second its id, the rest its data.

@@ -5,7 +5,7 @@ use brunt_plan::plan::Plan;
 
 use super::super::capacity;
 use super::Content;
-use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, limits, plots, rates, section};
+use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, levels, limits, plots, section};
 use super::tabled::tabled;
 use crate::numbers::counted;
 use crate::page::{Mark, Unit};
@@ -16,7 +16,7 @@ const HEIGHT: f64 = 170.0;
 pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Content {
     let mut content = Content {
         title: format!("find {}", plan.target.url()),
-        how: vec![capacity::how(plan), format!("to be met: {}", capacity::criteria(plan))],
+        how: vec![capacity::how(plan, capacity), format!("to be met: {}", capacity::criteria(plan, capacity))],
         ..Content::default()
     };
     let (sentence, reasons) = capacity::sentence(capacity);
@@ -28,6 +28,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
     if capacity.trials.is_empty() {
         return content;
     }
+    let names = capacity::Names::new(capacity.settings.searched);
     let line = |name, class, sign, outcome| Line {
         name,
         class,
@@ -37,7 +38,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
             .trials
             .iter()
             .filter(|trial| trial.outcome == outcome)
-            .filter_map(|trial| Some(Measured { x: trial.rate_per_s, y: trial.evidence.p99_ns?.value.max(1) as f64 }))
+            .filter_map(|trial| Some(Measured { x: trial.level, y: trial.evidence.p99_ns?.value.max(1) as f64 }))
             .collect(),
     };
     let mut lines = vec![
@@ -46,10 +47,10 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         line("spoiled by brunt", "faint", Sign::Ring, Outcome::Spoiled),
     ];
     lines.retain(|line| !line.places.is_empty());
-    let axis = Axis::through(rates(capacity), "calls/s", super::super::runs::rate);
+    let axis = Axis::through(levels(capacity), names.axis, super::super::runs::rate);
     let chart = Chart {
         title: "p99",
-        note: "of each trial, against its rate".to_owned(),
+        note: format!("of each trial, against its {}", names.noun),
         unit: Unit::Ns,
         is_logarithmic: true,
         height: HEIGHT,
@@ -58,18 +59,23 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
     };
     let charts = [chart];
     let mut plots = plots("latency", &axis, &charts);
-    if let Answer::Between { low_per_s, high_per_s, .. } = &capacity.answer {
+    if let Answer::Between { low, high, .. } = &capacity.answer {
         let mark = |rate: f64, words: &str| Mark {
             class: "choice",
             from: axis.x(rate),
             to: axis.x(rate),
             words: words.to_owned(),
         };
-        plots.marks = vec![mark(*low_per_s, "met"), mark(*high_per_s, "not met")];
+        plots.marks = vec![mark(*low, "met"), mark(*high, "not met")];
     }
-    content.sections.push(section("charts", "Trials by rate", &plots, csv("latency", &axis, &charts)));
+    content.sections.push(section(
+        "charts",
+        &format!("Trials by {}", names.noun),
+        &plots,
+        csv("latency", &axis, &charts),
+    ));
     let trials = counted(capacity.trials.len() as u64, "trial");
-    let caption = format!("{trials}; of several at one rate, the typical one");
+    let caption = format!("{trials}; of several {}, the typical one", names.at_one);
     // Each rate leads to the trial that is shown for it.
     let shown = capacity::groups(capacity).into_iter().map(|group| {
         let shown = capacity::typical(&group)?;
@@ -77,6 +83,6 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         Some(format!("#run-{}", nth + 1))
     });
     let hrefs: Vec<_> = shown.collect();
-    content.sections.push(tabled("rates", "Rates", &caption, &capacity::table(capacity), &hrefs));
+    content.sections.push(tabled("rates", names.title, &caption, &capacity::table(capacity), &hrefs));
     content
 }

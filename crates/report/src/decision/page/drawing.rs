@@ -292,7 +292,7 @@ pub(super) fn limits(plan: &Plan, shares: &[f64]) -> Vec<(f64, String)> {
     plan.thresholds.iter().filter_map(limit).collect()
 }
 
-/// The rates of a search's trials.
-pub(super) fn rates(capacity: &Capacity) -> impl Iterator<Item = f64> {
-    capacity.trials.iter().map(|trial| trial.rate_per_s)
+/// The levels of a search's trials.
+pub(super) fn levels(capacity: &Capacity) -> impl Iterator<Item = f64> {
+    capacity.trials.iter().map(|trial| trial.level)
 }

@@ -151,7 +151,8 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
             let length = |length| if length == Length::Full { "full" } else { "short" };
             let each = (1..).zip(&capacity.trials);
             let of = |(n, trial): (u32, &'_ Trial)| {
-                format!("trial {n}, {}/s, {}", figures::rate(trial.rate_per_s), length(trial.length))
+                let level = super::capacity::level(capacity.settings.searched, trial.level);
+                format!("trial {n}, {level}, {}", length(trial.length))
             };
             each.map(|(n, trial)| (of((n, trial)), &trial.evidence)).collect()
         }

@@ -25,7 +25,7 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     let (class, words) = match verdict.judgement {
         Judgement::Trustworthy if verdict.findings.is_empty() => ("faint", "measured well".to_owned()),
         Judgement::Trustworthy => ("faint", "measured well, apart from what is listed here".to_owned()),
-        Judgement::GeneratorBound => ("bad", "✗ generator-bound: throughput is a lower bound".to_owned()),
+        Judgement::GeneratorBound => ("bad", "✗ brunt was the limit: throughput is a lower bound".to_owned()),
         Judgement::LatencyUnreliable | Judgement::NothingMeasured => ("bad", format!("✗ {}", verdict.holding())),
     };
     if summary.answered() || live.is_some() {

@@ -1,0 +1,69 @@
+//! Requests from standard input, by name, and answers that are not the expected ones.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use brunt_testbed::server::Config;
+use serde_json::Value;
+
+use crate::program::{Done, brunt, run};
+use crate::runs::target;
+
+/// What comes of a call of the program that reads this.
+fn reading(text: &str, args: &[&str]) -> Done {
+    let mut command = brunt(args);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Done {
+        status: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn lines_come_from_standard_input_and_have_a_row_each() {
+    let (_server, url) = target(Config::default());
+    let lines = "/shop/items/7\n/_/status/404\n";
+    let done = reading(lines, &["-n", "100", "-c", "2", "--url-lines", "-", &url]).with_status(0);
+    for name in ["GET /shop/items/7", "GET /_/status/404"] {
+        assert!(done.stdout.contains(name), "{name}: {}", done.stdout);
+    }
+    let done = reading(lines, &["-n", "100", "-c", "2", "--url-lines", "-", "--format", "json", &url]).with_status(0);
+    let result: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(result["outcomes"]["due"], 100, "{}", result["outcomes"]);
+}
+
+/// Each run of a sweep reads its flags anew, and standard input once.
+#[test]
+fn a_body_from_standard_input_is_that_of_each_run() {
+    let (server, url) = target(Config::default());
+    let echo = format!("{url}_/echo");
+    let args =
+        ["sweep", "-c", "1,2", "-n", "20", "-w0", "--body", "-", "--expect-body", "hello", "--format", "json", &echo];
+    let done = reading("hello, both of you", &args).with_status(0);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert!(found["steps"].as_array().unwrap().iter().all(|step| step["evidence"]["ok"] == 20), "{found}");
+    assert_eq!(server.requests(), 40);
+}
+
+#[test]
+fn an_answer_without_the_expected_text_has_failed() {
+    let (_server, url) = target(Config::default());
+    let echo = format!("{url}_/echo");
+    let args = |expected: &'static str| ["-n", "20", "-c", "2", "--body", "all is well", "--expect-body", expected];
+    run([args("is well").as_slice(), &["--max-error-rate", "0", &echo]].concat()).with_status(0);
+    for version in ["1.1", "2"] {
+        let flags = ["--http", version, "--max-error-rate", "0", echo.as_str()];
+        let done = run([args("is lost").as_slice(), &flags].concat()).with_status(1);
+        assert!(
+            done.stdout.contains("FAILED: 100% of 20 calls") && !done.stdout.contains("never answered"),
+            "{}",
+            done.stdout
+        );
+        assert!(done.stdout.contains("the body has no 'is lost'"), "HTTP/{version}: {}", done.stdout);
+    }
+    let done = run([args("").as_slice(), &[&echo]].concat()).with_status(2);
+    assert!(done.stderr.contains("expected a text that is not empty"), "{}", done.stderr);
+}
