@@ -1,14 +1,18 @@
 //! Which answers are looked at for their kind: a hundred a second, all of them where they are fewer.
 
-use brunt_protocol::Answer;
 use brunt_record::snapshot::Snapshot;
-
-use super::examples::shown;
-use super::{Load, Network};
-use crate::transport::Driver;
 
 /// Answers that are looked at in an interval before the next are spaced out. A look costs about a sixth of a request.
 const ENOUGH: u32 = 100;
+
+/// Whether a connection's client was asked to look at its next answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// It was not.
+    Unasked,
+    /// It was.
+    Asked,
+}
 
 /// Counts answers down to the next one that is looked at.
 #[derive(Debug)]
@@ -37,8 +41,14 @@ impl Looks {
         self.left == 0
     }
 
+    /// Whether one is to be looked at on the next connection that is read.
+    #[inline]
+    pub(super) const fn wants_one(&self) -> bool {
+        self.left == 0
+    }
+
     /// One more is to be looked at.
-    fn space_out(&mut self) {
+    pub(super) fn space_out(&mut self) {
         self.looked += 1;
         if self.looked > ENOUGH {
             (self.one_in, self.looked) = (self.one_in.saturating_mul(2).min(1 << 20), 0);
@@ -53,42 +63,5 @@ impl Looks {
     pub(super) fn fit(&mut self, ended: &Snapshot) {
         let answers = u32::try_from(ended.statuses.total()).unwrap_or(u32::MAX);
         (self.one_in, self.looked) = ((answers / ENOUGH).clamp(1, 1 << 20), 0);
-    }
-}
-
-impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// An answer has come on a connection that looks at one, or is to look at the next.
-    #[cold]
-    pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
-        let connection = &mut self.connections[token];
-        let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
-        if connection.looks
-            && let Some(call) = call.filter(|call| call.measured)
-            && self.recorder.is_ok(answer.status)
-        {
-            let name = load.request_name(call.tag).unwrap_or_default();
-            let due_ns = self.recorder.measured_at(call.due);
-            let client = &connection.client;
-            if let Some(look) = client.looked() {
-                let said = || match client.excerpt(came) {
-                    [] => shown(client.parts().body),
-                    excerpt => shown(excerpt),
-                };
-                self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
-            }
-        }
-        self.connections[token].looks = false;
-        self.look_at_next(token);
-    }
-
-    /// The next answer on this connection is looked at, if one is to be.
-    #[inline]
-    pub(super) fn look_at_next(&mut self, token: usize) {
-        if self.recorder.looks.left == 0 {
-            let connection = &mut self.connections[token];
-            connection.looks = true;
-            connection.client.look();
-            self.recorder.looks.space_out();
-        }
     }
 }

@@ -16,6 +16,7 @@ mod deadlines;
 mod examples;
 mod expiring;
 mod holding;
+mod kinds;
 mod load;
 mod looks;
 mod losing;

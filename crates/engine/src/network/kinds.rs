@@ -1,0 +1,45 @@
+//! Kinds of answers, as far as answers are looked at.
+
+use brunt_protocol::Answer;
+
+use super::examples::shown;
+use super::looks::Look;
+use super::{Load, Network};
+use crate::transport::Driver;
+
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// An answer has come on a connection that looks at one, or is to look at the next.
+    #[cold]
+    pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
+        let connection = &mut self.connections[token];
+        let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
+        if connection.look == Look::Asked
+            && let Some(call) = call.filter(|call| call.measured)
+            && self.recorder.is_ok(answer.status)
+        {
+            let name = load.request_name(call.tag).unwrap_or_default();
+            let due_ns = self.recorder.measured_at(call.due);
+            let client = &connection.client;
+            if let Some(look) = client.looked() {
+                let said = || match client.excerpt(came) {
+                    [] => shown(client.parts().body),
+                    excerpt => shown(excerpt),
+                };
+                self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
+            }
+        }
+        self.connections[token].look = Look::Unasked;
+        self.look_at_next(token);
+    }
+
+    /// The next answer on this connection is looked at, if one is to be.
+    #[inline]
+    pub(super) fn look_at_next(&mut self, token: usize) {
+        if self.recorder.looks.wants_one() {
+            let connection = &mut self.connections[token];
+            connection.look = Look::Asked;
+            connection.client.look();
+            self.recorder.looks.space_out();
+        }
+    }
+}
