@@ -63,7 +63,7 @@ pub struct Find {
     /// Try no rate above this [default: 10M]
     #[arg(long, value_name = "R", value_parser = values::rate, help_heading = "Search")]
     pub highest: Option<f64>,
-    /// How far apart rates or connections lie at the edge: 2% or 0.02
+    /// How far apart rates lie at the edge: 2% or 0.02
     #[arg(long, value_name = "SHARE", value_parser = precision, default_value = "2%", help_heading = "Search")]
     pub precision: f64,
     /// How often each end of the answer must be seen the same way
@@ -77,8 +77,7 @@ pub struct Find {
 /// `-c` may be a range.
 fn ranged(arg: Arg) -> Arg {
     arg.value_parser(clap::value_parser!(String)).value_name("N|FROM..TO").help(
-        "Connections of each trial [default: as many as the rate takes]; or search for the most connections, from the first number \
-         to the last: 1..1000, 1..max",
+        "Connections of each trial [default: as many as the rate takes]; FROM..TO (1..1000, 1..max) searches for the most",
     )
 }
 
