@@ -122,6 +122,13 @@ pub fn forbidden(packages: &[Package]) -> Vec<String> {
     let protocols = PROTOCOLS
         .iter()
         .flat_map(|&from| [Rule { from, never: ABOVE, but: &[] }, Rule { from, never: PROTOCOLS, but: &[] }]);
+    let is_protocol = |package: &&Package| package.folder.parent().is_some_and(|folder| folder.ends_with("protocols"));
+    let unknown = packages.iter().filter(is_protocol).map(|package| short(&package.name));
+    found.extend(
+        unknown
+            .filter(|name| !PROTOCOLS.contains(name))
+            .map(|name| format!("{name} is in no list of protocols (house/src/arrows.rs)")),
+    );
     for rule in RULES.iter().map(|rule| Rule { ..*rule }).chain(protocols) {
         for (&to, chain) in &chains(&uses, rule.from) {
             let is_named = rule.never == ANY || rule.never.contains(&to);
@@ -172,6 +179,16 @@ mod tests {
     fn a_forbidden_crate_is_found_behind_others() {
         let packages = [package("engine", &["model"]), package("model", &["judge"]), package("judge", &["record"])];
         assert_eq!(forbidden(&packages), ["engine → model → judge"]);
+    }
+
+    #[test]
+    fn a_protocol_that_no_rule_knows_is_named() {
+        let of = |folder: &str| Package { folder: folder.into(), ..package("line", &["protocol"]) };
+        assert!(forbidden(&[of("crates/line")]).is_empty());
+        assert_eq!(
+            forbidden(&[of("crates/protocols/line")]),
+            ["line is in no list of protocols (house/src/arrows.rs)"]
+        );
     }
 
     #[test]

@@ -104,11 +104,11 @@ fn built_in() -> Registry {
 }
 
 /// Carries a plan out against `peer`, and checks what must hold for any plan and peer: nothing has vanished.
-fn carry_out<P: Peer>(plan: &Plan, peer: P) -> Outcome {
+fn carry_out(plan: &Plan, peer: impl Peer) -> Outcome {
     carry_out_on(plan, &VirtualNet::new(peer), &StopHandle::default())
 }
 
-fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) -> Outcome {
+fn carry_out_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle) -> Outcome {
     let mut seconds = Seconds::default();
     let summary = judged(run_on(plan, net, stop, &mut seconds));
     let total = &summary.total;
@@ -133,14 +133,14 @@ fn carry_out_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle) ->
 }
 
 /// A whole run, put together as the real ones are.
-fn run_on<P: Peer>(plan: &Plan, net: &VirtualNet<P>, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
+fn run_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
     let part = Part::whole(plan.workers_within_limits());
     simulated::run_part(net, plan, part, &built_in(), &LuaJit, seconds, stop).unwrap()
 }
 
 /// A part of a run, with these protocols.
-fn run_part_on<P: Peer>(
-    net: &VirtualNet<P>,
+fn run_part_on(
+    net: &VirtualNet,
     plan: &Plan,
     part: Part,
     registry: &Registry,

@@ -39,7 +39,7 @@ fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Recording, Vec<u64>) {
     carry_out_on(&peer, &VirtualNet::new(peer.clone()), plan, part)
 }
 
-fn carry_out_on(peer: &Recorder, net: &VirtualNet<Recorder>, plan: &Plan, part: Part) -> (Recording, Vec<u64>) {
+fn carry_out_on(peer: &Recorder, net: &VirtualNet, plan: &Plan, part: Part) -> (Recording, Vec<u64>) {
     let run = run_part_on(net, plan, part, &built_in(), &mut Seconds::default()).run;
     let (mut total, measured) = (run.measured.clone(), &run.measured);
     total.merge(&run.drained);

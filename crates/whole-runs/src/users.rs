@@ -133,7 +133,7 @@ fn play_against(plan: &Plan, peer: impl Peer, stop: &StopHandle) -> Summary {
     play_on(plan, &VirtualNet::new(peer), stop)
 }
 
-fn play_on(plan: &Plan, net: &VirtualNet<impl Peer>, stop: &StopHandle) -> Summary {
+fn play_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle) -> Summary {
     let summary = judged(run_on(plan, net, stop, &mut Seconds::default()));
     let total = &summary.total;
     assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {total:#?}");

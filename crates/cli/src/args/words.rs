@@ -318,6 +318,22 @@ fn problem(error: &clap::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Output;
+
+    /// A flag of outputs that no list names would be taken by `find`, `sweep` and `compare`, and do nothing.
+    #[test]
+    fn every_flag_of_outputs_is_refused_or_shown_or_belongs_to_each_run() {
+        const OF_EACH_RUN: [&str; 2] = ["thresholds", "max_error_rate"];
+        let flags = Output::augment_args(Command::new("outputs"));
+        for id in flags.get_arguments().map(|arg| arg.get_id().as_str()) {
+            let lists = [SINGLE.contains(&id), SHOWN.contains(&id), OF_EACH_RUN.contains(&id)];
+            assert_eq!(
+                lists.iter().filter(|is_named| **is_named).count(),
+                1,
+                "{id} stands in one of SINGLE, SHOWN and this list"
+            );
+        }
+    }
 
     fn read(words: &[&str]) -> Result<Words, clap::Error> {
         let registry = crate::built_in();

@@ -31,8 +31,8 @@ pub use crate::transport::Address;
 ///
 /// # Errors
 /// As [`crate::run_part`].
-pub fn run_part<P: Peer>(
-    net: &VirtualNet<P>,
+pub fn run_part(
+    net: &VirtualNet,
     plan: &Plan,
     part: Part,
     registry: &Registry,
@@ -85,16 +85,16 @@ pub trait Peer: Send + 'static {
 }
 
 /// The machine, whose drivers' connections all lead to one peer.
-pub struct VirtualNet<P> {
-    world: Arc<(Mutex<World<P>>, Condvar)>,
+pub struct VirtualNet {
+    world: Arc<(Mutex<World>, Condvar)>,
 }
 
-impl<P: Peer> VirtualNet<P> {
+impl VirtualNet {
     /// A machine whose connections all lead to `peer`.
-    pub fn new(peer: P) -> Self {
+    pub fn new(peer: impl Peer) -> Self {
         let world = World {
             now: 1_000_000_000,
-            peer,
+            peer: Box::new(peer),
             sockets: BTreeMap::new(),
             future: BTreeMap::new(),
             count: 0,
@@ -172,8 +172,8 @@ impl<P: Peer> VirtualNet<P> {
     }
 }
 
-impl<P: Peer> VirtualNet<P> {
-    fn changed(self, change: impl FnOnce(&mut World<P>)) -> Self {
+impl VirtualNet {
+    fn changed(self, change: impl FnOnce(&mut World)) -> Self {
         change(&mut lock(&self.world.0));
         self
     }
@@ -191,10 +191,10 @@ impl<P: Peer> VirtualNet<P> {
     }
 }
 
-impl<P: Peer> Machine for VirtualNet<P> {
-    type Driver = VirtualDriver<P>;
+impl Machine for VirtualNet {
+    type Driver = VirtualDriver;
 
-    fn driver(&self, _connections: usize) -> io::Result<VirtualDriver<P>> {
+    fn driver(&self, _connections: usize) -> io::Result<VirtualDriver> {
         let mut world = lock(&self.world.0);
         let driver = world.made;
         world.made += 1;
@@ -218,13 +218,13 @@ impl<P: Peer> Machine for VirtualNet<P> {
 }
 
 /// One worker's part of the machine.
-pub struct VirtualDriver<P: Peer> {
+pub struct VirtualDriver {
     driver: usize,
-    world: Arc<(Mutex<World<P>>, Condvar)>,
+    world: Arc<(Mutex<World>, Condvar)>,
 }
 
-impl<P: Peer> VirtualDriver<P> {
-    fn world(&self) -> MutexGuard<'_, World<P>> {
+impl VirtualDriver {
+    fn world(&self) -> MutexGuard<'_, World> {
         lock(&self.world.0)
     }
 
@@ -237,7 +237,7 @@ fn no_socket() -> io::Error {
     io::ErrorKind::NotConnected.into()
 }
 
-impl<P: Peer> Driver for VirtualDriver<P> {
+impl Driver for VirtualDriver {
     fn is_real_time(&self) -> bool {
         false
     }
@@ -365,7 +365,7 @@ impl<P: Peer> Driver for VirtualDriver<P> {
     }
 }
 
-impl<P: Peer> Drop for VirtualDriver<P> {
+impl Drop for VirtualDriver {
     fn drop(&mut self) {
         if let Ok(mut world) = self.world.0.lock() {
             world.drivers.remove(&self.driver);

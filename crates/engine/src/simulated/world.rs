@@ -22,7 +22,7 @@ pub(super) struct Socket {
 }
 
 /// The world, also after a worker has panicked.
-pub(super) fn lock<P>(world: &Mutex<World<P>>) -> MutexGuard<'_, World<P>> {
+pub(super) fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -30,9 +30,9 @@ pub(super) fn lock<P>(world: &Mutex<World<P>>) -> MutexGuard<'_, World<P>> {
 pub(super) type Place = (usize, usize);
 
 /// Everything that a machine's drivers share.
-pub(super) struct World<P> {
+pub(super) struct World {
     pub(super) now: u64,
-    pub(super) peer: P,
+    pub(super) peer: Box<dyn Peer>,
     pub(super) sockets: BTreeMap<Place, Socket>,
     /// What will happen: at which time, in which order; to which socket and connection.
     pub(super) future: BTreeMap<(u64, u64), (Place, u64, Act)>,
@@ -61,7 +61,7 @@ pub(super) struct World<P> {
     pub(super) panics_at: u64,
 }
 
-impl<P: Peer> World<P> {
+impl World {
     pub(super) fn schedule(&mut self, place: Place, connection: u64, reaction: Reaction) {
         for (after, act) in reaction {
             self.count += 1;

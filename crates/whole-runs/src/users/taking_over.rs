@@ -18,12 +18,7 @@ fn carry_out(plan: &Plan, part: Part) -> (Recording, Vec<(u64, String)>) {
     carry_out_on(plan, part, &net, &requests)
 }
 
-fn carry_out_on(
-    plan: &Plan,
-    part: Part,
-    net: &VirtualNet<Server>,
-    requests: &Requests,
-) -> (Recording, Vec<(u64, String)>) {
+fn carry_out_on(plan: &Plan, part: Part, net: &VirtualNet, requests: &Requests) -> (Recording, Vec<(u64, String)>) {
     let run = run_part_on(net, plan, part, &built_in(), &mut Seconds::default()).run;
     let path = |request: &str| request.split(' ').nth(1).unwrap_or("").to_owned();
     let requests = std::mem::take(&mut *requests.lock().unwrap());
