@@ -36,7 +36,7 @@ impl Peer for Proxied {
                 () if self.away.contains(&now) && self.number.is_multiple_of(2) => self.other,
                 () => USUAL,
             };
-            (2 * MS, Act::Send(answer.as_bytes().to_vec()))
+            (MS, Act::Send(answer.as_bytes().to_vec()))
         });
         answers.collect()
     }
@@ -66,7 +66,10 @@ fn an_answer_of_another_kind_is_found_with_its_time_and_an_example() {
             assert!(found.message.contains(said) && found.message.contains("application/json"), "{}", found.message);
             // The load begins about a second into the simulation.
             let (from, to) = (found.from_ns.unwrap(), found.to_ns.unwrap());
-            assert!((2900 * MS..3300 * MS).contains(&from) && (5800 * MS..6300 * MS).contains(&to), "{from} {to}");
+            assert!(
+                (2900 * MS..3300 * MS).contains(&from) && (5800 * MS..6300 * MS).contains(&to),
+                "{rate}/s: {found:?}"
+            );
             assert!((0.4..0.6).contains(&found.share_ratio.unwrap()), "{found:?}");
             let steady = carry_out(&plan, Proxied { away: 0..0, ..peer() });
             assert_eq!(steady.summary.remarks.iter().find(|remark| remark.about == About::AnotherAnswer), None);

@@ -29,7 +29,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.connections[token].look = Look::Unasked;
-        self.look_at_next(token);
+        // One that ends now leaves it to the next that is made.
+        if answer.reusable && !self.terms.reconnect {
+            self.look_at_next(token);
+        }
     }
 
     /// The next answer on this connection is looked at, if one is to be.

@@ -389,6 +389,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
             times: Timings::from_values(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
             troubles: begun.troubles,
+            events: begun.events,
             ..Snapshot::default()
         };
         if let Some(after_ns) = self.shared.joins_after {
