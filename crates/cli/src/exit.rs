@@ -45,6 +45,10 @@ impl Exit {
             Ending::Interrupted if due == 0 => Self::Done,
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
             Ending::Aborted(_) => Self::ThresholdFailed,
+            // No answer was as expected, and nothing judges that (`--once`).
+            _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
+                Self::ThresholdFailed
+            }
             _ if summary.thresholds_held() => Self::Done,
             _ => Self::ThresholdFailed,
         }

@@ -128,8 +128,11 @@ impl Clone {
             .env("COLUMNS", "80")
             .process_group(0)
             .stdin(Stdio::null());
-        // The last two are those of the build.
-        for name in ["XDG_STATE_HOME", "NO_COLOR", "BRUNT_NO_SAVE", "MAKEFLAGS", "BRUNT_DOCS", "BRUNT_COMMIT"] {
+        // Those of whoever runs the tests, and of the build.
+        for name in ["XDG_STATE_HOME", "NO_COLOR", "MAKEFLAGS"] {
+            command.env_remove(name);
+        }
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BRUNT_")) {
             command.env_remove(name);
         }
         command

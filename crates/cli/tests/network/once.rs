@@ -89,7 +89,7 @@ fn websocket_by_its_frames_with_the_handshake_apart() {
     }
     let wrong = Config { speaks: ServedProtocol::WebSocket, error_share: 1.0, ..Config::default() };
     let wrong = Server::start(wrong).unwrap();
-    let text = run(["--once", &wrong.url()]).with_status(3).stdout;
+    let text = run(["--once", &wrong.url()]).with_status(1).stdout;
     assert_in_order(&text, &["← answer, ", "✗ mismatch after ", "a message with other content came back"]);
     let nginx = Nginx::start("location / { return 403; }");
     let text = run(["--once", &nginx.url("/").replace("http", "ws")]).with_status(3).stdout;

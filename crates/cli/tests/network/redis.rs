@@ -108,7 +108,7 @@ fn what_brunt_says_redis_has_counted() {
 fn another_answer_is_a_mismatch() {
     let redis = Redis::start();
     let args = ["-n", "20", "-c", "2", "--send", "PONG\\r\\n", "--until", "\\r\\n", "--expect", "+PONG", &redis.url()];
-    let report = report(0, args);
+    let report = report(1, args);
     let expected = "mismatch: another answer came than --expect says".to_owned();
     assert_eq!(report.reasons(), BTreeMap::from([(expected, 20)]));
     assert!(report.connections("made") >= 19, "an answer that is owed goes with its connection");

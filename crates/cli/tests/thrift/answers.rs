@@ -113,7 +113,7 @@ fn a_result_that_was_not_expected_is_a_mismatch() {
     let point = ["--call", "echo_struct", "--args", r#"{"v": {"x": -3, "name": "ä"}}"#];
     let part = report(0, with(&[&["-n", "4"], &point[..], &["--result", r#"{"y": 7}"#]].concat(), &args));
     part.assert_all(4, 0);
-    let other = report(0, with(&[&["-n", "4"], &point[..], &["--result", r#"{"y": 8}"#]].concat(), &args));
+    let other = report(1, with(&[&["-n", "4"], &point[..], &["--result", r#"{"y": 8}"#]].concat(), &args));
     assert_eq!(other.failures(), BTreeMap::from([("mismatch", 4)]));
 }
 
