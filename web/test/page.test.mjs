@@ -65,7 +65,7 @@ for (const name of RESULTS) {
     }
     const [answered] = report.match(/(?<=Throughput +)\S+(?= ok\/s)/) ?? [];
     if (answered) assert.equal(await page.textContent("[data-figure='ok/s'] .value"), answered);
-    const [errors] = report.match(/(?<=error rate +)\S+/) ?? [];
+    const [errors] = report.match(/(?<=error rate +)\d\S*/) ?? [];
     if (errors) assert.equal(await page.textContent("[data-figure='error rate'] .value"), errors);
     const [sum] = report.match(/(?<=^Outcomes +)\S.*$/m) ?? [];
     assert.equal(await page.textContent(".sum"), sum);
