@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::redaction::Secrets;
-use crate::timeline::TICK_NS;
+use crate::timeline::{TICK_NS, bounded_width};
 
 /// The most names that are told apart.
 const MOST_NAMES: usize = 32;
@@ -68,6 +68,7 @@ impl Kind {
 /// Merging adds what came elsewhere and later alike. Kinds beyond the most are left out, the rarest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kinds {
+    #[serde(deserialize_with = "width")]
     width_ns: u64,
     names: BTreeMap<String, Vec<Kind>>,
 }
@@ -132,7 +133,8 @@ impl Kinds {
         for (name, kinds) in &other.names {
             let known = self.names.entry(name.clone()).or_default();
             for kind in kinds {
-                let seen = kind.seen.iter().map(|(stretch, n)| (stretch * other.width_ns / self.width_ns, *n));
+                let seen =
+                    kind.seen.iter().map(|(stretch, n)| (stretch.saturating_mul(other.width_ns) / self.width_ns, *n));
                 let (seen, mut others) = (collected(seen), kind.clone());
                 others.seen = seen;
                 match known.iter_mut().find(|known| known.is_like(kind)) {
@@ -166,7 +168,7 @@ impl Kinds {
     }
 
     fn widen(&mut self) {
-        self.width_ns *= 2;
+        self.width_ns = self.width_ns.saturating_mul(2);
         for kind in self.names.values_mut().flatten() {
             kind.seen = collected(std::mem::take(&mut kind.seen).into_iter().map(|(stretch, n)| (stretch / 2, n)));
         }
@@ -180,9 +182,16 @@ impl Kinds {
         let names = std::mem::take(&mut self.names);
         for (mut name, kinds) in names {
             secrets.hide_in(&mut name);
-            self.names.insert(name, kinds);
+            // Names that differed in a secret alone are one.
+            let named = Self { width_ns: self.width_ns, names: BTreeMap::from([(name, kinds)]) };
+            self.merge(&named);
         }
     }
+}
+
+/// Reads a width, which may have been written by anybody.
+fn width<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    u64::deserialize(deserializer).map(bounded_width)
 }
 
 fn collected(seen: impl Iterator<Item = (u64, u64)>) -> BTreeMap<u64, u64> {
@@ -232,6 +241,22 @@ mod tests {
         let [(_, [kind])] = whole.by_name().collect::<Vec<_>>()[..] else { panic!() };
         assert_eq!(kind.count(), 3 * 3600);
         assert!(kind.seen.len() as u64 <= MOST_STRETCHES && whole.width_ns() < 3 * 3600 * 1_000_000_000 / 60);
+    }
+
+    #[test]
+    fn kinds_that_no_brunt_has_written_are_merged_all_the_same() {
+        for (width_ns, stretch) in [(0, 0), (0, u64::MAX), (u64::MAX, 1), (u64::MAX, u64::MAX)] {
+            let kind = format!(
+                r#"{{"status":200,"content_type":"","size":null,"seen":{{"{stretch}":1}},"length":null,"said":""}}"#
+            );
+            let text = format!(r#"{{"width_ns":{width_ns},"names":{{"a":[{kind}]}}}}"#);
+            let mut read: Kinds = serde_json::from_str(&text).unwrap();
+            let mut whole = Kinds::default();
+            whole.merge(&read);
+            read.merge(&whole);
+            read.add("a", 200, Look::default(), u64::MAX, said);
+            assert!(whole.by_name().all(|(_, kinds)| kinds[0].count() == 1 && kinds[0].seen.len() == 1), "{text}");
+        }
     }
 
     #[test]

@@ -36,6 +36,14 @@ use crate::packed::Packed;
 pub use due_log::DueLog;
 pub use flow::FlowPoint;
 
+/// The widest that a point may be where one is read, in nanoseconds: 13 years. Widths double without overflow up to it.
+const WIDEST_NS: u64 = TICK_NS << 32;
+
+/// A width as it was written, within what widths can be.
+pub(crate) fn bounded_width(written_ns: u64) -> u64 {
+    written_ns.clamp(1, WIDEST_NS)
+}
+
 /// Width of a point, in nanoseconds, while there are few of them; silences are told apart at this width.
 pub const TICK_NS: u64 = 100_000_000;
 /// The most points. One more makes each twice as wide.
@@ -215,7 +223,7 @@ impl From<Timeline> for StoredTimeline {
 
 impl From<StoredTimeline> for Timeline {
     fn from(written: StoredTimeline) -> Self {
-        let width_ns = written.width_ns.max(1);
+        let width_ns = bounded_width(written.width_ns);
         let points = written.points.into_iter().map(|point| (point.start_ns / width_ns, point)).collect();
         Self { width_ns, points, completed: written.completed }
     }
