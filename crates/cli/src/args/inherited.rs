@@ -84,7 +84,7 @@ impl Inherited {
     /// What `words`, the program's name first, inherit.
     ///
     /// # Errors
-    /// When the file cannot be read, or names a flag that there is not.
+    /// When the file cannot be read, or names an unknown flag.
     pub fn read(definitions: &Command, words: &[OsString], variables: &Variables) -> Result<Self> {
         // What is wrong with the words themselves is said when all are read.
         let Ok(matches) = definitions.clone().ignore_errors(true).try_get_matches_from(words) else {

@@ -27,8 +27,8 @@ use crate::scripts::SCRIPTS;
 use crate::{console, plan};
 
 const EXAMPLES: &str = "\
-With -c FROM..TO it is the most connections that are searched for, each of which makes its next call when the
-last one has ended: as many users as the target takes who do not pause.
+With -c FROM..TO it searches for the most connections in the closed model: as many users without pauses as the
+target takes.
 
 Examples:
   brunt serve http --service-time 2ms --servers 4      (answers 2,000 a second, no more)

@@ -9,7 +9,7 @@ use brunt_record::outcome::Failure;
 
 use super::calls::CallId;
 use super::deadlines::NEVER;
-use super::looks::Look;
+use super::looks::LookRequest;
 use super::sending::reason_of;
 use super::{Load, Network, State};
 use crate::channel::{Channel, Socket};
@@ -30,7 +30,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.addresses.extend(route.in_turn(token).cloned());
         }
         connection.client = self.origins.client(connection.origin);
-        connection.look = Look::Unasked;
+        connection.look = LookRequest::None;
         connection.most = self.origins.asked_of(connection.origin);
         connection.tried = 0;
         connection.bytes_in = 0;

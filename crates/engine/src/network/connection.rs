@@ -7,7 +7,7 @@ use super::call::Call;
 use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::holding::Holds;
-use super::looks::Look;
+use super::looks::LookRequest;
 use super::origins::NoClient;
 use crate::channel::{Channel, Unsent};
 use crate::transport::Address;
@@ -122,7 +122,7 @@ pub(crate) struct Connection {
     /// The list of its load that it is in.
     pub(crate) listing: Listing,
     /// Whether its client was asked to look at an answer.
-    pub(super) look: Look,
+    pub(super) look: LookRequest,
 }
 
 impl Connection {
@@ -154,7 +154,7 @@ impl Connection {
             addresses: VecDeque::new(),
             tried: 0,
             listing: Listing::Unlisted,
-            look: Look::Unasked,
+            look: LookRequest::None,
         }
     }
 

@@ -3,7 +3,7 @@
 use brunt_protocol::Answer;
 
 use super::examples::shown;
-use super::looks::Look;
+use super::looks::LookRequest;
 use super::{Load, Network};
 use crate::transport::Driver;
 
@@ -13,7 +13,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
-        if connection.look == Look::Asked
+        if connection.look == LookRequest::Pending
             && let Some(call) = call.filter(|call| call.measured)
             && self.recorder.is_ok(answer.status)
         {
@@ -28,7 +28,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
             }
         }
-        self.connections[token].look = Look::Unasked;
+        self.connections[token].look = LookRequest::None;
         // One that ends now leaves it to the next that is made.
         if answer.reusable && !self.terms.reconnect {
             self.look_at_next(token);
@@ -40,7 +40,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look_at_next(&mut self, token: usize) {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
-            connection.look = Look::Asked;
+            connection.look = LookRequest::Pending;
             connection.client.look();
             self.recorder.looks.space_out();
         }

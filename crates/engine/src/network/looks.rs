@@ -7,11 +7,11 @@ const ENOUGH: u32 = 100;
 
 /// Whether a connection's client was asked to look at its next answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum LookRequest {
     /// It was not.
-    Unasked,
-    /// It was.
-    Asked,
+    None,
+    /// It was, and the answer has not come.
+    Pending,
 }
 
 /// Counts answers down to the next one that is looked at.

@@ -8,7 +8,7 @@ use brunt_record::outcome::Failure;
 
 use super::call::{End, Place};
 use super::calls::CallId;
-use super::looks::Look;
+use super::looks::LookRequest;
 use super::sending::{After, reason_of};
 use super::{AnswerOf, Judgement, Load, Network, State};
 use crate::channel::{Clear, Socket};
@@ -168,7 +168,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if !self.recorder.is_ok(answer.status) {
                     self.keep_excerpt(token, &answer, came);
                 }
-                if self.recorder.looks.is_due() || self.connections[token].look == Look::Asked {
+                if self.recorder.looks.is_due() || self.connections[token].look == LookRequest::Pending {
                     self.look(load, token, &answer, came);
                 }
                 let connection = &mut self.connections[token];

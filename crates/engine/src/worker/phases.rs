@@ -33,7 +33,7 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     /// Whether nothing is left to do before the planned end.
     fn is_over(&self, network: &Network<D, Self::Tag>, now: u64) -> bool;
 
-    /// When the next call is due that the network knows nothing of yet; [`NEVER`] if there is none.
+    /// When the next call that has not begun is due; [`NEVER`] if there is none.
     fn next_due(&self) -> u64 {
         NEVER
     }
