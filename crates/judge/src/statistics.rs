@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
+use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF as _, DiscreteCDF as _, Normal, StudentsT};
 use statrs::function::beta::checked_beta_reg;
 
 /// The share of cases in which an interval is to hold what it is about.
@@ -159,6 +159,17 @@ fn beta_quantile(a: f64, b: f64, p: f64) -> Option<f64> {
 /// The probability that a normal value is above `z`.
 pub fn normal_tail(z: f64) -> f64 {
     Normal::new(0.0, 1.0).map_or(0.5, |normal| normal.sf(z))
+}
+
+/// The probability that a sum of so many squared standard normal deviations is less than `sum`.
+pub fn probability_of_less(sum: f64, degrees_of_freedom: f64) -> f64 {
+    ChiSquared::new(degrees_of_freedom).map_or(1.0, |chi_squared| chi_squared.cdf(sum))
+}
+
+/// The probability of `part` or more among `all`, each with this probability.
+pub fn binomial_tail(part: u64, all: u64, probability: f64) -> f64 {
+    let Some(less) = part.checked_sub(1) else { return 1.0 };
+    Binomial::new(probability, all).map_or(1.0, |binomial| binomial.sf(less))
 }
 
 /// The value that Student's t stays below with probability `p`.

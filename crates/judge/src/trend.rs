@@ -14,11 +14,15 @@
 //!   Association 63, 1968). Neither minds single seconds that stand out.
 //!
 //! A change counts from a tenth of the figure on, and for times from 50 µs on. What a ramp of the load does is the
-//! plan's doing, so only runs under a constant load are judged.
+//! plan's doing, so only runs under a constant load are judged. Virtual users begin together with their first request, which
+//! alone makes the first seconds of another kind: they are judged where all their requests have one name, or where a second has
+//! several whole iterations.
 
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::{Population, Step};
 use brunt_record::histogram::Censored;
 use brunt_record::series::Point;
+use brunt_record::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +36,8 @@ const LEAST_FOR_TREND: usize = 10;
 const MOST_COMPARED: usize = 240;
 /// The share of runs without a trend that may be said to have one, over all figures.
 const FALSE_ALARMS: f64 = 0.01;
+/// The fewest iterations of a user in a point whose calls are alike.
+const ITERATIONS: u64 = 4;
 /// Median absolute deviations, scaled to a normal's standard deviation, beyond which a second is no part of the rest.
 const FAR: f64 = 6.0;
 const MAD_SCALE: f64 = 1.4826;
@@ -134,13 +140,13 @@ impl Settled {
         matches!(self, Self::WarmingUp { .. } | Self::Drifting { .. })
     }
 
-    /// Judges the seconds of a run.
-    pub fn from_points(plan: &Plan, points: &[Point]) -> Self {
-        if !is_constant(plan) {
+    /// Judges the seconds of a run. `total` has every call of it.
+    pub fn from_points(plan: &Plan, total: &Snapshot, points: &[Point]) -> Self {
+        let usual = points.first().map_or(0, |point| point.length_ns);
+        if !is_constant(plan) || !is_alike(plan, total, usual) {
             return Self::Unknown;
         }
         // A last second that was cut short has fewer calls, and is of another kind for that alone.
-        let usual = points.first().map_or(0, |point| point.length_ns);
         let whole = match points.split_last() {
             Some((last, rest)) if last.length_ns < usual => rest,
             _ => points,
@@ -165,7 +171,28 @@ fn is_constant(plan: &Plan) -> bool {
         Load::Closed {} => true,
         Load::Open { profile, .. } => profile.is_constant(),
     };
-    plan.scenarios.is_none() && constant_rate
+    let constant_users = plan.scenarios.as_ref().is_none_or(|scenarios| {
+        scenarios.throttle.is_none()
+            && scenarios.populations.iter().all(|population| is_constant_population(population))
+    });
+    constant_rate && constant_users
+}
+
+fn is_constant_population(population: &Population) -> bool {
+    match population.steps.as_slice() {
+        [Step::Users { from, to, .. } | Step::Rate { from, to, .. }] => population.after.is_none() && from == to,
+        _ => false,
+    }
+}
+
+/// Whether points of this length have the same mix of calls, as far as that is the plan's doing.
+fn is_alike(plan: &Plan, total: &Snapshot, point_ns: u64) -> bool {
+    let is_short = |iterations: &Censored| {
+        iterations.quantile(0.9).is_none_or(|p90| !p90.at_least && p90.value.saturating_mul(ITERATIONS) <= point_ns)
+    };
+    plan.scenarios.is_none()
+        || total.figures.requests.iter().count() <= 1
+        || total.figures.scenarios.iter().all(|(_, scenario)| is_short(&scenario.iterations))
 }
 
 /// How many points the beginning takes that is of another kind than the rest, and what that does to the figure.
@@ -273,9 +300,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use brunt_plan::arrivals::Spread;
     use brunt_plan::random::Random;
+    use brunt_plan::scenario::{Scenarios, Weighted};
     use brunt_record::SECOND_NS;
-    use brunt_record::catalogue::Timing;
+    use brunt_record::catalogue::{Counter, Timing};
     use brunt_record::outcome::OkStatus;
     use brunt_record::series::Series;
     use brunt_record::snapshot::Snapshot;
@@ -302,7 +333,51 @@ mod tests {
     }
 
     fn settled(medians: &[f64]) -> Settled {
-        Settled::from_points(&crate::fixtures::plan(), points(medians).points())
+        Settled::from_points(&crate::fixtures::plan(), &Snapshot::default(), points(medians).points())
+    }
+
+    /// Users are judged where their calls are alike all along.
+    #[test]
+    fn scenarios_warm_up_where_their_seconds_have_the_same_mix() {
+        let slow_at_first = [[9e6; 3].as_slice(), &[1e6; 12]].concat();
+        let judged = |steps: &[Step], names: &[&str], iteration_ns: u64| {
+            let population = Population {
+                scenarios: vec![Weighted { scenario: "shop".into(), weight: 1.0 }],
+                steps: steps.to_vec(),
+                arrivals: Spread::Uniform,
+                most_alive: None,
+                after: None,
+            };
+            let scenarios = Scenarios {
+                files: Vec::new(),
+                streamed: Vec::new(),
+                env: BTreeMap::new(),
+                base_url: None,
+                populations: vec![population],
+                throttle: None,
+                smallest_pool: None,
+                own: Vec::new(),
+            };
+            let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };
+            let mut total = Snapshot::default();
+            names.iter().for_each(|name| total.figures.requests.named(name).numbers.add(Counter::Due, 1));
+            total.figures.scenarios.named("shop").iteration(iteration_ns);
+            matches!(
+                Settled::from_points(&plan, &total, points(&slow_at_first).points()),
+                Settled::WarmingUp { until_s: 3, .. }
+            )
+        };
+        let users = |from: f64, to: f64| Step::Users { from, to, seconds: 15.0 };
+        let rate = Step::Rate { from: 5.0, to: 5.0, seconds: 15.0 };
+        assert!(judged(&[users(10.0, 10.0)], &["home"], 5 * SECOND_NS), "one name");
+        assert!(judged(&[users(10.0, 10.0)], &["home", "cart"], SECOND_NS / 5), "short iterations");
+        assert!(judged(&[rate], &["home", "cart"], SECOND_NS / 5));
+        assert!(
+            !judged(&[users(10.0, 10.0)], &["home", "cart"], SECOND_NS),
+            "a second may have none but the first request"
+        );
+        assert!(!judged(&[users(1.0, 10.0)], &["home"], SECOND_NS / 5), "a ramp");
+        assert!(!judged(&[rate, rate], &["home"], SECOND_NS / 5));
     }
 
     /// R. O. Gilbert, "Statistical Methods for Environmental Pollution Monitoring", 1987, section 16.4.2, has the
@@ -392,8 +467,7 @@ mod tests {
         assert_eq!(settled(&[2e6; 5]), Settled::Unknown);
         let medians: Vec<_> = (1..30).map(|i| 1e6 * f64::from(i)).collect();
         let mut plan = crate::fixtures::plan();
-        plan.load =
-            Load::Open { profile: "10..100/30s".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
-        assert_eq!(Settled::from_points(&plan, points(&medians).points()), Settled::Unknown);
+        plan.load = Load::Open { profile: "10..100/30s".parse().unwrap(), arrivals: Spread::Uniform };
+        assert_eq!(Settled::from_points(&plan, &Snapshot::default(), points(&medians).points()), Settled::Unknown);
     }
 }

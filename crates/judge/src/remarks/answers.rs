@@ -142,7 +142,7 @@ mod tests {
             for n in 0..per_s {
                 let due_ns = second * SECOND_NS + n * SECOND_NS / per_s;
                 let (status, content_type, length) = kind(due_ns, n);
-                let look = Look { content_type, length: Some(length), location: "" };
+                let look = Look { content_type, length: Some(length), ..Look::default() };
                 here.kinds.add("", status, look, due_ns, || "<html>sorry".to_owned());
             }
             total.kinds.merge(&here.kinds);

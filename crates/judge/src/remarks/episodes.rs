@@ -6,14 +6,14 @@
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
-use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::catalogue::Counter;
 use brunt_record::recording::Recording;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
 
 use super::stretch::Stretch;
-use super::{About, Remark, slowness};
+use super::{About, Remark, limits, slowness};
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -44,10 +44,6 @@ const BEHIND_NS: u64 = 3 * SECOND_NS;
 const GROWTH: f64 = 0.05;
 /// The fewest calls that wait at the end of an overload, and how many times those before it.
 const WAITING: (u64, u64) = (20, 10);
-/// The fewest seconds that show a limit of the rate, and the fewest calls that each has to let through.
-const LIMITED: (usize, u64) = (3, 50);
-/// How far the rate let through may vary, as a share of it, and the most of what was due that it may be.
-const STEADY: (f64, f64) = (0.1, 0.9);
 
 /// Finds the episodes of a run. `total` counts every call, those of the drain included.
 pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
@@ -66,7 +62,7 @@ pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark>
     found.extend(freeze_remarks(&freezes));
     found.extend(drop_remarks(&drops, run));
     let mut explained: Vec<_> = outages.into_iter().chain(freezes.iter().map(|freeze| freeze.stretch)).collect();
-    found.extend(rate_limit(run, timeline));
+    found.extend(limits::rate_limit(run, timeline));
     let overload = overload(plan, run, &explained);
     explained.extend(overload.as_ref().and_then(|remark| Some(Stretch { from: remark.from_ns?, to: remark.to_ns? })));
     found.extend(overload);
@@ -114,7 +110,8 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
 /// Whether the calls of a stretch were lost at its end, all at once: those that were due first waited the longest.
 fn is_drop(timeline: &Timeline, stretch: Stretch) -> bool {
     let longest = within(timeline, stretch).next().map_or(0, |(_, point)| point.failing.quantile(1.0).unwrap_or(0));
-    longest >= (stretch.length() / 2).max(stretch.length().saturating_sub(2 * timeline.width_ns()))
+    // Its first and its last point may hold little of it.
+    longest >= (stretch.length() / 3).max(stretch.length().saturating_sub(2 * timeline.width_ns()))
 }
 
 /// Points whose calls were due in a stretch.
@@ -166,7 +163,7 @@ fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
     drops.retain(|(drop, _)| !outages.iter().any(|outage| outage.overlaps(beside(*drop))));
     let most = (timeline.points().count() as f64 * DROPS).max(1.0);
     let is_moment = |(drop, calls): &(Stretch, u64)| {
-        *calls >= FEWEST_CALLS && (drop.length() <= DROP_NS || is_drop(timeline, *drop))
+        *calls >= FEWEST_CALLS && (drop.length() <= DROP_NS.max(width) || is_drop(timeline, *drop))
     };
     if drops.len() as f64 > most || !drops.iter().all(is_moment) {
         return Vec::new();
@@ -353,62 +350,6 @@ fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
         calls: Some(calls),
         worst_ns: freezes.iter().map(|freeze| freeze.worst_ns).max(),
         ..Remark::new(About::Freeze, message)
-    })
-}
-
-/// The calls of each whole second by when they were due: ok ones, and all.
-fn by_second(timeline: &Timeline, seconds: u64) -> Vec<(u64, u64, u64)> {
-    let mut all = vec![(0, 0, 0); usize::try_from(seconds).unwrap_or(0)];
-    for (start, point) in timeline.points() {
-        if let Some((ok, refused, due)) = all.get_mut((start / SECOND_NS) as usize) {
-            *ok += point.ok;
-            *refused += point.refused;
-            *due += point.due();
-        }
-    }
-    all
-}
-
-/// A target that lets a steady rate through and turns the rest away at once.
-fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark> {
-    if timeline.width_ns() > SECOND_NS {
-        return None;
-    }
-    let seconds = by_second(timeline, run.measured_ns / SECOND_NS);
-    let limited: Vec<_> = seconds
-        .iter()
-        .enumerate()
-        .filter(|(_, (ok, refused, due))| *ok >= LIMITED.1 && *refused > 0 && (*ok as f64) < STEADY.1 * *due as f64)
-        .collect();
-    let (first, last) = (limited.first()?.0, limited.last()?.0);
-    let (fewest, _) = LIMITED;
-    // All of them side by side, and with the same rate let through.
-    if limited.len() < fewest || last - first + 1 != limited.len() {
-        return None;
-    }
-    let (ok, refused) = limited.iter().fold((0, 0), |(ok, refused), (_, second)| (ok + second.0, refused + second.1));
-    let mean = ok as f64 / limited.len() as f64;
-    let variance =
-        limited.iter().map(|(_, second)| (second.0 as f64 - mean).powi(2)).sum::<f64>() / limited.len() as f64;
-    // Fast as refusals are, or the target is slow and not limited.
-    let times = |timing| run.measured.times.known(timing).quantile(0.5);
-    let are_fast = times(Timing::Refused) <= times(Timing::Response).max(Some(1_000_000));
-    if variance.sqrt() > STEADY.0 * mean || !are_fast {
-        return None;
-    }
-    let statuses = run.measured.statuses.sorted();
-    let most = statuses.iter().filter(|(status, _)| *status >= 400).max_by_key(|(_, n)| *n).map(|(status, _)| *status);
-    let by = most.map_or_else(String::new, |status| format!(" with {status}"));
-    let (from, to) = (first as u64 * SECOND_NS, (last as u64 + 1) * SECOND_NS);
-    Some(Remark {
-        from_ns: Some(from),
-        to_ns: Some(to),
-        calls: Some(refused),
-        advice: format!("ask for less (-r {mean:.0}), or raise the target's limit"),
-        ..Remark::new(
-            About::RateLimit,
-            format!("the target let {mean:.0} calls/s through and refused {} others{by}", count(refused)),
-        )
     })
 }
 

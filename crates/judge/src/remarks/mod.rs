@@ -2,6 +2,7 @@
 
 mod answers;
 mod episodes;
+mod limits;
 mod patterns;
 #[cfg(test)]
 mod shapes;

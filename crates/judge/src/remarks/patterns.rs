@@ -16,6 +16,7 @@ use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::{DuePoint, Timeline};
 
 use super::{About, Remark};
+use crate::statistics::binomial_tail;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ const SURELY: f64 = 4.75;
 const SLOWEST: f64 = 0.01;
 /// A slow request has at least this share of the slowest calls, and at most this share of all calls.
 const CULPRIT: (f64, f64) = (0.5, 0.25);
+/// The probability with which it may have them by chance.
+const BY_CHANCE: f64 = 1e-4;
 /// How many times lower p99 has to be without it.
 const LOWER_WITHOUT: f64 = 1.5;
 /// Width of a bin of the distribution in which modes are looked for, as a factor.
@@ -123,9 +126,12 @@ fn slow_request(total: &Snapshot) -> Option<Remark> {
     let (name, times) = requests.iter().max_by_key(|(_, times)| slowest(times))?;
     let of_slowest = slowest(times) as f64 / slowest(&all).max(1) as f64;
     let of_all = times.count() as f64 / all.count().max(1) as f64;
-    let is_culprit = slowest(times) >= FEWEST_FAILURES && of_slowest > CULPRIT.0 && of_all < CULPRIT.1;
+    let is_culprit = of_slowest > CULPRIT.0 && of_all < CULPRIT.1;
+    if !is_culprit || binomial_tail(slowest(times), slowest(&all), of_all) > BY_CHANCE {
+        return None;
+    }
     let without = all.without(times).quantile(1.0 - SLOWEST)?;
-    if !is_culprit || (p99 as f64) < LOWER_WITHOUT * without as f64 {
+    if (p99 as f64) < LOWER_WITHOUT * without as f64 {
         return None;
     }
     Some(Remark {

@@ -187,7 +187,7 @@ impl Verdict {
             Judgement::Trustworthy if !answered => Judgement::NothingMeasured,
             judgement => judgement,
         };
-        let settled = if answered { Settled::from_points(run.plan, run.points) } else { Settled::Unknown };
+        let settled = if answered { Settled::from_points(run.plan, total, run.points) } else { Settled::Unknown };
         let mut verdict = Self {
             judgement,
             sentence: String::new(),
