@@ -8,6 +8,7 @@ use brunt_protocol::user::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
+use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 use crate::{EndedBy, OverStreams, Wrong};
@@ -287,6 +288,14 @@ impl<P: OverStreams> Client for StreamClient<P> {
         for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
             note(&format!("RST_STREAM {}", ErrorCode(code)), count);
         }
+    }
+
+    fn look(&mut self) -> bool {
+        self.protocol.look(&self.connection)
+    }
+
+    fn looked(&self) -> Option<Look<'_>> {
+        self.protocol.looked()
     }
 
     fn parts(&self) -> AnswerParts<'_> {

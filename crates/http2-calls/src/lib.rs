@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use brunt_http2::{Connection, Counters, Violation};
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
+use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
@@ -119,6 +120,16 @@ pub trait OverStreams: Send {
 
     /// Tells of events besides those of HTTP/2 itself, as [`Client::take_events`](brunt_protocol::Client::take_events).
     fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
+
+    /// As [`Client::look`](brunt_protocol::Client::look).
+    fn look(&mut self, _streams: &Connection<Self::Call>) -> bool {
+        false
+    }
+
+    /// As [`Client::looked`](brunt_protocol::Client::looked).
+    fn looked(&self) -> Option<Look<'_>> {
+        None
+    }
 
     /// As [`Client::parts`](brunt_protocol::Client::parts).
     fn parts(&self) -> AnswerParts<'_>;

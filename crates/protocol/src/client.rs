@@ -333,8 +333,11 @@ pub trait Client: Send {
         &[]
     }
 
-    /// The next answer that begins is to be looked at. Asked of few calls; what it costs may be more than what an answer may.
-    fn look(&mut self) {}
+    /// The next answer that begins is to be looked at, if none is being looked at: whether it will be. Asked of few calls; what it costs may
+    /// be more than what an answer may.
+    fn look(&mut self) -> bool {
+        false
+    }
 
     /// What was seen of the answer that was completed last, if that is the one that was to be looked at.
     fn looked(&self) -> Option<Look<'_>> {

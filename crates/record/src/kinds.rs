@@ -25,6 +25,8 @@ pub struct Look<'a> {
     pub length: Option<u64>,
     /// Where it leads.
     pub location: &'a str,
+    /// The beginning of its body, as far as it was kept.
+    pub beginning: &'a [u8],
 }
 
 /// Answers that are alike.
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
 
     fn look(content_type: &str, length: u64) -> Look<'_> {
-        Look { content_type, length: Some(length), location: "" }
+        Look { content_type, length: Some(length), ..Look::default() }
     }
 
     fn said() -> String {

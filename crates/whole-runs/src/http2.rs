@@ -74,7 +74,7 @@ impl Peer for Server {
     }
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Head { length: payload.len(), kind, flags, stream }.write(&mut bytes);
     bytes.extend_from_slice(payload);
@@ -91,7 +91,7 @@ fn send(after: u64, bytes: Vec<u8>) -> Reaction {
     vec![(after, Act::Send(bytes))]
 }
 
-fn reset(stream: u32, code: ErrorCode) -> Vec<u8> {
+pub(super) fn reset(stream: u32, code: ErrorCode) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_reset(stream, code, &mut bytes);
     bytes

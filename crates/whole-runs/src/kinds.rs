@@ -1,15 +1,18 @@
 //! What floods tell apart of their answers and requests: kinds of answers, names of a file's lines.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use brunt_engine::simulated::{Act, Peer, Reaction};
-use brunt_http1::options::{Content, Lines, Options};
+use brunt_http1::options::{Content, Lines, Options, Version};
+use brunt_http2::frame::{ErrorCode, flag, kind};
 use brunt_judge::remarks::About;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
+use super::http2::{Server, frame, reset};
 use super::{MS, SECOND_NS, carry_out, plan};
 
 const USUAL: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}";
@@ -74,6 +77,42 @@ fn an_answer_of_another_kind_is_found_with_its_time_and_an_example() {
             let steady = carry_out(&plan, Proxied { away: 0..0, ..peer() });
             assert_eq!(steady.summary.remarks.iter().find(|remark| remark.about == About::AnotherAnswer), None);
         }
+    }
+}
+
+/// `:status: 200` (RFC 7541, appendix A) with a media type and a body, the answer on a stream.
+fn over_streams(stream: u32, content_type: &str, body: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content_type.len()).unwrap();
+    let fields = [&[0x88, 0x0f, 0x10, length], content_type.as_bytes()].concat();
+    [frame(kind::HEADERS, flag::END_HEADERS, stream, &fields), frame(kind::DATA, flag::END_STREAM, stream, body)]
+        .concat()
+}
+
+/// Answers come out of order, and some calls are reset under way: the one that is looked at is the one that is told.
+#[test]
+fn an_answer_of_another_kind_is_found_over_streams() {
+    for (rate, streams) in [("50", 1), ("2000", 20)] {
+        let calls: u32 = 10 * rate.parse::<u32>().unwrap();
+        let number = AtomicU32::new(0);
+        let server = Server::new(&[], move |_, stream| {
+            let number = number.fetch_add(1, Ordering::Relaxed);
+            let is_away = (calls * 4 / 10..calls * 7 / 10).contains(&number) && number.is_multiple_of(2);
+            let (content_type, body) = if is_away { ("text/html", "<html>Sorry!") } else { ("application/json", "{}") };
+            let answer = match number % 50 {
+                49 => reset(stream, ErrorCode::CANCEL),
+                _ => over_streams(stream, content_type, body.as_bytes()),
+            };
+            vec![(MS * u64::from(1 + number % 7), Act::Send(answer))]
+        });
+        let options = Options { http: Version::Two, ..Options::default() };
+        let plan = Plan { pipeline: streams, protocol: options.to_protocol(), ..at_rate(rate) };
+        let summary = carry_out(&plan, server).summary;
+        let found = summary.remarks.iter().find(|remark| remark.about == About::AnotherAnswer);
+        let found = found.unwrap_or_else(|| panic!("{rate}/s: {:?}", summary.remarks));
+        assert!(found.message.contains("text/html") && found.message.contains("<html>Sorry!"), "{}", found.message);
+        let (from, to) = (found.from_ns.unwrap(), found.to_ns.unwrap());
+        assert!((3800 * MS..4200 * MS).contains(&from) && (6800 * MS..7200 * MS).contains(&to), "{rate}/s: {found:?}");
+        assert!((0.4..0.6).contains(&found.share_ratio.unwrap()), "{found:?}");
     }
 }
 

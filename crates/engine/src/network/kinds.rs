@@ -13,7 +13,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
-        if connection.look == LookRequest::Pending
+        let is_pending = connection.look == LookRequest::Pending;
+        if is_pending && connection.client.looked().is_none() && connection.client.look() {
+            // Of several calls that are under way another one is looked at, which is still to come.
+            return;
+        }
+        if is_pending
             && let Some(call) = call.filter(|call| call.measured)
             && self.recorder.is_ok(answer.status)
         {
@@ -21,9 +26,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let due_ns = self.recorder.measured_at(call.due);
             let client = &connection.client;
             if let Some(look) = client.looked() {
-                let said = || match client.excerpt(came) {
-                    [] => shown(client.parts().body),
-                    excerpt => shown(excerpt),
+                let said = || {
+                    let pieces = [look.beginning, client.excerpt(came), client.parts().body];
+                    pieces.into_iter().find(|piece| !piece.is_empty()).map(shown).unwrap_or_default()
                 };
                 self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
             }
@@ -40,8 +45,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look_at_next(&mut self, token: usize) {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
-            connection.look = LookRequest::Pending;
-            connection.client.look();
+            if connection.client.look() {
+                connection.look = LookRequest::Pending;
+            }
             self.recorder.looks.space_out();
         }
     }

@@ -224,8 +224,9 @@ impl Client for Http1Client {
         after(chunk, b"\r\n").map_or(chunk, |(chunk, _)| chunk)
     }
 
-    fn look(&mut self) {
+    fn look(&mut self) -> bool {
         self.parser.look();
+        true
     }
 
     fn looked(&self) -> Option<Look<'_>> {

@@ -14,6 +14,7 @@ pub mod options;
 mod request;
 mod response;
 mod scenario;
+mod seen;
 
 use std::sync::{Arc, OnceLock};
 
@@ -156,6 +157,7 @@ mod tests {
             transport: Transport::default(),
             ok_status: brunt_record::outcome::OkStatus::default(),
             thresholds: Vec::new(),
+            guards: Vec::new(),
             max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
             origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),

@@ -93,8 +93,12 @@ impl Client for Negotiated {
         self.chosen_mut().closed()
     }
 
-    fn look(&mut self) {
-        self.chosen_mut().look();
+    fn excerpt<'a>(&self, came: &'a [u8]) -> &'a [u8] {
+        self.chosen().excerpt(came)
+    }
+
+    fn look(&mut self) -> bool {
+        self.chosen_mut().look()
     }
 
     fn looked(&self) -> Option<Look<'_>> {

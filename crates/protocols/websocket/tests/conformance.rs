@@ -55,6 +55,7 @@ fn plan(options: &Options) -> Plan {
         transport: Transport::default(),
         ok_status: OkStatus::default(),
         thresholds: Vec::new(),
+        guards: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::default(),

@@ -7,12 +7,14 @@ use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wro
 use brunt_protocol::messages::Reader;
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
+use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 use super::request::Writer;
 use crate::client::{DISCARD, Streaming};
 use crate::expected::Expected;
 use crate::response::{ENDED_EARLY, keep_message, note_location};
+use crate::seen::Seen;
 
 /// A connection of HTTP/2 that speaks HTTP.
 pub(crate) type Http2Client = StreamClient<Http2>;
@@ -29,6 +31,19 @@ pub(crate) struct Call {
     kept: Option<Box<KeptAnswer>>,
     /// What cuts its answer into messages, if the answer comes so.
     reader: Option<Box<Reader>>,
+    /// What is seen of its answer, if that is looked at.
+    seen: Option<Box<Seen>>,
+}
+
+/// Whether answers are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looking {
+    /// None is.
+    Not,
+    /// The next one that begins is.
+    Next,
+    /// That of this stream is, by its id.
+    At(u32),
 }
 
 /// HTTP on one connection of HTTP/2.
@@ -47,6 +62,9 @@ pub(crate) struct Http2 {
     kept: Box<KeptAnswer>,
     /// What answers must have, which are kept for that.
     expected: Option<Expected>,
+    looking: Looking,
+    /// What was seen of the answer that was complete last, if that was looked at.
+    seen: Option<Box<Seen>>,
     /// What the heads of requests take in HTTP/1.1, in bytes, since that was last told.
     head_bytes: u64,
 }
@@ -62,6 +80,8 @@ impl Http2 {
             redirect: None,
             kept: Box::default(),
             expected: None,
+            looking: Looking::Not,
+            seen: None,
             head_bytes: 0,
         }
     }
@@ -84,6 +104,18 @@ impl Http2 {
         let spare = self.spare.iter().rposition(|reader| reader.framing() == framing);
         let spare = spare.map(|at| self.spare.swap_remove(at));
         Some(spare.unwrap_or_else(|| Box::new(messages.reader(self.keeps))))
+    }
+
+    /// Keeps what the head that came last says of its answer.
+    #[cold]
+    fn see(&mut self, streams: &mut Connection<Call>, position: usize, status: u16) {
+        let fields = streams.fields();
+        let seen = Seen::new(status, |name| fields.get(name));
+        let id = streams.id(position);
+        if let (Some(id), Some(call)) = (id, streams.data_mut(position)) {
+            call.seen = Some(Box::new(seen));
+            self.looking = Looking::At(id);
+        }
     }
 
     fn give_back(&mut self, reader: Option<Box<Reader>>) {
@@ -142,7 +174,7 @@ impl OverStreams for Http2 {
         self.head_bytes += shape.body as u64;
         let has_body = !body.is_empty() || message.tail.is_some();
         let keeps_body = message.hint & DISCARD == 0;
-        let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader };
+        let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader, seen: None };
         streams.start(block, !has_body, shape.is_head, call, out);
         if has_body {
             let position = streams.len() - 1;
@@ -163,6 +195,9 @@ impl OverStreams for Http2 {
             note_location(redirect, location);
         }
         let head = self.keeps.then(|| head_as_text(streams, status));
+        if self.looking == Looking::Next {
+            self.see(streams, position, status);
+        }
         let Some(call) = streams.data_mut(position) else { return Ok(()) };
         call.status = status;
         if let Some((kept, head)) = call.kept.as_mut().zip(head) {
@@ -182,6 +217,9 @@ impl OverStreams for Http2 {
 
     #[inline]
     fn body(&mut self, call: &mut Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, Wrong> {
+        if let Some(seen) = &mut call.seen {
+            seen.body(bytes);
+        }
         let Some(reader) = &mut call.reader else { return call.keep(bytes).map(|()| None) };
         let ended = reader.read(bytes, ends_frame).map_err(|malformed| Wrong::protocol(malformed.0))?;
         if ended.is_some()
@@ -199,7 +237,8 @@ impl OverStreams for Http2 {
 
     #[inline]
     fn ended(&mut self, call: Call, _by: EndedBy, _streams: &Connection<Call>) -> Result<u16, Wrong> {
-        let Call { status, reader, kept, .. } = call;
+        let Call { status, reader, kept, seen, .. } = call;
+        self.seen = seen;
         if let Some(kept) = kept {
             self.kept = kept;
         }
@@ -233,6 +272,19 @@ impl OverStreams for Http2 {
         if saved > 0 {
             note("header bytes saved", saved);
         }
+    }
+
+    fn look(&mut self, streams: &Connection<Call>) -> bool {
+        // One whose stream was given up is not complete any more.
+        let is_coming = matches!(self.looking, Looking::At(id) if streams.place(id).is_some());
+        if !is_coming {
+            self.looking = Looking::Next;
+        }
+        true
+    }
+
+    fn looked(&self) -> Option<Look<'_>> {
+        self.seen.as_ref().map(|seen| seen.look())
     }
 
     fn parts(&self) -> AnswerParts<'_> {

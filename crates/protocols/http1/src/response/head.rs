@@ -20,8 +20,6 @@ pub(super) struct Head {
     pub(super) reusable: bool,
     pub(super) length: Option<u64>,
     pub(super) coding: Coding,
-    /// Where in the head its media type stands; empty if it has none.
-    pub(super) content_type: (u32, u32),
 }
 
 /// The transfer coding of a body.
@@ -93,15 +91,10 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         return Err(Malformed::because("a status code under 100"));
     }
     // HTTP/1.1 connections stay open unless told otherwise, HTTP/1.0 ones only when told (RFC 9112 §9.3).
-    let mut head =
-        Head { bytes: taken, status, reusable: version == 1, length: None, coding: Coding::None, content_type: (0, 0) };
+    let mut head = Head { bytes: taken, status, reusable: version == 1, length: None, coding: Coding::None };
     for header in response.headers.iter() {
         match header.name.len() {
             10 if header.name.eq_ignore_ascii_case("connection") => connection(header.value, &mut head),
-            12 if header.name.eq_ignore_ascii_case("content-type") => {
-                let from = header.value.as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
-                head.content_type = (from as u32, (from + header.value.len()) as u32);
-            }
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 head.length = Some(content_length(header.value, head.length)?);
             }

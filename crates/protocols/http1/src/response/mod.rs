@@ -7,6 +7,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use super::chunked::{Chunked, Chunks};
+use super::seen::{Seen, shown_location};
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
 use brunt_record::kinds::Look;
@@ -18,8 +19,6 @@ pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
 pub(super) const ENDED_EARLY: &str = "the stream ended without its last message";
 /// The most bytes of a body that is kept.
 const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
-/// The most that is noted of where a redirect leads, in characters.
-const MOST_LOCATION: usize = 1000;
 /// The most interim answers (1xx) before the final one.
 const MOST_INTERIM: u8 = 16;
 
@@ -80,12 +79,10 @@ pub struct Parser {
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
     looking: Looking,
-    /// What was seen of the answer whose head was looked at last.
-    seen: Box<Seen>,
 }
 
 /// Whether answers are looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Looking {
     /// None is, and none was since one was last to be.
     #[default]
@@ -93,30 +90,7 @@ enum Looking {
     /// The next one is.
     Next,
     /// One was.
-    Done,
-}
-
-/// What was seen of an answer.
-#[derive(Debug, Default)]
-struct Seen {
-    content_type: String,
-    length: Option<u64>,
-    location: String,
-}
-
-impl Seen {
-    /// Keeps what a head says of its answer. `bytes` begin with the whole head.
-    fn see(&mut self, bytes: &[u8], head: &Head) {
-        let (from, to) = head.content_type;
-        let written = bytes.get(from as usize..to as usize).unwrap_or(&[]);
-        self.content_type.clear();
-        self.content_type.push_str(std::str::from_utf8(written).unwrap_or_default());
-        self.location.clear();
-        if (300..400).contains(&head.status) {
-            self.location = field(bytes, "location");
-        }
-        self.length = head.length;
-    }
+    Done(Box<Seen>),
 }
 
 /// The answer, kept for scripts and `--once`.
@@ -163,7 +137,6 @@ impl Default for Parser {
             is_streaming: false,
             is_read_ahead: false,
             looking: Looking::default(),
-            seen: Box::default(),
         }
     }
 }
@@ -181,8 +154,10 @@ impl Parser {
 
     /// What was seen of the answer whose head was looked at.
     pub(super) fn looked(&self) -> Option<Look<'_>> {
-        let Seen { content_type, length, location } = &*self.seen;
-        (self.looking == Looking::Done).then_some(Look { content_type, length: *length, location })
+        match &self.looking {
+            Looking::Done(seen) => Some(seen.look()),
+            Looking::Not | Looking::Next => None,
+        }
     }
 
     /// Notes where the first redirect leads in `redirect`, which several parsers may share.
@@ -376,9 +351,8 @@ impl Parser {
             let whole = if before == 0 { bytes } else { &self.partial };
             kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
         }
-        if self.looking == Looking::Next && head.status >= 200 {
-            self.looking = Looking::Done;
-            self.seen.see(if before == 0 { bytes } else { &self.partial }, &head);
+        if matches!(self.looking, Looking::Next) && head.status >= 200 {
+            self.looking = Looking::Done(Box::new(see(if before == 0 { bytes } else { &self.partial })));
         }
         self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
@@ -389,16 +363,12 @@ impl Parser {
     #[cold]
     fn redirected(&self, head: &[u8]) {
         let Some(redirect) = self.redirect.as_ref().filter(|redirect| redirect.get().is_none()) else { return };
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        // It was parsed before.
-        if response.parse(head).is_err() {
-            return;
-        }
-        let location = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case("location"));
-        if let Some(location) = location {
-            note_location(redirect, location.value);
-        }
+        with_fields(head, |_, fields| {
+            let location = fields.iter().find(|field| field.name.eq_ignore_ascii_case("location"));
+            if let Some(location) = location {
+                note_location(redirect, location.value);
+            }
+        });
     }
 
     /// Decides what follows a head (RFC 9112 §6.3).
@@ -438,17 +408,22 @@ impl Parser {
     }
 }
 
-/// The value of a header field, in a head that was parsed before.
+/// What a head says of its answer. `bytes` begin with the whole head.
 #[cold]
-fn field(head: &[u8], name: &str) -> String {
+fn see(bytes: &[u8]) -> Seen {
+    with_fields(bytes, |status, fields| {
+        let field = |name: &str| fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|f| f.value);
+        Seen::new(status, field)
+    })
+    .unwrap_or_default()
+}
+
+/// What `read` makes of status and fields of a head that was parsed before. `bytes` begin with it.
+fn with_fields<R>(bytes: &[u8], read: impl FnOnce(u16, &[httparse::Header<'_>]) -> R) -> Option<R> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
-    if response.parse(head).is_err() {
-        return String::new();
-    }
-    let field = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-    let value = field.and_then(|field| std::str::from_utf8(field.value).ok()).unwrap_or_default();
-    value.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect()
+    response.parse(bytes).ok()?;
+    Some(read(response.code?, response.headers))
 }
 
 /// Writes a message as a body: the first line is its event, the second its id, the rest its data.
@@ -467,6 +442,6 @@ pub(super) fn note_location(redirect: &OnceLock<String>, location: &[u8]) {
         && let Ok(location) = std::str::from_utf8(location)
     {
         // Another connection may have been first.
-        let _ = redirect.set(location.chars().filter(|c| !c.is_control()).take(MOST_LOCATION).collect());
+        let _ = redirect.set(shown_location(location));
     }
 }

@@ -1,0 +1,74 @@
+//! What is seen of an answer that is looked at.
+
+use brunt_record::kinds::Look;
+
+/// The longest address that is kept of where an answer leads, in characters.
+const LONGEST_LOCATION: usize = 1000;
+/// How much is kept of the beginning of a body, in bytes.
+const BEGINNING_BYTES: usize = 256;
+
+/// What was seen of one answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    content_type: String,
+    length: Option<u64>,
+    location: String,
+    /// The beginning of its body, where its bytes come in pieces.
+    beginning: Vec<u8>,
+}
+
+impl Seen {
+    /// What the head of an answer says. `field` finds the value of a field by its name in small letters.
+    pub(crate) fn new<'a>(status: u16, field: impl Fn(&str) -> Option<&'a [u8]>) -> Self {
+        let text = |name: &str| field(name).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
+        let is_redirect = (300..400).contains(&status);
+        Self {
+            content_type: text("content-type").to_owned(),
+            length: text("content-length").parse().ok(),
+            location: if is_redirect { shown_location(text("location")) } else { String::new() },
+            beginning: Vec::new(),
+        }
+    }
+
+    /// Takes a piece of the body, as far as its beginning goes.
+    pub(crate) fn body(&mut self, piece: &[u8]) {
+        let room = BEGINNING_BYTES.saturating_sub(self.beginning.len());
+        self.beginning.extend_from_slice(piece.get(..room).unwrap_or(piece));
+    }
+
+    /// The same in the words of the contract.
+    pub(crate) fn look(&self) -> Look<'_> {
+        let Self { content_type, length, location, beginning } = self;
+        Look { content_type, length: *length, location, beginning }
+    }
+}
+
+/// An address as it may be shown.
+pub(crate) fn shown_location(location: &str) -> String {
+    location.chars().filter(|c| !c.is_control()).take(LONGEST_LOCATION).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_says_type_length_and_where_it_leads() {
+        let field = |name: &str| match name {
+            "content-type" => Some(&b"text/html; charset=utf-8"[..]),
+            "content-length" => Some(&b"12"[..]),
+            "location" => Some(&b"/log\x1b[2Jin"[..]),
+            _ => None,
+        };
+        let mut redirect = Seen::new(302, field);
+        [&b"half"[..], &[b'x'; 300]].into_iter().for_each(|piece| redirect.body(piece));
+        let look = redirect.look();
+        assert_eq!(
+            (look.content_type, look.length, look.location),
+            ("text/html; charset=utf-8", Some(12), "/log[2Jin")
+        );
+        assert_eq!((look.beginning.len(), &look.beginning[..5]), (BEGINNING_BYTES, &b"halfx"[..]));
+        assert_eq!(Seen::new(200, field).look().location, "");
+        assert_eq!(Seen::new(200, |_| None).look(), Look::default());
+    }
+}
