@@ -49,7 +49,7 @@ impl Attempts {
     }
 
     /// When a place tries again whose attempt came to nothing at `now`. `place` makes it another time for each.
-    pub(super) fn retry_at(&mut self, place: usize, now: u64) -> u64 {
+    pub(crate) fn retry_at(&mut self, place: usize, now: u64) -> u64 {
         let jitter = mix(now ^ (place as u64) << 32) % APART_NS;
         let at = (now + APART_NS / 2 + jitter).max(self.last_retry + self.interval_ns);
         self.last_retry = self.last_retry.max(at);

@@ -72,7 +72,7 @@ impl VirtualUsers {
             && of.pending == 0
             && of.started.is_empty()
             && of.streams.is_empty()
-            && of.fruitless == 0
+            && !of.found_nobody
             && crowd.wants_all()
     }
 

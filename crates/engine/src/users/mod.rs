@@ -168,8 +168,8 @@ struct VirtualUser {
     wait: Wait,
     /// How its iteration has ended, while calls that it began, or its tasks, have not.
     outcome: Option<Outcome>,
-    /// Calls in a row that came to no connection.
-    fruitless: u32,
+    /// Whether its last call came to no connection.
+    found_nobody: bool,
     /// Whose task it is, if it is one.
     home: Option<u32>,
     /// Its tasks.
@@ -210,7 +210,7 @@ impl VirtualUser {
             pending: 0,
             wait: Wait::Nothing,
             outcome: None,
-            fruitless: 0,
+            found_nobody: false,
             home: None,
             tasks: Vec::new(),
             cancelled: false,
@@ -365,7 +365,7 @@ impl VirtualUsers {
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
-            names: Names::selecting(Selection::all(&plan.thresholds)),
+            names: Names::selecting(Selection::all(plan.conditions())),
             throttle: throttle.map(|profile| Throttle {
                 profile,
                 workers: share.count() as f64,

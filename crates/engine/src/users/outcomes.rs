@@ -239,7 +239,7 @@ impl VirtualUsers {
         }
         let ticket = self.calls.get(slot as usize).map(|call| ticket(slot, call.serial) as u64);
         if let Some(user) = self.user(user) {
-            user.fruitless = 0;
+            user.found_nobody = false;
             if let (Some((_, chain)), Some(ticket)) = (hop, ticket) {
                 if user.chains.len() >= MOST_CHAINS {
                     user.chains.remove(0);
@@ -264,7 +264,7 @@ impl VirtualUsers {
             });
         }
         if let Some(user) = self.user(user) {
-            user.fruitless = if call.was_sent() { 0 } else { user.fruitless + 1 };
+            user.found_nobody = !call.was_sent();
         }
         self.tell_failed(call, failure, reason, now);
     }

@@ -23,8 +23,8 @@ const MOST_GATHERED: usize = 16;
 /// After how long they are sent though they are fewer, in nanoseconds: where a script takes its time, a call waits no longer
 /// than this and one more user's function.
 const LONGEST_GATHERED_NS: u64 = 30_000;
-/// How long a user waits before its next iteration after calls that came to no connection, in nanoseconds: once, and at most.
-const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+/// An iteration that is shorter, in nanoseconds, and came to no connection is not followed by the next at once.
+const SHORT_NS: u64 = 50_000_000;
 
 impl VirtualUsers {
     /// What is due by time: pauses that are over, users who come, hosts that were looked up.
@@ -377,7 +377,7 @@ impl VirtualUsers {
             return;
         }
         let started = std::mem::take(&mut of.started);
-        let (began, scenario, fruitless) = (of.began, of.scenario, of.fruitless);
+        let (began, scenario, found_nobody) = (of.began, of.scenario, of.found_nobody);
         of.iterates = false;
         of.arrived = None;
         of.chains.clear();
@@ -414,11 +414,10 @@ impl VirtualUsers {
             Outcome::Returned { pacing_ns, .. } | Outcome::Failed { pacing_ns } => pacing_ns,
             Outcome::Left => 0,
         };
-        let backoff = match fruitless {
-            0 => 0,
-            times => (BACKOFF_NS.0 << (times - 1).min(10)).min(BACKOFF_NS.1),
-        };
-        let at = began.saturating_add(pacing_ns).max(now + backoff);
+        let paced = began.saturating_add(pacing_ns);
+        // Whoever has pauses of its own makes its calls when it would have made them.
+        let is_spinning = found_nobody && took < SHORT_NS && paced <= now;
+        let at = if is_spinning { network.attempts.retry_at(user as usize, now) } else { paced };
         if at > now {
             self.set_timer(at, user, TimedWake::Begin);
         } else {
