@@ -127,6 +127,10 @@ fn explain(exit: Exit, summary: &Summary) {
                 let whose = if failed.implicit { "default threshold" } else { "threshold" };
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
+            let is_said = summary.thresholds.iter().any(|result| !result.held);
+            if !is_said && summary.run.ending == Ending::Completed {
+                console::note(&no_answer_as_expected(summary));
+            }
         }
         Exit::Wrong => {
             if let Ending::Failed(reason) = &summary.run.ending {
@@ -144,14 +148,25 @@ fn explain(exit: Exit, summary: &Summary) {
     }
 }
 
-/// The most frequent failure tells why.
+/// The target answered nothing, and why.
 fn never_answered(summary: &Summary) -> String {
+    shown(&format!("error: {} never answered{}", summary.plan.target.url(), worst_failure(summary)))
+}
+
+/// All that came were answers of another kind than asked for.
+fn no_answer_as_expected(summary: &Summary) -> String {
+    shown(&format!("error: no answer was as expected{}", worst_failure(summary)))
+}
+
+/// The most frequent failure, with its most frequent reason, behind a colon; empty if there is none.
+fn worst_failure(summary: &Summary) -> String {
     let failures = &summary.total.failures;
-    let worst = failures.counted().max_by_key(|(_, count)| *count).map(|(failure, _)| {
-        let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
-        format!(": {}{reason}", failure.name())
-    });
-    let text = format!("error: {} never answered{}", summary.plan.target.url(), worst.unwrap_or_default());
+    let Some((failure, _)) = failures.counted().max_by_key(|(_, count)| *count) else { return String::new() };
+    let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
+    format!(": {}{reason}", failure.name())
+}
+
+fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 

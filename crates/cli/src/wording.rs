@@ -134,6 +134,7 @@ fn plan(error: &PlanError, settings: Settings) -> String {
         | PlanError::Secrets
         | PlanError::Argument { .. }
         | PlanError::Injection(_)
+        | PlanError::IdleGuard { .. }
         | PlanError::Threshold(_) => error.to_string(),
     }
 }

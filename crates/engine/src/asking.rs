@@ -65,6 +65,7 @@ pub(crate) fn ask_on<M: Machine>(
         reconnect: false,
         pipeline: 1,
         thresholds: Vec::new(),
+        guards: Vec::new(),
         ..plan.clone()
     };
     let reply = Arc::<Mutex<Option<Reply>>>::default();

@@ -185,6 +185,7 @@ impl<'a> Surroundings<'a> {
             load: Load::Closed {},
             stop: Stop::default(),
             thresholds: Vec::new(),
+            guards: Vec::new(),
             ..self.plan.clone()
         };
         let mut users = VirtualUsers::once(library, &plan, place, which);

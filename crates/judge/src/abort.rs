@@ -1,4 +1,4 @@
-//! Ends a run whose thresholds with `abort` can hold no more.
+//! Ends a run whose thresholds with `abort` can hold no more, or whose guards fire.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,20 +10,22 @@ use brunt_record::live::Live;
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::snapshot::Phase;
 
+use crate::guard::Guards;
 use crate::thresholds::{self, Outlook, Standing};
 
-/// Judges a run after each second by the thresholds of its plan that may end it, and shows the second to another observer.
+/// Judges a run after each second by the thresholds and guards of its plan that may end it, and shows the second to another observer.
 ///
 /// Lent to the engine in the place of that observer: the engine itself knows no thresholds.
 pub struct AbortWatch<'a> {
     plan: &'a Plan,
+    guards: Guards<'a>,
     next: &'a mut dyn Observer,
 }
 
 impl<'a> AbortWatch<'a> {
     /// Watches a run by `plan`, and shows its seconds to `next`, which may end it as well.
     pub fn new(plan: &'a Plan, next: &'a mut dyn Observer) -> Self {
-        Self { plan, next }
+        Self { plan, guards: Guards::new(plan), next }
     }
 
     /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
@@ -52,7 +54,9 @@ fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
 impl Observer for AbortWatch<'_> {
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         self.next.second(second, so_far)?;
-        match self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured) {
+        let fired = self.guards.second(second, so_far);
+        let beyond_repair = || self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured);
+        match fired.or_else(beyond_repair) {
             Some(reason) => ControlFlow::Break(reason),
             None => ControlFlow::Continue(()),
         }

@@ -33,7 +33,7 @@ pub struct AgentFigures {
 impl AgentFigures {
     /// The figures of each agent of `run`, in their order.
     pub(crate) fn all(plan: &Plan, run: &Recording) -> Vec<Self> {
-        let mut plan = Plan { thresholds: Vec::new(), ..plan.clone() };
+        let mut plan = Plan { thresholds: Vec::new(), guards: Vec::new(), ..plan.clone() };
         let figures = run.agents.iter().map(|agent| {
             plan.workers = agent.workers;
             Self::new(agent, &plan)

@@ -11,6 +11,7 @@ pub mod breakdown;
 pub mod distribution;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+mod guard;
 pub mod remarks;
 pub mod sampling;
 pub mod statistics;

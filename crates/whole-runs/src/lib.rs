@@ -63,6 +63,7 @@ fn plan(url: &str) -> Plan {
         transport: Transport::default(),
         ok_status: brunt_record::outcome::OkStatus::default(),
         thresholds: Vec::new(),
+        guards: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use brunt_plan::plan::Sandbox;
 use brunt_plan::profile::Profile;
-use brunt_plan::threshold::Threshold;
+use brunt_plan::threshold::{Guard, Threshold};
 use brunt_record::outcome::OkStatus;
 use brunt_report::Format;
 use clap::{Args, ValueEnum};
@@ -249,6 +249,10 @@ pub struct Output {
     /// status 1
     #[arg(long = "threshold", value_name = "[NAME:]FIGURE OP VALUE [abort]")]
     pub thresholds: Vec<Threshold>,
+    /// End the run once this holds over its last seconds, repeatable: 'p99>500ms for 10s', 'error_rate>5% for 5s'; then exit
+    /// status 1
+    #[arg(long = "guard", value_name = "[NAME:]FIGURE OP VALUE for T")]
+    pub guards: Vec<Guard>,
     /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
     /// exit status 1 [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]

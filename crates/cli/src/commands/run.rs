@@ -12,6 +12,7 @@ use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::{Template, is_secret_header};
+use brunt_plan::threshold::Guard;
 use brunt_protocol::Registry;
 use brunt_record::outcome::OkStatus;
 use brunt_report::text::scenario_list;
@@ -217,7 +218,8 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
             run.file.display()
         );
     };
-    run.output.thresholds.iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
+    let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
+    conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let workers = workers(run, &scenarios)?;
@@ -242,6 +244,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
+        guards: run.output.guards.clone(),
         max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),

@@ -46,6 +46,7 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
         None => made(bench, program)?,
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
+    plan.guards.extend(bench.output.guards.iter().cloned());
     plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
@@ -199,6 +200,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
+        guards: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),

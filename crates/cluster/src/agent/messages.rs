@@ -161,8 +161,6 @@ impl Agent<'_> {
             Ok(ToAgent::Plan { wire }) => match Plan::from_wire(&wire) {
                 Ok(mut plan) => {
                     let hash = plan.to_wire().map_or_else(|e| e.to_string(), |wire| wire.hash().to_string());
-                    // What ends the run is decided over all agents.
-                    plan.thresholds.clear();
                     if self.options.sandbox != Sandbox::Open {
                         plan.sandbox = self.options.sandbox;
                     }

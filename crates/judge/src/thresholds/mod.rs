@@ -59,7 +59,7 @@ impl ThresholdResult {
         Self { sure, ..result }
     }
 
-    /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, then implicit
+    /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, its guards, then implicit
     /// ones. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
     pub fn all(plan: &Plan, standing: &Standing<'_>, verdict: &Verdict, aborted: Option<&str>) -> Vec<Self> {
         let is_culprit = |threshold: &Threshold| {
@@ -72,7 +72,8 @@ impl ThresholdResult {
         let implicit = implicit::thresholds(plan, standing).into_iter();
         let implicit =
             implicit.map(|threshold| Self { implicit: true, ..Self::evaluate(&threshold, standing, verdict) });
-        written.chain(implicit).collect()
+        let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted));
+        written.chain(guards).chain(implicit).collect()
     }
 
     /// Whether it deserves a line: somebody wrote it, or it failed.
@@ -85,6 +86,11 @@ impl Standing<'_> {
     /// What the figure of `threshold` came to, in the unit of [`Threshold::limit`]; none if that was not measured.
     pub fn value(&self, threshold: &Threshold) -> Option<AtLeast<f64>> {
         Subject::from_threshold(threshold, self).ok()?.value(threshold.measure(), self).ok()?
+    }
+
+    /// Why `threshold` is about nothing that happened; none if it is about something.
+    pub fn missing(&self, threshold: &Threshold) -> Option<String> {
+        Subject::from_threshold(threshold, self).err()
     }
 
     /// Whether `threshold` holds, if that is sure.

@@ -251,7 +251,7 @@ impl Script {
         let common = common
             .within(plan.sandbox)
             .hiding(plan.secrets())
-            .counting_for(&plan.thresholds)
+            .counting_for(plan)
             .dealing(portion)
             .streaming(directory_of(&file), Some(scenarios.streamed.clone()));
         Ok(Self { file, common: Arc::new(common) })

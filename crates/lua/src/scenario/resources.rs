@@ -6,10 +6,11 @@ use super::files::{Files, Streaming, beside};
 use super::stream::Stream;
 use super::table::{Kind, Table as DataTable};
 use super::{Asking, redis, sqlite};
+use brunt_plan::plan::Plan;
 use brunt_plan::plan::Sandbox;
 use brunt_plan::scenario::Streamed;
 use brunt_plan::share::Portion;
-use brunt_plan::threshold::{Selection, Threshold};
+use brunt_plan::threshold::Selection;
 use brunt_protocol::scenario::{Fields, Value};
 use brunt_record::redaction::Secrets;
 use std::collections::BTreeMap;
@@ -80,8 +81,8 @@ impl Resources {
     }
 
     /// The same where calls are counted for these thresholds.
-    pub(super) fn counting_for(self, thresholds: &[Threshold]) -> Self {
-        Self { by_place: Selection::all(thresholds).iter().any(Selection::asks_for_place), ..self }
+    pub(super) fn counting_for(self, plan: &Plan) -> Self {
+        Self { by_place: Selection::all(plan.conditions()).iter().any(Selection::asks_for_place), ..self }
     }
 
     /// The same where rows are dealt out to the workers of this portion.

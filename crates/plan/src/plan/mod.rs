@@ -29,7 +29,7 @@ use crate::profile::Profile;
 use crate::scenario::Scenarios;
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::target::Target;
-use crate::threshold::Threshold;
+use crate::threshold::{Guard, Threshold};
 
 pub use options::ProtocolOptions;
 pub use transport::{ArrivalTimes, Family, Tls, Transport};
@@ -83,6 +83,9 @@ pub struct Plan {
     pub ok_status: OkStatus,
     /// What must hold at the end.
     pub thresholds: Vec<Threshold>,
+    /// What ends the run early.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Guard>,
     /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
     /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
@@ -222,6 +225,11 @@ impl Plan {
         of_wrk.or_else(|| self.scenarios.as_ref()?.files.first().map(|file| file.name.as_str()))
     }
 
+    /// Conditions on figures, which thresholds and guards have: what they are about has to be recorded.
+    pub fn conditions(&self) -> impl Iterator<Item = &Threshold> {
+        self.thresholds.iter().chain(self.guards.iter().map(Guard::condition))
+    }
+
     /// The variables that it refers to, with their values in this process's environment.
     pub fn referenced_environment(&self) -> Environment {
         Environment::here(self.references())
@@ -273,6 +281,7 @@ impl Plan {
             transport: Transport::default(),
             ok_status: OkStatus::default(),
             thresholds: Vec::new(),
+            guards: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),

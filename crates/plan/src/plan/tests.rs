@@ -25,6 +25,7 @@ pub(crate) fn plan() -> Plan {
         transport: Transport::default(),
         ok_status: OkStatus::default(),
         thresholds: vec!["p99<50ms".parse().unwrap()],
+        guards: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),

@@ -5,7 +5,7 @@ use crate::scenario::InjectionError;
 use crate::secret::REDACTED;
 use crate::setting::Setting;
 use crate::target::{Url, UrlError};
-use crate::threshold::ThresholdError;
+use crate::threshold::{Guard, ThresholdError};
 use crate::units::{ExactDuration, LONGEST_NS};
 
 /// A plan that cannot be carried out.
@@ -58,6 +58,12 @@ pub enum PlanError {
     /// A threshold is about a figure that its script does not declare.
     #[error(transparent)]
     Threshold(#[from] ThresholdError),
+    /// A guard would never have its window.
+    #[error("the guard '{guard}' looks at more time than the run takes: it would never fire")]
+    IdleGuard {
+        /// The guard as written.
+        guard: String,
+    },
     /// Nothing would end the run.
     #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
@@ -107,7 +113,12 @@ impl Plan {
             });
         }
         let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
-        self.thresholds.iter().try_for_each(|threshold| threshold.check_own(own))?;
+        self.conditions().try_for_each(|threshold| threshold.check_own(own))?;
+        let longest_ns = self.duration_ns().map(|measured_ns| self.warmup_ns.saturating_add(measured_ns));
+        let is_longer = |guard: &&Guard| longest_ns.is_some_and(|longest_ns| guard.window_ns() > longest_ns);
+        if let Some(guard) = self.guards.iter().find(is_longer) {
+            return Err(PlanError::IdleGuard { guard: guard.to_string() });
+        }
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;
         } else if self.duration_ns().is_none() && self.stop.requests.is_none() {

@@ -22,6 +22,7 @@
 //! Here is the grammar alone: a text, and what it says. Whoever knows what a run came to judges by it.
 
 mod figure;
+mod guard;
 mod selection;
 
 use std::fmt;
@@ -36,6 +37,7 @@ use brunt_record::histogram::AtLeast;
 use crate::scenario::DeclaredFigure;
 
 pub use self::figure::{Count, Figure, OfOwn, Statistic, Time, Unit};
+pub use self::guard::{Guard, GuardError};
 pub use self::selection::{Selection, Traits};
 
 /// How a figure is compared with its limit.

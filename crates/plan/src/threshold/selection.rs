@@ -68,9 +68,9 @@ impl Selection {
 
     /// The selections that thresholds ask for, each once. One with a status comes with the one without it, which tells whether there were
     /// such calls at all.
-    pub fn all(thresholds: &[Threshold]) -> Vec<Self> {
+    pub fn all<'a>(thresholds: impl IntoIterator<Item = &'a Threshold>) -> Vec<Self> {
         let mut all = Vec::new();
-        for selection in thresholds.iter().filter_map(Threshold::selection) {
+        for selection in thresholds.into_iter().filter_map(Threshold::selection) {
             let rest = selection.whatever_status().filter(|rest| !rest.conditions.is_empty());
             for one in rest.into_iter().chain([selection]) {
                 if !all.contains(&one) {

@@ -197,6 +197,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             transport,
             ok_status: if reconnect { OkStatus::of_scenarios() } else { OkStatus::default() },
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
+            guards: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },

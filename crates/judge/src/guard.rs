@@ -1,0 +1,280 @@
+//! Ends a run while its last seconds meet a condition: `p99 > 500ms for 10s`.
+//!
+//! A window is made of whole seconds, whether they were warmed up or measured. Its figures are of the calls that ended in it. Where
+//! nothing has ended for a while, calls that are open since then count as well, as ones that take longer than they have taken: a
+//! target that stands still is slow, and says nothing.
+
+use std::collections::VecDeque;
+
+use brunt_plan::plan::Plan;
+use brunt_plan::threshold::{Guard, Threshold};
+use brunt_plan::units::{Clock, Duration, ExactDuration, counted};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Timing, Timings};
+use brunt_record::live::Live;
+use brunt_record::observer::RunningTotal;
+use brunt_record::snapshot::{Phase, Snapshot};
+
+use crate::thresholds::{Standing, ThresholdResult};
+
+/// By how much shorter than a second a second may be, in nanoseconds: they end when the coordinator looks.
+const EARLY_NS: u64 = SECOND_NS / 20;
+
+/// Watches the last seconds of a run by the guards of its plan.
+pub(crate) struct Guards<'a> {
+    plan: &'a Plan,
+    seconds: VecDeque<Second>,
+}
+
+struct Second {
+    length_ns: u64,
+    /// Without what no figure is of.
+    snapshot: Snapshot,
+    /// Calls that were open at its end.
+    open: u64,
+    has_ends: bool,
+}
+
+impl<'a> Guards<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        Self { plan, seconds: VecDeque::new() }
+    }
+
+    /// Why the run ends after this second, if a guard ends it.
+    pub(crate) fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+        if self.plan.guards.is_empty() || second.phase == Phase::Drain {
+            return None;
+        }
+        self.keep(second);
+        self.plan.guards.iter().find_map(|guard| {
+            let (window, length_ns) = self.window(guard.window_ns())?;
+            let total = RunningTotal { measured: &window, measured_ns: length_ns, ..*so_far };
+            let judged = Standing::so_far(self.plan, &total).judge(guard.condition());
+            let got = if judged.held { Some(judged.got) } else { unanswered(guard.condition(), &window) };
+            got.map(|got| self.reason(guard, &got, second))
+        })
+    }
+
+    fn keep(&mut self, second: &Live) {
+        let Snapshot { numbers, statuses, failures, troubles, times, figures, .. } = second.snapshot.clone();
+        let snapshot = Snapshot { numbers, statuses, failures, troubles, times, figures, ..Snapshot::default() };
+        let has_ends = snapshot.statuses.total() + snapshot.failures.total() > 0;
+        let open = second.in_flight + second.waiting;
+        self.seconds.push_back(Second { length_ns: second.length_ns, snapshot, open, has_ends });
+        let longest = self.plan.guards.iter().map(Guard::window_ns).max().unwrap_or(0);
+        while self.seconds.len() as u64 > longest / SECOND_NS {
+            self.seconds.pop_front();
+        }
+    }
+
+    /// What happened in the last seconds, and how long they were together; none where there are too few yet.
+    fn window(&self, window_ns: u64) -> Option<(Snapshot, u64)> {
+        let seconds = (window_ns / SECOND_NS) as usize;
+        let first = self.seconds.len().checked_sub(seconds)?;
+        let of = || self.seconds.iter().skip(first);
+        if of().any(|second| second.length_ns + EARLY_NS < SECOND_NS) {
+            return None;
+        }
+        let mut all = Snapshot::default();
+        of().for_each(|second| all.merge(&second.snapshot));
+        self.add_open(&mut all.times);
+        Some((all, of().map(|second| second.length_ns).sum()))
+    }
+
+    /// Adds calls that are open, where nothing has ended for whole seconds: those that were open when the last one ended, and those that
+    /// came due since.
+    fn add_open(&self, times: &mut Timings) {
+        let silent = self.seconds.iter().rev().take_while(|second| !second.has_ends).count();
+        if silent == 0 {
+            return;
+        }
+        let since = self.seconds.iter().skip(self.seconds.len().saturating_sub(silent + 1));
+        let (mut known, mut seconds) = (0, since.len() as u64);
+        for second in since {
+            seconds -= 1;
+            times.record_bounds(Timing::Response, seconds * SECOND_NS, second.open.saturating_sub(known));
+            known = second.open.max(known);
+        }
+    }
+
+    fn reason(&self, guard: &Guard, got: &str, second: &Live) -> String {
+        let when = match second.phase {
+            Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
+            Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
+        };
+        let window = ExactDuration(guard.window_ns());
+        let open = counted(self.seconds.back().map_or(0, |second| second.open), "call");
+        let figure = guard.condition().figure();
+        format!("{} fired {when}: {figure} was {got} over {window}, with {open} open", beginning(guard))
+    }
+}
+
+/// The response time that a guard fires for where nothing was answered: over a whole run that is no figure, here it is the target's time.
+fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
+    let q = condition.response_quantile().filter(|_| window.statuses.total() == 0)?;
+    let value = window.response_times().quantile(q)?;
+    let holds = condition.operator().holds(value.map(|ns| ns as f64), condition.limit());
+    holds.then(|| format!("≥{}", Duration(value.value)))
+}
+
+impl ThresholdResult {
+    /// What came of a guard in a run that ended for this reason, if it was aborted.
+    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>) -> Self {
+        let fired = aborted.and_then(|reason| reason.strip_prefix(&beginning(guard)));
+        let missing = || standing.missing(guard.condition());
+        let (got, held) = match fired {
+            Some(how) => (how.trim_start().to_owned(), false),
+            // It could never have fired.
+            None => missing().map_or_else(|| ("did not fire".to_owned(), true), |why| (why, false)),
+        };
+        Self { threshold: format!("guard {guard}"), got, held, sure: true, implicit: false }
+    }
+}
+
+/// How the reason begins for which a guard ends a run.
+fn beginning(guard: &Guard) -> String {
+    format!("the guard '{guard}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use brunt_record::catalogue::Counter;
+    use brunt_record::observer::Observer;
+    use brunt_record::outcome::Failure;
+    use brunt_record::recording::Ending;
+
+    use super::*;
+    use crate::abort::AbortWatch;
+    use crate::summary::Summary;
+
+    const MS: u64 = 1_000_000;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// A second of 100 calls: so many of them fail, the others take so long; and so many are open at its end.
+    #[derive(Debug, Clone, Copy)]
+    struct Calls {
+        ended: u64,
+        failed: u64,
+        took: u64,
+        open: u64,
+    }
+
+    const GOOD: Calls = Calls { ended: 100, failed: 0, took: 5 * MS, open: 1 };
+
+    fn plan(guards: &[&str]) -> Plan {
+        Plan { guards: guards.iter().map(|guard| guard.parse().unwrap()).collect(), ..crate::fixtures::plan() }
+    }
+
+    /// After which second the run was aborted, and why.
+    fn fired(guards: &[&str], phase: Phase, seconds: &[Calls]) -> Option<(usize, String)> {
+        let (plan, mut nobody) = (plan(guards), Nobody);
+        let mut watch = AbortWatch::new(&plan, &mut nobody);
+        let mut measured = Snapshot::default();
+        seconds.iter().enumerate().find_map(|(second, calls)| {
+            let mut snapshot = Snapshot::with_numbers([(Counter::Due, calls.ended)]);
+            for call in 0..calls.ended {
+                snapshot.times.record(Timing::Response, calls.took);
+                if call < calls.failed {
+                    snapshot.times.record(Timing::Failed, calls.took);
+                    snapshot.failures.record(Failure::Closed, "gone");
+                } else {
+                    snapshot.statuses.record(200);
+                }
+            }
+            measured.merge(&snapshot);
+            let live = Live {
+                phase,
+                elapsed_ns: (second as u64 + 1) * SECOND_NS,
+                planned_ns: Some(10 * SECOND_NS),
+                planned_requests: None,
+                length_ns: SECOND_NS,
+                snapshot,
+                open_connections: 1,
+                in_flight: calls.open,
+                waiting: 0,
+                oldest_ns: 0,
+                users: None,
+                agents: Vec::new(),
+            };
+            let measured_ns = (second as u64 + 1) * SECOND_NS;
+            let so_far = RunningTotal { measured: &measured, measured_ns, users: 0, most_users: 0 };
+            match watch.second(&live, &so_far) {
+                ControlFlow::Break(reason) => Some((second + 1, reason)),
+                ControlFlow::Continue(()) => None,
+            }
+        })
+    }
+
+    #[test]
+    fn a_guard_fires_with_the_second_that_fills_its_window() {
+        let slow = Calls { took: 900 * MS, ..GOOD };
+        let (second, why) =
+            fired(&["p50>500ms for 3s"], Phase::Measured, &[GOOD, GOOD, GOOD, slow, slow, slow]).unwrap();
+        assert_eq!(second, 5, "more than half of three seconds");
+        assert_eq!(why, "the guard 'p50>500ms for 3s' fired at 0:05: p50 was 900.0ms over 3s, with 1 call open");
+        let early = fired(&["p50>500ms for 3s"], Phase::Measured, &[slow, slow, slow]).unwrap();
+        assert_eq!(early.0, 3, "not before there are three seconds");
+        assert_eq!(fired(&["p50>500ms for 3s"], Phase::Measured, &[slow, GOOD, GOOD, GOOD]), None);
+    }
+
+    #[test]
+    fn what_came_before_the_window_is_forgotten() {
+        let failing = Calls { failed: 20, ..GOOD };
+        let long_and_good = [[GOOD; 30].as_slice(), &[failing; 2]].concat();
+        assert_eq!(fired(&["error_rate>5% for 2s"], Phase::Measured, &long_and_good).map(|(at, _)| at), Some(31));
+        let bad_once = [[failing].as_slice(), &[GOOD; 30]].concat();
+        assert_eq!(fired(&["error_rate>5% for 5s"], Phase::Measured, &bad_once), None);
+    }
+
+    #[test]
+    fn a_target_that_stands_still_is_slow() {
+        let still = |open| Calls { ended: 0, open, ..GOOD };
+        let frozen = [GOOD, GOOD, still(100), still(200), still(300)];
+        let (second, why) = fired(&["p99>1500ms for 5s"], Phase::Measured, &frozen).unwrap();
+        assert_eq!(second, 5);
+        assert!(why.contains("p99 was ≥2.00s over 5s, with 300 calls open"), "{why}");
+        // One call that is open while others end says nothing.
+        assert_eq!(fired(&["p99>100ms for 2s"], Phase::Measured, &[GOOD; 5]), None);
+        // Nothing but silence from the first second on.
+        let (second, _) = fired(&["p50>1500ms for 3s"], Phase::Measured, &[still(100); 5]).unwrap();
+        assert_eq!(second, 3);
+        // Nor do calls that time out say anything of how soon others are answered.
+        let timed_out = Calls { ended: 100, failed: 100, took: 10 * SECOND_NS, open: 100 };
+        let (_, why) = fired(&["p99>4s for 2s"], Phase::Measured, &[timed_out; 2]).unwrap();
+        assert!(why.contains("p99 was ≥10.00s over 2s"), "{why}");
+        assert_eq!(fired(&["p99>11s for 2s"], Phase::Measured, &[timed_out; 2]), None);
+    }
+
+    #[test]
+    fn the_warm_up_is_guarded_and_the_drain_is_not() {
+        let slow = Calls { took: 900 * MS, ..GOOD };
+        let (_, why) = fired(&["p50>500ms for 2s"], Phase::Warmup, &[slow; 3]).unwrap();
+        assert!(why.contains("fired 0:02 into the warm-up"), "{why}");
+        assert_eq!(fired(&["p50>500ms for 2s"], Phase::Drain, &[slow; 3]), None);
+    }
+
+    #[test]
+    fn a_guard_that_fired_or_had_nothing_to_watch_has_failed() {
+        let results = |guard: &str, ending: Ending| {
+            let (_, run) = crate::fixtures::run();
+            let summary = Summary::new(plan(&[guard]), brunt_record::recording::Recording { ending, ..run });
+            let result = summary.thresholds.iter().find(|result| result.threshold.starts_with("guard ")).unwrap();
+            (result.got.clone(), result.held)
+        };
+        let reason = "the guard 'p99>1s for 2s' fired at 0:02: p99 was 2.00s over 2s, with 3 calls open";
+        let fired = results("p99>1s for 2s", Ending::Aborted(reason.to_owned()));
+        assert_eq!(fired, ("fired at 0:02: p99 was 2.00s over 2s, with 3 calls open".to_owned(), false));
+        assert_eq!(results("p99>1s for 3s", Ending::Aborted(reason.to_owned())), ("did not fire".to_owned(), true));
+        assert_eq!(results("p99>1s for 2s", Ending::Completed), ("did not fire".to_owned(), true));
+        assert_eq!(results("logn:p99>1s for 2s", Ending::Completed), ("nothing has the name 'logn'".to_owned(), false));
+    }
+}
