@@ -8,6 +8,7 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::AtLeast;
+use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use schemars::JsonSchema;
@@ -27,6 +28,9 @@ pub struct Evidence {
     pub due: u64,
     /// Calls that were answered, with whatever status.
     pub answered: u64,
+    /// Calls whose answer was not the expected one. They have no status.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub mismatched: u64,
     /// Calls that are a success.
     pub ok: u64,
     /// Calls that are not.
@@ -79,6 +83,11 @@ pub struct Evidence {
     pub outline: Outline,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out by reference")]
+const fn is_none(n: &u64) -> bool {
+    *n == 0
+}
+
 /// What was decided before that was looked into says nothing against itself.
 const fn known() -> bool {
     true
@@ -95,6 +104,7 @@ impl Evidence {
             measured_ns: summary.run.measured_ns,
             due: summary.total.numbers.get(Counter::Due),
             answered: summary.total.statuses.total(),
+            mismatched: summary.failures(Failure::Mismatch),
             ok: summary.total.numbers.get(Counter::Due).saturating_sub(summary.not_ok),
             failed: summary.not_ok,
             error_ratio: summary.error_rate,
@@ -122,7 +132,7 @@ impl Evidence {
 
     /// Whether any call was answered.
     pub fn is_answered(&self) -> bool {
-        self.answered > 0
+        self.answered + self.mismatched > 0
     }
 
     /// Whether this percentile of the response time, such as `p99`, can be believed.
@@ -329,6 +339,17 @@ mod tests {
         assert_eq!(evidence.p50_ns.map(|p50| p50.value / 1000), Some(1000));
         assert_eq!(evidence.failure, "status 503");
         assert!(evidence.is_answered() && evidence.held() && evidence.is_trustworthy());
+    }
+
+    #[test]
+    fn answers_that_are_not_as_expected_are_answers() {
+        let (plan, mut run) = run();
+        let answered = std::mem::take(&mut run.measured.statuses).total();
+        (0..answered).for_each(|_| run.measured.failures.record(Failure::Mismatch, "the body has no 'ok'"));
+        let evidence = Evidence::from_summary(&Summary::new(plan, run));
+        assert_eq!((evidence.answered, evidence.mismatched), (0, answered));
+        assert!(evidence.is_answered() && evidence.ok_per_s() == 0.0);
+        assert_eq!(evidence.failure, "mismatch: the body has no 'ok'");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod leaks;
 mod lost;
 mod manifest;
 mod names;
+mod outage;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;

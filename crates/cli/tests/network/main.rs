@@ -18,6 +18,7 @@ mod http2_peers;
 #[path = "../cli/installed.rs"]
 mod installed;
 mod keep_alive;
+mod limits;
 mod nginx;
 mod once;
 mod outages;

@@ -46,12 +46,17 @@ impl Nginx {
 
     /// The same with a cache of this name for its `server` block.
     pub fn start_caching(name: &str, body: &str) -> Self {
+        Self::start_behind(|nginx| format!("proxy_cache_path {} keys_zone={name}:1m;", nginx.dir.path("cache")), body)
+    }
+
+    /// The same with these lines before its `server` block.
+    pub fn start_behind(lines: impl Fn(&Self) -> String, body: &str) -> Self {
         let mut nginx = Self { dir: Directory::new(), port: 0, child: None, certificate: None };
         fs::create_dir(nginx.dir.path("www")).unwrap();
-        let cache = format!("proxy_cache_path {} keys_zone={name}:1m;\nserver {{", nginx.dir.path("cache"));
+        let before = format!("{}\nserver {{", lines(&nginx));
         for _ in 0..5 {
             nginx.port = free_port();
-            let configuration = nginx.configuration(Listen::Plain, body).replacen("server {", &cache, 1);
+            let configuration = nginx.configuration(Listen::Plain, body).replacen("server {", &before, 1);
             nginx.dir.file("nginx.conf", configuration);
             if nginx.begin() {
                 return nginx;

@@ -16,6 +16,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         measured_ns: 5_000_000_000,
         due: 1000,
         answered: 1000,
+        mismatched: 0,
         ok: 1000,
         failed: 0,
         error_ratio: 0.0,

@@ -96,20 +96,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let mut clear = std::mem::take(&mut self.clear);
         clear.resize(CLEAR_BYTES, 0);
         let mut rest = bytes;
-        while self.connections[token].generation == generation {
+        'fed: while !rest.is_empty() && self.connections[token].generation == generation {
             let channel = &mut self.connections[token].channel;
-            match channel.next_clear(&mut clear) {
-                Clear::End => {
-                    self.peer_closed(load, token, now);
-                    break;
-                }
-                Clear::Bytes(count) => {
-                    self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now);
-                    continue;
-                }
-                Clear::Nothing if rest.is_empty() => break,
-                Clear::Nothing => {}
-            }
             if let Err(reason) = channel.feed(&mut rest) {
                 // The alert that says why, as far as the socket takes it.
                 let _ = channel.flush(&mut Socket { driver: &mut self.driver, token });
@@ -117,6 +105,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             }
             self.was_fed(load, token, now);
+            while self.connections[token].generation == generation {
+                match self.connections[token].channel.next_clear(&mut clear) {
+                    Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
+                    Clear::Nothing => break,
+                    Clear::End => {
+                        self.peer_closed(load, token, now);
+                        break 'fed;
+                    }
+                }
+            }
         }
         self.clear = clear;
     }

@@ -7,6 +7,7 @@ use brunt_judge::distribution::Distribution;
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::histogram::Censored;
 use brunt_record::messages::Messages;
+use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -36,7 +37,9 @@ impl Document {
 
     /// The figures that a decision rests on.
     pub fn evidence(&self) -> Evidence {
-        let answered = self.outcomes.answered > 0;
+        let of_kind = self.outcomes.failures.iter().filter(|failure| failure.failure == Failure::Mismatch.name());
+        let mismatched = of_kind.map(|failure| failure.count).sum();
+        let answered = self.outcomes.answered + mismatched > 0;
         let response = self.times.response.as_ref().filter(|_| answered);
         let service = self.times.service.as_ref().filter(|_| answered);
         let quantile = |name: &str| response?.quantile(name);
@@ -46,6 +49,7 @@ impl Document {
             measured_ns: self.measured.length_ns,
             due: self.outcomes.numbers.get(Counter::Due),
             answered: self.outcomes.answered,
+            mismatched,
             ok: self.outcomes.numbers.get(Counter::Due).saturating_sub(self.outcomes.not_ok),
             failed: self.outcomes.not_ok,
             error_ratio: self.outcomes.error_ratio,

@@ -28,6 +28,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         measured_ns: seconds * SECOND_NS,
         due,
         answered: due,
+        mismatched: 0,
         ok: due,
         failed: 0,
         error_ratio: 0.0,

@@ -1,0 +1,42 @@
+//! A target that lets a rate through and turns the rest away: nginx with `limit_req`.
+
+use crate::nginx::Nginx;
+use crate::program::run;
+use crate::report::report;
+
+/// One that answers so many calls a second and refuses others with 429.
+fn limited(per_s: u32) -> Nginx {
+    let zone = format!("limit_req_zone $binary_remote_addr zone=all:1m rate={per_s}r/s;");
+    // What comes a little early is answered at once.
+    let body = "location / { limit_req zone=all burst=3 nodelay; limit_req_status 429; try_files /none @ok; }
+        location @ok { return 200 hello; }";
+    Nginx::start_behind(|_| zone.clone(), body)
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn a_limit_of_the_rate_is_said_with_its_rate() {
+    for (limit, rate, seconds) in [(100, "150", "6s"), (20, "60", "10s")] {
+        let nginx = limited(limit);
+        let report = report(0, ["-r", rate, "-d", seconds, "--timeout", "5s", &nginx.url("/")]);
+        let found = report.at("/remarks/0");
+        assert_eq!(found["about"], "rate_limit", "{found}");
+        let message = found["message"].as_str().unwrap();
+        let said = message.strip_prefix("the target let ").and_then(|rest| rest.split(' ').next());
+        let said: f64 = said.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{message}"));
+        assert!((said / f64::from(limit) - 1.0).abs() <= 0.05 && message.contains("with 429"), "{limit}: {message}");
+    }
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn a_search_ends_at_the_limit() {
+    let nginx = limited(100);
+    let args = ["find", "--threshold", "p99<500ms", "--from", "50", "-d", "4s", "-w", "500ms", "--repeats", "3"];
+    let done =
+        run([&args[..], &["--max-error-rate", "1%", "--format", "json", &nginx.url("/")]].concat()).with_status(0);
+    let found: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let [low, high] = ["low_per_s", "high_per_s"].map(|name| found["answer"][name].as_f64().unwrap());
+    // 1 % may fail, and a burst of 3 calls is answered: 104/s fail by 1.6 % in 4.5 s.
+    assert!((98.0..=102.0).contains(&low) && (100.0..=104.5).contains(&high), "{low} to {high}: {}", done.stderr);
+}
