@@ -155,7 +155,8 @@ impl Contact {
         let (name, to) = from.split_once('.').unwrap_or_default();
         if to == HERE {
             // One of another version is there as well, so that it can be said which it has.
-            if let Ok(Note::Here(agent)) = from_bytes(&frame.payload) {
+            // Whoever has agents looks for none.
+            if let (false, Ok(Note::Here(agent))) = (self.has_claimed, from_bytes(&frame.payload)) {
                 self.meet(agent, name);
             }
             return;

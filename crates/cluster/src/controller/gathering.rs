@@ -5,8 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use super::contact::Said;
 use super::machine::{Controller, Next, State};
 use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
-use crate::roster::{Wanted, choose};
+use crate::roster::{RosterError, Wanted, choose, unusable};
 use crate::words::{Announcement, FromAgent, ToAgent};
+
+/// The most agents of which it is said why they cannot be used: anybody may announce more.
+const MOST_NAMED: usize = 100;
 
 /// An agent by its name and its process.
 type Who = (String, u64);
@@ -84,18 +87,16 @@ impl Controller {
         if gathering.lists_until.is_some() || !is_enough && now.saturating_sub(gathering.since) < listen_ns {
             return Next::Stays(State::Gathering(gathering));
         }
-        match choose(&self.contact.there, &wanted, |agent| gathering.is_silent(agent)) {
-            Err(error) => self.take_none(error.into()),
-            Ok(chosen) if chosen.len() >= least => {
-                self.contact.said.clear();
-                self.contact.own_new(&chosen);
-                let (by, controller) = (self.terms.name.clone(), self.contact.id().to_owned());
-                self.contact.tell_all(&ToAgent::Claim { by, controller });
-                let missing = (0..chosen.len()).collect();
-                Next::Moves(State::Claiming(Claiming { gathering, since: now, missing, is_busy: false }))
-            }
-            Ok(_) => self.gather_again(gathering, now),
+        let chosen = choose(&self.contact.there, &wanted, |agent| gathering.is_silent(agent));
+        if chosen.len() < least {
+            return self.gather_again(gathering, now);
         }
+        self.contact.said.clear();
+        self.contact.own_new(&chosen);
+        let (by, controller) = (self.terms.name.clone(), self.contact.id().to_owned());
+        self.contact.tell_all(&ToAgent::Claim { by, controller });
+        let missing = (0..chosen.len()).collect();
+        Next::Moves(State::Claiming(Claiming { gathering, since: now, missing, is_busy: false }))
     }
 
     /// Asks anew, unless it has waited long enough.
@@ -103,6 +104,10 @@ impl Controller {
         let (patience, wanted) = (self.terms.patience, self.terms.wanted.clone());
         if u128::from(now.saturating_sub(gathering.began)) >= patience.as_nanos() {
             self.contact.own(Vec::new());
+            let unusable = self.unusable().next();
+            if let Some(unusable) = unusable {
+                return self.take_none(unusable.into());
+            }
             let is_there =
                 |agent: &&Announcement| wanted.fits(agent) && agent.busy.is_none() && !gathering.is_silent(agent);
             let found = self.contact.there.iter().filter(is_there).count();
@@ -118,6 +123,13 @@ impl Controller {
         Next::Stays(State::Over)
     }
 
+    /// Why wanted agents that are there cannot be used, of each that cannot.
+    fn unusable(&self) -> impl Iterator<Item = RosterError> {
+        let there = &self.contact.there;
+        let wanted = there.iter().filter(|agent| self.terms.wanted.fits(agent)).take(MOST_NAMED);
+        wanted.filter_map(|agent| unusable(agent, there))
+    }
+
     /// Each wanted agent that was not taken, and why. A wanted number of agents leaves nobody out.
     fn left_out(&self, gathering: &Gathering) -> Vec<(String, String)> {
         let wanted = &self.terms.wanted;
@@ -131,8 +143,16 @@ impl Controller {
             Some((agent.name.clone(), why))
         };
         let others = self.contact.there.iter().filter(|agent| wanted.fits(agent) && !is_own(&agent.name));
-        let mut left_out: Vec<_> = others.filter_map(of).collect();
+        let unusable = self.unusable().map(|error| match error {
+            RosterError::Version { name, version, .. } => {
+                (name, format!("is brunt {version}: run one brunt everywhere"))
+            }
+            RosterError::SameName(name) => (name, "is not the only one of its name".to_owned()),
+            RosterError::TooMany { .. } => (String::new(), error.to_string()),
+        });
+        let mut left_out: Vec<_> = others.filter_map(of).chain(unusable).collect();
         left_out.sort();
+        left_out.dedup_by(|one, other| one.0 == other.0);
         left_out
     }
 

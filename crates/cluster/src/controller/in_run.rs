@@ -198,8 +198,10 @@ impl InRun {
     pub(super) fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
         let AgentPart { measured, drained, ended, .. } = &self.part;
         let AgentEnd::Lost { after_ns, .. } = ended else { return None };
-        let calls = (measured.due() + drained.due()).saturating_sub(measured.ended() + drained.ended());
-        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls)]);
+        let (due, has_ended) = (measured.due() + drained.due(), measured.ended() + drained.ended());
+        let (calls, more) = (due.saturating_sub(has_ended), has_ended.saturating_sub(due));
+        // One that reported more ends than calls was lost for that.
+        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls), (Counter::Due, more)]);
         // They move no percentile, and mark those that they could have moved.
         snapshot.times.record_bounds(Timing::Response, 0, calls);
         snapshot.times.record_bounds(Timing::Service, 0, calls);
@@ -207,7 +209,7 @@ impl InRun {
         by_due.unfinished(after_ns.saturating_sub(1), 0, calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
-        (calls > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
+        (calls + more > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
     }
 
     /// Takes in what it has counted of that which machines count together.

@@ -65,6 +65,14 @@ pub(super) enum Breach {
         /// What was due.
         most: u64,
     },
+    /// Calls without an end, of an agent that says that it has done its part.
+    #[error("it finished with {due} calls due, of which {ended} ended")]
+    Open {
+        /// What it says was due.
+        due: u64,
+        /// What it says has ended.
+        ended: u64,
+    },
     /// Times of calls that never ended.
     #[error("it reported {got} response times of {most} calls")]
     Times {
@@ -167,16 +175,15 @@ impl Inspection {
         Ok(())
     }
 
-    /// Looks at all that it has reported, now that it says that it has done its own part to the end and nothing else, which was planned to
-    /// take so long.
+    /// Looks at all that it has reported, now that it says that it is done. `planned_ns` is how long its part was to take, if it says that it took so long.
     ///
     /// # Errors
     /// When something is missing.
-    pub(super) fn finished(&mut self, planned_ns: u64) -> Result<(), Breach> {
-        if self.ended > self.due {
-            return Err(Breach::Ended { got: self.ended, most: self.due });
+    pub(super) fn finished(&mut self, planned_ns: Option<u64>) -> Result<(), Breach> {
+        if self.ended != self.due {
+            return Err(Breach::Open { due: self.due, ended: self.ended });
         }
-        if self.timetable.is_some() && !self.has_more && planned_ns < u64::MAX {
+        if let Some(planned_ns) = planned_ns.filter(|_| self.timetable.is_some() && !self.has_more) {
             let expected = self.most_due(planned_ns);
             if self.due < expected {
                 return Err(Breach::Short { got: self.due, expected });
@@ -223,4 +230,104 @@ fn bounded(snapshot: &Snapshot) -> Result<u64, Breach> {
         return Err(Breach::Times { got: times, most: ended });
     }
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_plan::arrivals::Spread;
+    use brunt_plan::plan::{ProtocolOptions, Stop};
+    use brunt_plan::target::Url;
+
+    use super::*;
+
+    const PLANNED_NS: u64 = 5 * SECOND_NS;
+
+    fn plan(load: Load) -> Plan {
+        let target = Url::parse("http://127.0.0.1/").unwrap().target;
+        let stop = Stop { duration_ns: Some(PLANNED_NS), requests: None };
+        Plan { load, stop, ..Plan::of_calls(target, ProtocolOptions::default()) }
+    }
+
+    /// Of the second of two workers at 100 calls a second: 50 are due in each second.
+    fn of_a_rate() -> Inspection {
+        let load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform };
+        Inspection::new(&plan(load), Portion::new(1, 1, 2).unwrap(), None)
+    }
+
+    fn of_a_number(requests: u64) -> Inspection {
+        Inspection::new(&plan(Load::Closed {}), Portion::whole(1), Some(requests))
+    }
+
+    fn second(second: u64, due: u64, answered: u64) -> Interval {
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, due)]);
+        (0..answered).for_each(|_| snapshot.statuses.record(200));
+        snapshot.times.record_n(Timing::Response, 1, answered);
+        let (phase, length_ns) = (Phase::Measured, SECOND_NS);
+        Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
+    }
+
+    fn told(inspection: &mut Inspection, interval: &Interval) -> Result<(), Breach> {
+        inspection.second(interval, PLANNED_NS, (interval.second.min(9) + 1) * SECOND_NS)
+    }
+
+    #[test]
+    fn what_an_agent_does_is_no_breach() {
+        let mut rate = of_a_rate();
+        // It answers late, and closes a second late: calls of the next one have ended.
+        for (number, answered) in [(0, 20), (1, 83), (2, 40), (3, 50), (4, 50)] {
+            assert_eq!(told(&mut rate, &second(number, 50, answered)), Ok(()), "{number}");
+        }
+        let drain = Interval { phase: Phase::Drain, ..second(0, 0, 7) };
+        assert_eq!((told(&mut rate, &drain), rate.finished(Some(PLANNED_NS))), (Ok(()), Ok(())));
+        let mut number = of_a_number(90);
+        assert_eq!((told(&mut number, &second(0, 90, 90)), number.finished(None)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn what_no_agent_does_is_a_breach() {
+        let rows = [
+            (second(0, 101, 0), Breach::Due { got: 101, most: 100 }),
+            (second(0, 50, 101), Breach::Ended { got: 101, most: 100 }),
+            (second(u64::MAX, 0, 0), Breach::Ahead { second: u64::MAX }),
+            (second(13, 0, 0), Breach::Ahead { second: 13 }),
+            (Interval { length_ns: u64::MAX, ..second(0, 0, 0) }, Breach::Length { length_ns: u64::MAX }),
+        ];
+        for (interval, breach) in rows {
+            assert_eq!(told(&mut of_a_rate(), &interval), Err(breach));
+        }
+        let mut twice = of_a_rate();
+        assert_eq!(told(&mut twice, &second(1, 50, 0)), Ok(()));
+        assert_eq!(told(&mut twice, &second(1, 50, 0)), Err(Breach::Order { second: 1 }));
+        let mut large = second(0, 50, 0);
+        large.snapshot.numbers.set(Counter::Unfinished, u64::MAX);
+        assert_eq!(told(&mut of_a_rate(), &large), Err(Breach::Figure(u64::MAX)));
+        let mut timed = second(0, 50, 1);
+        timed.snapshot.times.record_n(Timing::Response, 1, 1);
+        assert_eq!(told(&mut of_a_rate(), &timed), Err(Breach::Times { got: 2, most: 1 }));
+        let mut statuses = second(0, 50, 0);
+        (0..=MOST_STATUSES as u16).for_each(|status| statuses.snapshot.statuses.record(status));
+        assert_eq!(told(&mut of_a_rate(), &statuses), Err(Breach::Statuses(MOST_STATUSES + 1)));
+        assert_eq!(told(&mut of_a_number(90), &second(0, 91, 0)), Err(Breach::Due { got: 91, most: 90 }));
+        assert_eq!(told(&mut of_a_number(90), &second(0, 5, 6)), Err(Breach::Ended { got: 6, most: 5 }));
+    }
+
+    #[test]
+    fn who_finishes_has_all_of_its_timetable() {
+        let mut rate = of_a_rate();
+        assert_eq!(told(&mut rate, &second(0, 50, 40)), Ok(()));
+        assert_eq!(rate.finished(None), Err(Breach::Open { due: 50, ended: 40 }));
+        assert_eq!(told(&mut rate, &second(1, 0, 10)), Ok(()));
+        assert_eq!(rate.finished(Some(PLANNED_NS)), Err(Breach::Short { got: 50, expected: 250 }));
+    }
+
+    #[test]
+    fn what_was_taken_over_may_be_reported() {
+        let load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform };
+        let mut both = of_a_rate();
+        assert_eq!(told(&mut both, &second(0, 50, 0)), Ok(()));
+        both.give(&plan(load), Portion::new(0, 1, 2).unwrap(), 2 * SECOND_NS, 0);
+        assert_eq!(told(&mut both, &second(1, 50, 0)), Ok(()));
+        assert_eq!(told(&mut both, &second(2, 100, 0)), Ok(()));
+        assert_eq!(told(&mut both, &second(3, 201, 0)), Err(Breach::Due { got: 401, most: 400 }));
+    }
 }

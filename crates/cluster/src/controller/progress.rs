@@ -247,11 +247,10 @@ impl InProgress {
         if !is_all {
             return Ok(());
         }
-        if !interrupted
-            && stopped.is_none()
-            && let Some(agent) = self.begun.agents.get_mut(place)
-        {
-            agent.inspection.finished(planned_end_ns(&self.begun.plan))?;
+        let planned_ns = planned_end_ns(&self.begun.plan);
+        let is_whole = !interrupted && stopped.is_none() && planned_ns < u64::MAX;
+        if let Some(agent) = self.begun.agents.get_mut(place) {
+            agent.inspection.finished(Some(planned_ns).filter(|_| is_whole))?;
         }
         // Ended for another's sake is not interrupted.
         interrupted &= stop.is_stopped() || self.own_stop.is_none();

@@ -43,11 +43,25 @@ pub(super) struct Bus {
     free_at: Vec<u64>,
     /// The latest messages, which strangers say again.
     pub(super) heard: Vec<Message>,
+    /// How many messages it was given, and whether one of them had these bytes.
+    pub(super) count: u64,
+    pub(super) secret: &'static [u8],
+    pub(super) has_seen_it: bool,
 }
 
 impl Bus {
     pub(super) fn new(weather: Weather, sides: usize) -> Self {
-        Self { weather, away_until: 0, still_until: 0, life: 0, free_at: vec![0; sides], heard: Vec::new() }
+        Self {
+            weather,
+            away_until: 0,
+            still_until: 0,
+            life: 0,
+            free_at: vec![0; sides],
+            heard: Vec::new(),
+            count: 0,
+            secret: b"hunter2",
+            has_seen_it: false,
+        }
     }
 
     /// It is away until then, with all that is on its way.
@@ -79,6 +93,8 @@ impl Bus {
             return Vec::new();
         }
         let message = Message { subject: subject.to_owned(), payload: payload.clone(), life: self.life };
+        self.count += 1;
+        self.has_seen_it |= payload.windows(self.secret.len()).any(|bytes| bytes == self.secret);
         if self.heard.len() == 300 {
             self.heard.remove(0);
         }

@@ -96,7 +96,9 @@ pub(super) fn check(case: &Case, world: &World, came: &Came) {
         Came::ControllerDied => assert!(told(|fault| matches!(fault, Fault::Kill { side: 0 }))),
         Came::NotTaken(error) => {
             assert!(case.hardness == Hardness::Rough, "{error}");
-            let is_known = matches!(error, ClusterError::TooFew { .. } | ClusterError::Interrupted);
+            // Too few came, and strangers announced others.
+            let is_known =
+                matches!(error, ClusterError::TooFew { .. } | ClusterError::Roster(_) | ClusterError::Interrupted);
             assert!(is_known, "{error}");
         }
         Came::NotBegun(error) => {
@@ -150,6 +152,10 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
         of_parts.held += sums.held;
         of_parts.unknown += sums.unknown;
         sent += truth.sent;
+        if case.liar.is_some_and(|liar| part.name == format!("a{liar}")) {
+            // What it says of itself is its own affair.
+            continue;
+        }
         let whose = format!("{}: {sums:?} {truth:?} {:?}", part.name, part.ended);
         assert!(sums.answered <= truth.answered && sums.failed <= truth.failed, "{whose}");
         if part.is_lost() {
@@ -163,13 +169,14 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     assert_eq!(of_parts, total, "agents together");
     // Of a rate, nothing is made again: others begin where a lost agent may not go.
     let again = if timetable(&case.plan, 0).is_some() { 0 } else { unreported };
+    let is_true = case.liar.is_none();
     assert!(
-        total.answered <= sent && sent <= total.due - total.unsent + again,
+        !is_true || total.answered <= sent && sent <= total.due - total.unsent + again,
         "{sent} sent, {again} again: {total:?}"
     );
     let lost: Vec<_> = run.agents.iter().filter(|part| part.is_lost()).collect();
     let is_stopped = world.stop.is_stopped();
-    if let Some(due) = timetable(&case.plan, run.measured_ns) {
+    if let Some(due) = timetable(&case.plan, run.measured_ns).filter(|_| is_true) {
         // Where a run is ended, agents end one after the other.
         let beyond =
             if lost.is_empty() { 0 } else { timetable(&case.plan, run.measured_ns.max(whole_ns)).unwrap_or(0) - due };
@@ -181,7 +188,7 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     if !is_stopped && lost.len() < run.agents.len() && !lost_its_agents && case.setup_fails {
         assert!(!matches!(run.ending, Ending::Failed(_)), "{:?}", run.ending);
     }
-    if !is_stopped && lost.is_empty() {
+    if !is_stopped && lost.is_empty() && is_true {
         // Nobody was lost: it is a whole run.
         assert_eq!(run.measured_ns.max(whole_ns), run.measured_ns, "{:?}", run.ending);
         if let Some(requests) = case.plan.stop.requests {
@@ -218,7 +225,7 @@ pub(super) fn check_next(case: &Case, world: &mut World) {
     world.stop = brunt_engine::StopHandle::default();
     world.machines.iter_mut().for_each(|machine| {
         machine.truth.clear();
-        machine.setup_fails = false;
+        (machine.setup_fails, machine.lies) = (false, false);
         (machine.set_up, machine.torn_down) = (0, 0);
     });
     let terms = crate::controller::Terms { wanted: Wanted::Number(living.len() as u32), ..case.terms() };
@@ -226,7 +233,7 @@ pub(super) fn check_next(case: &Case, world: &mut World) {
         Came::Ran { run, lost_its_agents: false } => {
             assert!(run.agents.iter().all(|part| !part.is_lost()), "{:?}", run.agents);
             assert_eq!(run.agents.len(), living.len());
-            let calm = Case { hardness: Hardness::Calm, setup_fails: false, ..Case::of(0) };
+            let calm = Case { hardness: Hardness::Calm, setup_fails: false, liar: None, ..Case::of(0) };
             let calm = Case { plan: case.plan.clone(), on_lost: case.on_lost, ..calm };
             check_run(&calm, world, &run, false);
         }

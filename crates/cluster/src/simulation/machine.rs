@@ -47,6 +47,8 @@ pub(super) struct Machine {
     /// Setups that have returned, and teardowns that were run.
     pub(super) set_up: u64,
     pub(super) torn_down: u64,
+    /// Whether it reports what it did not do.
+    pub(super) lies: bool,
     /// Whether its setup fails.
     pub(super) setup_fails: bool,
     said: Vec<(Job, Done)>,
@@ -171,7 +173,29 @@ impl Machine {
             *self.truth(job) = truth;
             self.parts.retain(|_, part| !part.is_over);
         }
-        std::mem::take(&mut self.said)
+        let mut said = std::mem::take(&mut self.said);
+        if self.lies {
+            said.iter_mut().for_each(|(_, done)| lie(done, dice));
+        }
+        said
+    }
+}
+
+/// Makes a second one that never was, often.
+fn lie(done: &mut Done, dice: &mut Dice) {
+    let Done::Second(_, interval) = done else { return };
+    let numbers = &mut interval.snapshot.numbers;
+    match dice.below(10) {
+        0 => interval.second = 1 << 40,
+        1 => interval.length_ns = dice.next(),
+        2 => numbers.set(Counter::Due, dice.next()),
+        3 => numbers.add(Counter::Due, 1),
+        4 => numbers.set(Counter::Unfinished, u64::MAX),
+        5 => numbers.add(Counter::Unsent, 3),
+        6 => (0..300).for_each(|_| interval.snapshot.statuses.record(200)),
+        7 => interval.snapshot.times.record_n(Timing::Response, 1, 1 << 50),
+        8 => interval.snapshot = Snapshot::default(),
+        _ => {}
     }
 }
 

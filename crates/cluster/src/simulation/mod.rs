@@ -49,6 +49,8 @@ struct Case {
     strangers_every_ns: u64,
     faults: Vec<(u64, Fault)>,
     setup_fails: bool,
+    /// The agent that reports what it did not do.
+    liar: Option<usize>,
 }
 
 fn plan(dice: &mut Dice) -> Plan {
@@ -134,7 +136,8 @@ impl Case {
         }
         let strangers_every_ns = if dice.in_thousand(400) { dice.between(1, 50) * MS } else { 0 };
         let setup_fails = is_rough && dice.in_thousand(100);
-        Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails }
+        let liar = (is_rough && dice.in_thousand(120)).then(|| dice.between(1, agents as u64) as usize);
+        Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar }
     }
 
     /// Says what it is, where a test that fails shows it.
@@ -142,7 +145,10 @@ impl Case {
         let Plan { load, stop, connections, warmup_ns, scenarios, .. } = &self.plan;
         println!("{load:?} {stop:?} {connections:?} warm-up {warmup_ns} scenarios {}", scenarios.is_some());
         println!("{} agents, {:?}, {:?}, {:?}", self.agents, self.on_lost, self.hardness, self.weather);
-        println!("strangers every {} ns, setup fails: {}", self.strangers_every_ns, self.setup_fails);
+        println!(
+            "strangers every {} ns, setup fails: {}, {:?} lies",
+            self.strangers_every_ns, self.setup_fails, self.liar
+        );
     }
 
     fn terms(&self) -> Terms {
@@ -254,6 +260,9 @@ fn seed(seed: u64) {
     case.describe();
     let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
     world.machines.iter_mut().for_each(|machine| machine.setup_fails = case.setup_fails);
+    if let Some(liar) = case.liar {
+        world.machines[liar - 1].lies = true;
+    }
     for (at, fault) in &case.faults {
         world.plan_fault(*at, *fault);
     }
@@ -272,6 +281,66 @@ fn seed(seed: u64) {
     let calm_at = world.now.max(last + 20 * SECOND_NS) + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
+}
+
+/// A run of some seconds of a rate, with a secret.
+fn with_a_secret() -> Plan {
+    let target = Url::parse("http://127.0.0.1/").unwrap().target;
+    let scenarios = serde_json::json!({
+        "files": [], "base_url": "http://me:hunter2@127.0.0.1/",
+        "populations": [{"scenarios": [], "steps": [{"kind": "users", "from": 5.0, "to": 5.0, "seconds": 2.0}]}],
+    });
+    let scenarios = Some(serde_json::from_value(scenarios).unwrap());
+    Plan { scenarios, connections: 8.into(), ..Plan::of_calls(target, ProtocolOptions::default()) }
+}
+
+#[test]
+fn no_secret_is_in_any_message_where_a_side_is_not_private() {
+    let calm = Case { agents: 2, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    for (is_private, server) in [(true, "the-only-one"), (false, "the-only-one"), (true, "another")] {
+        let mut world = World::new(7, 2, Weather::FAIR, 0);
+        world.agents[1].about.is_private = is_private;
+        world.agents[1].bus_said(crate::post::BusEvent::Back(crate::post::Server {
+            id: server.to_owned(),
+            most_payload: 1 << 20,
+        }));
+        let came = carry_out(&mut world, &with_a_secret(), calm.terms(), 60 * SECOND_NS);
+        let travels = is_private && server == "the-only-one";
+        assert_eq!(world.bus.has_seen_it, travels);
+        match came {
+            Came::Ran { .. } => assert!(travels),
+            Came::NotBegun(ClusterError::OpenWay { agent }) => assert!(!is_private && agent == "a2"),
+            Came::NotBegun(ClusterError::OtherServer { agent }) => assert!(is_private && !travels && agent == "a2"),
+            _ => panic!("it ran, or did not begin"),
+        }
+    }
+}
+
+/// Kilobytes of memory that this process has.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_hundred_thousand_messages_of_strangers_change_nothing() {
+    let plan = Plan {
+        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None },
+        connections: 20.into(),
+        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
+    };
+    let calm = Case { agents: 3, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    let calm = Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm };
+    let before = resident_kb();
+    let mut world = World::new(3, 3, Weather::FAIR, 50_000);
+    let came = carry_out(&mut world, &plan, calm.terms(), 60 * SECOND_NS);
+    check(&calm, &world, &came);
+    assert!(matches!(came, Came::Ran { .. }));
+    assert!(world.bus.count > 100_000, "{}", world.bus.count);
+    let grown = resident_kb().saturating_sub(before);
+    assert!(grown < 100_000, "{grown} kB more");
 }
 
 fn number(name: &str, default: u64) -> u64 {

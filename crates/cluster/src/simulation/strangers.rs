@@ -32,9 +32,9 @@ pub(super) fn say(heard: &[Message], controller: &str, dice: &mut Dice) -> Vec<(
             vec![(own, noise.clone().into()), (here, noise.into())]
         }
         4 => {
-            let name = dice.pick(&["a1", "a2", "\u{1b}[2J", "", "a.b"]);
+            let name = dice.pick(&["a1", MALLORY, "\u{1b}[2J", "", "a.b"]);
             let version = dice.pick(&[CLUSTER_VERSION, 1, u16::MAX]);
-            vec![(here, announcement(name, version))]
+            vec![(here, announcement(name, dice.next(), version))]
         }
         5 => {
             let words = dice.pick(&[0, 1, 2]);
@@ -58,10 +58,10 @@ pub(super) fn piece(message: &[u8]) -> Bytes {
     bytes.into()
 }
 
-fn announcement(name: &str, cluster_version: u16) -> Bytes {
+fn announcement(name: &str, instance: u64, cluster_version: u16) -> Bytes {
     let agent = Announcement {
         name: name.to_owned(),
-        instance: 1,
+        instance,
         version: "\u{1b}[31m9.9".to_owned(),
         cluster_version,
         cores: 1,
