@@ -1,9 +1,10 @@
 //! An agent: waits on the bus for controllers, and carries out its part of their runs.
 //!
-//! [`machine`] is its state, moved by messages and time, with [`session`] and [`parts`]. [`serve`] drives it: it has the connection to the bus, the clock,
+//! [`machine`] is its state, moved by messages and time, with [`session`], [`orders`] and [`parts`]. [`serve`] drives it: it has the connection to the bus, the clock,
 //! and the [`threads`] that put load on.
 
 pub(crate) mod machine;
+mod orders;
 mod parts;
 mod seconds;
 mod session;

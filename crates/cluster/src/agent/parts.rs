@@ -17,7 +17,7 @@ impl Agent {
         let taken = if session.taken.0 == run { session.taken.1 + 1 } else { 1 };
         session.taken = (run, taken);
         if matches!(session.work, Work::Nothing) {
-            session.work = Work::Carrying(Carrying::new(run, OwnPart::Over));
+            session.work = Work::Carrying(Box::new(Carrying::new(run, OwnPart::Over)));
         }
         let plan = session.plan.clone().filter(|_| session.ending.is_none() && !is_leaving);
         let carrying = session.carrying(run).filter(|carrying| !carrying.is_stopping);

@@ -45,7 +45,7 @@ pub(super) enum Work {
     /// The script's setup, of this run.
     SettingUp(u32),
     /// Parts of a run.
-    Carrying(Carrying),
+    Carrying(Box<Carrying>),
     /// The script's teardown, of this run.
     TearingDown(u32),
 }
@@ -103,7 +103,8 @@ impl Session {
     pub(super) fn run(&self) -> Option<u32> {
         match &self.work {
             Work::Nothing => None,
-            Work::SettingUp(run) | Work::TearingDown(run) | Work::Carrying(Carrying { run, .. }) => Some(*run),
+            Work::SettingUp(run) | Work::TearingDown(run) => Some(*run),
+            Work::Carrying(carrying) => Some(carrying.run),
         }
     }
 

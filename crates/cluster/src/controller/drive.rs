@@ -112,14 +112,13 @@ impl Drive {
                     controller.bus_said(event);
                 }
             }
-            order = order => match order {
-                Some(order) => controller.order(order),
-                // Nobody is left to give any.
-                None => {
+            order = order => {
+                if order.is_none() {
+                    // Nobody is left to give any.
                     *orders = None;
-                    controller.order(Command::Release);
                 }
-            },
+                controller.order(order.unwrap_or(Command::Release));
+            }
             () = tokio::time::sleep(patience) => {}
         }
         // What has come besides, without waiting.

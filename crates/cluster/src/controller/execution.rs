@@ -32,7 +32,7 @@ pub(super) struct TearingDown {
 /// What is left to be said once a script is torn down.
 pub(super) enum After {
     /// The run did not begin, for this reason.
-    NotBegun { order: Order, error: ClusterError },
+    NotBegun(Box<(Order, ClusterError)>),
     /// The run is over.
     Ran(Box<Running>),
 }
@@ -186,8 +186,9 @@ impl TearingDown {
     /// Says what came of the run, and of its teardown.
     fn over(self, came: Result<(), TeardownFailed>) -> State {
         match (self.after, came) {
-            (After::NotBegun { order, error }, Ok(())) => refuse(&order, error),
-            (After::NotBegun { order, error }, Err(TeardownFailed { agent, problem })) => {
+            (After::NotBegun(refused), Ok(())) => refuse(&refused.0, refused.1),
+            (After::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
+                let (order, error) = *refused;
                 refuse(&order, error.and_teardown(agent, &problem));
             }
             (After::Ran(running), Ok(())) => running.tell(),

@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_no_agent_does_is_a_breach() {
-        let rows = [
+        let rows = vec![
             (second(0, 101, 0), Breach::Due { got: 101, most: 100 }),
             (second(0, 50, 101), Breach::Ended { got: 101, most: 100 }),
             (second(u64::MAX, 0, 0), Breach::Ahead { second: u64::MAX }),

@@ -169,21 +169,18 @@ impl InProgress {
                 let is_all = taken >= agent.asked;
                 // A part that ends before its time, and nobody here has said that it should, is lost.
                 let is_left = ended.interrupted && !stop.is_stopped() && self.own_stop.is_none();
-                match agent.leaving.clone().filter(|_| is_left) {
-                    Some(reason) => {
-                        agent.held_parts = ended.parts;
-                        // One that ends in good order is lost all the same, but no reason to abort.
-                        let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
-                        self.lose(place, &reason, on_lost, now, None);
-                    }
-                    None => {
-                        // It was to end as its part was over: what it said since counts as ever.
-                        for interval in std::mem::take(&mut agent.held) {
-                            self.count(place, Box::new(interval));
-                        }
-                        return self.finished(place, ended, is_all, stop, now);
-                    }
+                if let Some(reason) = agent.leaving.clone().filter(|_| is_left) {
+                    agent.held_parts = ended.parts;
+                    // One that ends in good order is lost all the same, but no reason to abort.
+                    let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
+                    self.lose(place, &reason, on_lost, now, None);
+                    return Ok(());
                 }
+                // It was to end as its part was over: what it said since counts as ever.
+                for interval in std::mem::take(&mut agent.held) {
+                    self.count(place, Box::new(interval));
+                }
+                return self.finished(place, ended, is_all, stop, now);
             }
             _ => {}
         }
@@ -211,7 +208,7 @@ impl InProgress {
         let name = self.begun.agents.get(place).map(|agent| agent.part.name.clone()).unwrap_or_default();
         self.failed.get_or_insert(format!("agent '{name}': {reason}"));
         self.own_stop.get_or_insert(OwnStop::ByAgent);
-        self.end(place, 0, false, None);
+        self.finish(place, 0, false, None, None);
     }
 
     fn finished(
@@ -254,12 +251,8 @@ impl InProgress {
         }
         // Ended for another's sake is not interrupted.
         interrupted &= stop.is_stopped() || self.own_stop.is_none();
-        self.end(place, measured_ns, interrupted, stopped);
-        Ok(())
-    }
-
-    fn end(&mut self, place: usize, measured_ns: u64, interrupted: bool, stopped: Option<String>) {
         self.finish(place, measured_ns, interrupted, stopped, None);
+        Ok(())
     }
 
     fn finish(

@@ -281,13 +281,11 @@ impl Controller {
             return Next::Stays(State::Settling(Box::new(settling)));
         }
         let Settling { order, error, given, .. } = settling;
-        match given {
-            Some(given) => Next::Moves(TearingDown::state(run, given, After::NotBegun { order, error })),
-            None => {
-                refuse(&order, error);
-                Next::Moves(State::Resting)
-            }
-        }
+        let Some(given) = given else {
+            refuse(&order, error);
+            return Next::Moves(State::Resting);
+        };
+        Next::Moves(TearingDown::state(run, given, After::NotBegun(Box::new((order, error)))))
     }
 }
 

@@ -180,9 +180,11 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
         // Where a run is ended, agents end one after the other.
         let beyond =
             if lost.is_empty() { 0 } else { timetable(&case.plan, run.measured_ns.max(whole_ns)).unwrap_or(0) - due };
-        match is_stopped || lost_its_agents {
-            true => assert!(total.due <= due + beyond, "the timetable until {}: {total:?}", run.measured_ns),
-            false => assert_eq!(total.due, due, "the timetable until {}: {total:?}", run.measured_ns),
+        let at = run.measured_ns;
+        if is_stopped || lost_its_agents {
+            assert!(total.due <= due + beyond, "the timetable until {at}: {total:?}");
+        } else {
+            assert_eq!(total.due, due, "the timetable until {at}: {total:?}");
         }
     }
     if !is_stopped && lost.len() < run.agents.len() && !lost_its_agents && case.setup_fails {

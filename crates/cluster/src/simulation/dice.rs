@@ -1,6 +1,6 @@
 //! Chance that is the same for the same seed.
 
-/// Random numbers: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+/// Random numbers: `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 pub(super) struct Dice(u64);
 
 impl Dice {

@@ -67,6 +67,7 @@ enum Calls {
     Closed { connections: usize, left: u64 },
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is true from a moment of its own on")]
 struct Part {
     number: u32,
     machine: u32,
@@ -175,7 +176,9 @@ impl Machine {
         }
         let mut said = std::mem::take(&mut self.said);
         if self.lies {
-            said.iter_mut().for_each(|(_, done)| lie(done, dice));
+            for (_, done) in &mut said {
+                lie(done, dice);
+            }
         }
         said
     }
@@ -318,7 +321,9 @@ impl Part {
             self.end_calls(end, truth);
             if let Calls::Open(schedules) = &mut self.calls {
                 let mut unsent = 0;
-                schedules.iter_mut().for_each(|one| one.drop_overdue(end, |_, count| unsent += count));
+                for one in schedules {
+                    one.drop_overdue(end, |_, count| unsent += count);
+                }
                 self.snapshot.numbers.add(Counter::Unsent, unsent);
                 self.snapshot.times.record_bounds(Timing::Response, 0, unsent);
             }
@@ -356,7 +361,9 @@ impl Part {
                     // What was due while it had to wait is not made in a burst.
                     self.has_held = false;
                     let mut held = 0;
-                    schedules.iter_mut().for_each(|one| one.skip(measured, |_, count| held += count));
+                    for one in schedules.iter_mut() {
+                        one.skip(measured, |_, count| held += count);
+                    }
                     self.snapshot.numbers.add(Counter::Unsent, held);
                     self.snapshot.numbers.add(Counter::UnsentHeld, held);
                     self.snapshot.times.record_bounds(Timing::Response, 0, held);

@@ -23,6 +23,7 @@ use self::bus::Weather;
 use self::checks::{Came, check, check_next};
 use self::dice::Dice;
 use self::world::{CONTROLLER, Fault, World};
+use crate::controller::machine::Controller;
 use crate::controller::{ClusterError, Command, OnLost, Order, Over, Startup, Terms};
 use crate::roster::{Wanted, Workers};
 
@@ -272,7 +273,7 @@ fn seed(seed: u64) {
     if world.controller.is_some() {
         world.order(Command::Release);
         until(&mut world, 60 * SECOND_NS, "the controller lets its agents go", |world| {
-            world.controller.as_ref().is_none_or(|one| one.is_over()).then_some(())
+            world.controller.as_ref().is_none_or(Controller::is_over).then_some(())
         });
     }
     world.controller = None;

@@ -290,30 +290,25 @@ impl World {
         if !works_first {
             self.work(side, now);
         }
-        let (posted, patience) = match side {
-            CONTROLLER => match &mut self.controller {
-                Some(controller) => {
-                    controller.advance(now);
-                    (controller.take_posted(), controller.patience_ns())
-                }
-                None => return,
-            },
-            _ => {
-                let agent = &mut self.agents[side - 1];
-                agent.advance(now);
-                let posted = agent.take_posted();
-                self.tell_machine(side, now);
-                let agent = &mut self.agents[side - 1];
-                if agent.has_left(now) {
-                    self.sides[side].is_alive = false;
-                }
-                for event in agent.take_events() {
-                    self.log.push(format!("{:.3} s: a{side}: {event:?}", self.now as f64 / 1e9));
-                }
-                let busy = self.machines[side - 1].is_busy();
-                let patience = self.agents[side - 1].patience_ns();
-                (posted, if busy { patience.min(WORKS_NS) } else { patience })
+        let (posted, patience) = if side == CONTROLLER {
+            let Some(controller) = &mut self.controller else { return };
+            controller.advance(now);
+            (controller.take_posted(), controller.patience_ns())
+        } else {
+            let agent = &mut self.agents[side - 1];
+            agent.advance(now);
+            let posted = agent.take_posted();
+            self.tell_machine(side, now);
+            let agent = &mut self.agents[side - 1];
+            if agent.has_left(now) {
+                self.sides[side].is_alive = false;
             }
+            for event in agent.take_events() {
+                self.log.push(format!("{:.3} s: a{side}: {event:?}", self.now as f64 / 1e9));
+            }
+            let patience = self.agents[side - 1].patience_ns();
+            let is_busy = self.machines[side - 1].is_busy();
+            (posted, if is_busy { patience.min(WORKS_NS) } else { patience })
         };
         for Posted { subject, frame } in posted {
             self.deliver(side, &subject, &frame.to_bytes());
