@@ -9,7 +9,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::machine::{Controller, Meeting};
+use super::machine::Meeting;
+use super::state::Controller;
 use super::{ClusterError, Command, LAST_FLUSH, MOST_AT_ONCE, Taken, Terms};
 use crate::agent::machine::HERE;
 use crate::bus::{self, Bus, BusError};

@@ -3,51 +3,20 @@
 use brunt_protocol::scenario::Value;
 
 use super::contact::Said;
-use super::machine::{Controller, Next, State, refuse};
 use super::peer::Peer;
 use super::progress::{Begun, InProgress, OwnStop};
-use super::{ClusterError, Order, Over, Startup};
+use super::state::{After, Controller, Next, Running, State, TearingDown, refuse};
+use super::{Order, Over, Startup};
 use crate::words::{FromAgent, ToAgent};
 
 /// How long the bus may let nothing through once a run is to end, in nanoseconds.
 const PARTING_NS: u64 = 3_000_000_000;
-
-/// A run under way.
-pub(super) struct Running {
-    order: Order,
-    progress: InProgress,
-    /// Since when agents are to stop.
-    stopping_since: Option<u64>,
-}
-
-/// The script's teardown.
-pub(super) struct TearingDown {
-    run: u32,
-    given: Value<'static>,
-    /// The place of the agent that runs it, once it was told.
-    place: Option<usize>,
-    after: After,
-}
-
-/// What is left to be said once a script is torn down.
-pub(super) enum After {
-    /// The run did not begin, for this reason.
-    NotBegun(Box<(Order, ClusterError)>),
-    /// The run is over.
-    Ran(Box<Running>),
-}
 
 /// Why a teardown failed.
 struct TeardownFailed {
     /// The agent's name; none where there was no agent.
     agent: String,
     problem: String,
-}
-
-impl TearingDown {
-    pub(super) fn state(run: u32, given: Value<'static>, after: After) -> State {
-        State::TearingDown(Box::new(Self { run, given, place: None, after }))
-    }
 }
 
 impl Controller {

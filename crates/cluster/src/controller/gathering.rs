@@ -1,65 +1,13 @@
 //! Which agents become the controller's own: those that are there, are free, and answer when they are claimed.
 
-use std::collections::{BTreeSet, HashSet};
-
 use super::contact::Said;
-use super::machine::{Controller, Next, State};
+use super::state::{Claiming, Controller, Gathering, Next, Releasing, State};
 use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
 use crate::roster::{RosterError, Wanted, choose, unusable};
 use crate::words::{Announcement, FromAgent, ToAgent};
 
 /// The most agents of which it is said why they cannot be used: anybody may announce more.
 const MOST_NAMED: usize = 100;
-
-/// An agent by its name and its process.
-type Who = (String, u64);
-
-/// Agents are asked for.
-pub(super) struct Gathering {
-    began: u64,
-    /// Since when it listens, and when it asked last.
-    since: u64,
-    called: Option<u64>,
-    /// Until when, where nobody is to be claimed.
-    lists_until: Option<u64>,
-    /// Those that did not answer a claim: others come first.
-    silent: HashSet<Who>,
-}
-
-/// Agents were claimed.
-pub(super) struct Claiming {
-    gathering: Gathering,
-    since: u64,
-    /// The places of those that have not answered.
-    missing: BTreeSet<usize>,
-    is_busy: bool,
-}
-
-/// Agents are let go.
-pub(super) struct Releasing {
-    since: u64,
-    /// What comes then, if anything does.
-    then: Option<Gathering>,
-}
-
-impl Gathering {
-    pub(super) fn begin(now: u64) -> Self {
-        Self { began: now, since: now, called: None, lists_until: None, silent: HashSet::new() }
-    }
-
-    pub(super) fn list(now: u64, until: u64) -> Self {
-        Self { lists_until: Some(until), ..Self::begin(now) }
-    }
-
-    fn is_silent(&self, agent: &Announcement) -> bool {
-        self.silent.contains(&(agent.name.clone(), agent.instance))
-    }
-
-    /// Asks anew.
-    fn again(self, now: u64) -> Self {
-        Self { since: now, called: None, ..self }
-    }
-}
 
 impl Controller {
     /// Waits for agents, and claims them.

@@ -5,72 +5,16 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use brunt_engine::StopHandle;
-use brunt_protocol::scenario::Value;
 use bytes::Bytes;
 
 use super::contact::Contact;
-use super::execution::{Running, TearingDown};
-use super::gathering::{Claiming, Gathering, Releasing};
-use super::startup::{Settling, Starting};
-use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Order, Taken, Terms};
+use super::state::{Controller, Gathering, Next, State};
+use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Taken, Terms};
 use crate::bus::{BusError, refuses};
 use crate::clock::Offset;
 use crate::post::{BusEvent, Posted, Server};
 use crate::roster::Wanted;
 use crate::words::Announcement;
-
-/// What a controller is about. Each state has what it needs, and says which comes next.
-pub(super) enum State {
-    /// It asks who is there, until enough are.
-    Gathering(Gathering),
-    /// It waits for agents to say that they are its own.
-    Claiming(Claiming),
-    /// It lets agents go.
-    Releasing(Releasing),
-    /// The agents are its own, and wait for a run.
-    Resting,
-    /// It brings agents to the start of a run.
-    Starting(Box<Starting>),
-    /// It waits for agents to end what they do for a run that does not begin.
-    Settling(Box<Settling>),
-    /// It sees a run through.
-    Running(Box<Running>),
-    /// An agent runs the script's teardown.
-    TearingDown(Box<TearingDown>),
-    /// It compares clocks with all who are there, until this time.
-    Comparing(u64),
-    /// There is nothing more to do.
-    Over,
-}
-
-/// What a state has come to when time has passed.
-pub(super) enum Next {
-    /// It waits.
-    Stays(State),
-    /// This one is to be looked at, too.
-    Moves(State),
-}
-
-/// A controller.
-pub(crate) struct Controller {
-    pub(super) contact: Contact,
-    pub(super) terms: Terms,
-    /// Whether nobody on the way to its server can read what is said.
-    pub(super) is_private: bool,
-    pub(super) state: State,
-    /// What it is to do once it rests.
-    orders: VecDeque<Command>,
-    /// Ends the wait for agents.
-    pub(super) stop: StopHandle,
-    /// What came of taking agents, once that is known.
-    pub(super) taken: Option<Result<Taken, ClusterError>>,
-    /// The places of agents whose machines work for the run that begins.
-    pub(super) working: BTreeSet<usize>,
-    /// The plan that the agents have, in wire form's hash.
-    pub(super) sent_plan: Option<String>,
-    /// Why there is no bus any more.
-    gone: Option<String>,
-}
 
 /// How a controller meets its bus.
 pub(crate) struct Meeting<'a> {
@@ -262,12 +206,4 @@ impl Controller {
         let problem = self.gone.clone()?;
         Some(BusError::Ended { problem }.into())
     }
-}
-
-/// What a run that does not begin, or has ended, leaves to be torn down.
-pub(super) type Given = Option<Value<'static>>;
-
-/// Answers an order that could not be carried out. Whoever gave it may have gone away.
-pub(super) fn refuse(order: &Order, error: ClusterError) {
-    let _ = order.begun.send(Err(error));
 }

@@ -15,6 +15,7 @@ pub(crate) mod machine;
 mod peer;
 mod progress;
 mod startup;
+pub(crate) mod state;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

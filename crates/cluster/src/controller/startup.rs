@@ -1,7 +1,5 @@
 //! How agents are brought to the start of a run.
 
-use std::collections::BTreeSet;
-
 use brunt_plan::plan::Plan;
 use brunt_plan::secret;
 use brunt_plan::share::Portion;
@@ -10,11 +8,10 @@ use brunt_record::agents::AgentPart;
 use serde_bytes::ByteBuf;
 
 use super::contact::Said;
-use super::execution::{After, TearingDown};
 use super::in_run::InRun;
-use super::machine::{Controller, Given, Next, State, refuse};
 use super::peer::{Granting, Peer};
 use super::progress::Begun;
+use super::state::{After, Controller, Next, Settling, Stage, Starting, State, TearingDown, refuse};
 use super::{COMPARISONS, ClusterError, LEAD_NS, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
@@ -22,37 +19,6 @@ use crate::words::{Announcement, FromAgent, ToAgent};
 
 /// How long agents that were told to stop may take, in nanoseconds: what setup has under way has ten seconds to return.
 const SETTLING_NS: u64 = 12_000_000_000;
-
-/// A run that is to begin.
-pub(super) struct Starting {
-    run: u32,
-    order: Order,
-    plan: Plan,
-    announced: Vec<Announcement>,
-    portions: Vec<Portion>,
-    /// What setup has returned, as soon as it has: that is to be torn down, whatever comes.
-    given: Given,
-    stage: Stage,
-}
-
-/// What a run that is to begin waits for.
-enum Stage {
-    /// The agents at these places have yet to say that they have the plan, whose hash is this.
-    Planning { missing: BTreeSet<usize>, hash: String },
-    /// The script's setup is to return.
-    SettingUp,
-    /// Those at these places have yet to make their connections.
-    Preparing { missing: BTreeSet<usize> },
-}
-
-/// A run that does not begin, for this reason. Agents end what they do for it.
-pub(super) struct Settling {
-    run: u32,
-    order: Order,
-    error: ClusterError,
-    given: Given,
-    since: Option<u64>,
-}
 
 impl Controller {
     /// Turns to an order.

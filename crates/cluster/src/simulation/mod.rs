@@ -23,7 +23,7 @@ use self::bus::Weather;
 use self::checks::{Came, check, check_next};
 use self::dice::Dice;
 use self::world::{CONTROLLER, Fault, World};
-use crate::controller::machine::Controller;
+use crate::controller::state::Controller;
 use crate::controller::{ClusterError, Command, OnLost, Order, Over, Startup, Terms};
 use crate::roster::{Wanted, Workers};
 
