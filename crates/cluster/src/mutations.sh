@@ -37,13 +37,12 @@ while IFS='|' read -r rule file change; do
     cp "$here/crates/cluster/src/$file" "$source"
 done <<'RULES'
 what is granted is remembered|controller/peer.rs|s/Grant \{ run: self.run, until_ns: peer.granted_ns \}/Grant { run: self.run, until_ns: peer.granted_ns + 2_000_000_000 }/
-silence grants nothing|controller/peer.rs|s/peer.answered_ns.saturating_add/peer.asked_ns.saturating_add/
 what is due before the horizon is unknown|loss.rs|s/schedule.skip\(self.horizon_ns,/schedule.skip(0,/
 what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(\*until_ns\)\)/arrivals.pass(0)/
 others take over from the horizon on|controller/progress.rs|s/\.max\(horizon_ns.unwrap_or\(0\)\)//
-what is told late of calls that others made does not count|controller/in_run.rs|s/Phase::Measured if is_whole \|\| end_ns <= horizon_ns.min\(taken_over_ns\)/Phase::Measured if true/
+what is told late of calls that others made does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > until_ns;/self.is_beyond |= false;/
 what is told late is not unknown as well|loss.rs|s/schedule.skip\(self.accounted_ns, \|_, _\| \{\}\);//
-calls under way at a loss are unfinished|controller/in_run.rs|s/\(calls > 0\).then/false.then/
+calls under way at a loss are unfinished|controller/in_run.rs|s/\(calls \+ more > 0\)\.then/false.then/
 a bus that stands still makes no agent silent|controller/contact.rs|s/self.audible \+= since.min\(AUDIBLE_NS\)/self.audible += since/
 a part that an agent ends by itself is lost|controller/progress.rs|s/let is_left = ended.interrupted/let is_left = false \&\& ended.interrupted/
 an agent without a word of its controller is free again|agent/machine.rs|s/saturating_sub\(session.heard\) >= PATIENCE_NS \&\&/saturating_sub(session.heard) >= u64::MAX \&\&/
