@@ -39,7 +39,6 @@ done <<'RULES'
 what is granted is remembered|controller/peer.rs|s/Grant \{ run: self.run, until_ns: peer.granted_ns \}/Grant { run: self.run, until_ns: peer.granted_ns + 2_000_000_000 }/
 what is due before the horizon is unknown|loss.rs|s/schedule.skip\(self.horizon_ns,/schedule.skip(0,/
 what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(\*until_ns\)\)/arrivals.pass(0)/
-others take over from the horizon on|controller/progress.rs|s/\.max\(horizon_ns.unwrap_or\(0\)\)//
 what is told late of calls that others made does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > until_ns;/self.is_beyond |= false;/
 what is told late is not unknown as well|loss.rs|s/schedule.skip\(self.accounted_ns, \|_, _\| \{\}\);//
 calls under way at a loss are unfinished|controller/in_run.rs|s/\(calls \+ more > 0\)\.then/false.then/
