@@ -59,11 +59,12 @@ test: test-packages
 test-packages:
 	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 
-# Deletes each safety rule of coalescing in turn, and sees that the test named after it fails. Then breaks each rule of the engine's network
-# in turn, and sees that the simulation finds it.
+# Deletes each safety rule of coalescing in turn, and sees that the test named after it fails. Then breaks each rule of the engine's network,
+# and of agents and their controller, in turn, and sees that the simulation of each finds it.
 mutations:
 	coalescing/layer/tests/mutations.sh
 	crates/whole-runs/src/mutations.sh
+	crates/cluster/src/mutations.sh
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages

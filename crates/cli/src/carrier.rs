@@ -167,16 +167,25 @@ fn names(agents: &[brunt_cluster::Announcement]) -> String {
     names.join(", ")
 }
 
-/// The bus, if one is named.
+/// The URL of the bus, if one is named; from the environment where it is an `@NAME`.
 ///
 /// # Errors
-/// When a file of its cannot be read.
-pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
+/// When there is no such variable.
+pub fn url(nats: &machines::Bus) -> Result<Option<String>> {
     let Some(given) = &nats.nats else { return Ok(None) };
     let url = match given.strip_prefix('@') {
         Some(name) => std::env::var(name).with_context(|| format!("--nats: {name} is not set in the environment"))?,
         None => given.clone(),
     };
+    Ok(Some(url))
+}
+
+/// The bus, if one is named.
+///
+/// # Errors
+/// When a file of its cannot be read.
+pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
+    let Some(url) = url(nats)? else { return Ok(None) };
     let nkey = nats.nats_nkey.as_ref().map(|path| {
         let seed = files::read(path).context("--nats-nkey")?;
         anyhow::Ok(String::from_utf8_lossy(&seed).trim().to_owned())

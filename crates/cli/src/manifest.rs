@@ -1,12 +1,18 @@
 //! `brunt agent --manifest N`: what starts agents on Kubernetes, in YAML.
 
-use anyhow::{Context as _, Result};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
 
 use crate::args::machines::Bus;
-use crate::files;
+use crate::{carrier, files};
 
 /// CPUs of an agent, if nothing else is said.
 const CORES: u32 = 2;
+/// What the objects are called, if nothing else is said.
+const NAME: &str = "brunt-agent";
+/// Where an agent finds what the Secret has.
+const SECRETS: &str = "/etc/brunt";
 
 /// Agents that are to be started.
 #[derive(Debug)]
@@ -15,83 +21,120 @@ pub struct Manifest<'a> {
     pub agents: u32,
     /// The way to their bus.
     pub bus: &'a Bus,
+    /// What the objects are called: with a number, what the agents are called.
+    pub name: Option<&'a str>,
     /// CPUs of each, if their number was given.
     pub cores: Option<u32>,
     /// Their tags.
     pub tags: &'a [(String, String)],
     /// Whether scripts of controllers may do whatever the agents may.
     pub no_sandbox: bool,
+    /// Where they write their parts down, if they do.
+    pub keep: Option<&'a Path>,
+    /// Whether they print nothing but errors.
+    pub quiet: bool,
 }
 
-/// A Secret with the way to the bus, and a stateful set of so many agents.
+/// A Secret with the way to the bus and what logs in to it, and a stateful set of so many agents.
 ///
 /// # Errors
-/// When the file of credentials cannot be read.
+/// When a file cannot be read, or a name is none for Kubernetes.
 pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
-    let Manifest { agents, bus, cores, tags, no_sandbox } = *manifest;
-    let url = text(bus.nats.as_deref().unwrap_or("tls://nats:4222"));
-    let cores = cores.unwrap_or(CORES);
+    let Manifest { agents, bus, cores, tags, no_sandbox, keep, quiet, .. } = *manifest;
+    let name = manifest.name.unwrap_or(NAME);
+    check_name(name)?;
+    let url = match &bus.nats {
+        Some(_) => carrier::url(bus)?.unwrap_or_default(),
+        None => "tls://nats:4222".to_owned(),
+    };
+    let url = text(&url);
     let version = env!("CARGO_PKG_VERSION");
     // Kubernetes puts variables in the place of $(NAME), and a $ in the place of $$.
     let words = ["agent", "--nats", "@NATS_URL", "--name", "$(POD_NAME)", "--tag", "node=$(NODE_NAME)"];
     let mut args: Vec<String> = words.map(str::to_owned).into();
+    let mut flag = |words: &[&str]| args.extend(words.iter().map(|word| word.replace('$', "$$")));
     for (key, value) in tags {
-        args.extend(["--tag".to_owned(), format!("{key}={value}").replace('$', "$$")]);
+        flag(&["--tag", &format!("{key}={value}")]);
+    }
+    if let Some(cores) = cores {
+        flag(&["--cores", &cores.to_string()]);
     }
     if no_sandbox {
-        args.push("--no-sandbox".to_owned());
+        flag(&["--no-sandbox"]);
     }
-    let (mut credentials, mut mounts, mut volumes) = (String::new(), "", "");
-    if let Some(file) = &bus.nats_creds {
-        let content = files::read_text(file).context("--nats-creds")?;
-        credentials = format!("\n  agent.creds: {}", text(&content));
-        args.extend(["--nats-creds".to_owned(), "/etc/brunt/agent.creds".to_owned()]);
-        mounts = "
-          volumeMounts:
-            - name: credentials
-              mountPath: /etc/brunt
-              readOnly: true";
-        volumes = "
-      volumes:
-        - name: credentials
-          secret:
-            secretName: brunt-agent";
+    if quiet {
+        flag(&["--quiet"]);
     }
+    if let Some(prefix) = &bus.nats_prefix {
+        flag(&["--nats-prefix", prefix]);
+    }
+    let files = [
+        ("--nats-creds", "agent.creds", &bus.nats_creds),
+        ("--nats-nkey", "agent.nkey", &bus.nats_nkey),
+        ("--nats-ca", "ca.pem", &bus.nats_ca),
+        ("--nats-cert", "agent.pem", &bus.nats_cert),
+        ("--nats-key", "agent.key", &bus.nats_key),
+    ];
+    let (mut secrets, mut mounts, mut volumes) = (String::new(), String::new(), String::new());
+    for (option, file, path) in files {
+        let Some(path) = path else { continue };
+        let content = files::read_text(path).context(option)?;
+        secrets += &format!("\n  {file}: {}", text(&content));
+        flag(&[option, &format!("{SECRETS}/{file}")]);
+    }
+    if !secrets.is_empty() {
+        mounts += &format!("\n            - {{name: secrets, mountPath: {SECRETS}, readOnly: true}}");
+        volumes += &format!("\n        - {{name: secrets, secret: {{secretName: {name}}}}}");
+    }
+    if let Some(keep) = keep {
+        let keep = keep.to_str().filter(|keep| keep.starts_with('/'));
+        let Some(keep) = keep else {
+            bail!("--keep: a manifest wants an absolute path, as it is one in the container")
+        };
+        flag(&["--keep", keep]);
+        mounts += &format!("\n            - {{name: parts, mountPath: {}}}", text(keep));
+        volumes += "\n        - {name: parts, emptyDir: {}}";
+    }
+    if !mounts.is_empty() {
+        mounts = format!("\n          volumeMounts:{mounts}");
+        volumes = format!("\n      volumes:{volumes}");
+    }
+    let cores = cores.unwrap_or(CORES);
     let args = args.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(", ");
     Ok(format!(
         "# Apply it with kubectl apply -f -. Edit the name of the image, which needs nothing but brunt on its PATH.
 apiVersion: v1
 kind: Secret
 metadata:
-  name: brunt-agent
+  name: {name}
 type: Opaque
 stringData:
-  nats-url: {url}{credentials}
+  nats-url: {url}{secrets}
 ---
 apiVersion: v1
 kind: Service
 metadata:
-  name: brunt-agent
+  name: {name}
 spec:
   clusterIP: None
   selector:
-    app: brunt-agent
+    app: {name}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
 metadata:
-  name: brunt-agent
+  name: {name}
 spec:
-  serviceName: brunt-agent
+  serviceName: {name}
   replicas: {agents}
   podManagementPolicy: Parallel
   selector:
     matchLabels:
-      app: brunt-agent
+      app: {name}
   template:
     metadata:
       labels:
-        app: brunt-agent
+        app: {name}
     spec:
       automountServiceAccountToken: false
       containers:
@@ -103,7 +146,7 @@ spec:
             - name: NATS_URL
               valueFrom:
                 secretKeyRef:
-                  name: brunt-agent
+                  name: {name}
                   key: nats-url
             - name: POD_NAME
               valueFrom:
@@ -129,6 +172,16 @@ spec:
             runAsUser: 65532{mounts}{volumes}
 "
     ))
+}
+
+/// Whether Kubernetes takes a name for an object and its pods (RFC 1123 label, with room for a pod's number).
+fn check_name(name: &str) -> Result<()> {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_name = name.len() <= 52 && name.starts_with(is_word) && name.ends_with(is_word);
+    if !is_name || !name.chars().all(|c| is_word(c) || c == '-') {
+        bail!("--name {name}: Kubernetes wants lower-case letters, digits and '-' between them, 52 at most");
+    }
+    Ok(())
 }
 
 /// A text in YAML, which takes strings as JSON has them.

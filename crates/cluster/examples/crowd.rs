@@ -183,9 +183,13 @@ impl Crowd {
         }
         let Some(agent) = self.agents.get_mut(place) else { return Ok(()) };
         if agent.session.as_ref().is_none_or(|session| session.link.session() != frame.session) {
-            let Ok(ToAgent::Claim { controller, .. }) = from_bytes(&frame.payload) else { return Ok(()) };
-            let answer_to = subject_from(place, &controller);
-            agent.session = Some(Session { answer_to, link: Link::new(frame.session, MOST_BYTES), run: None });
+            let most_payload = self.client.server_info().max_payload;
+            let mut link = Link::new(frame.session, MOST_BYTES, most_payload);
+            let Some(words) = link.receive(frame, received)?.into_iter().next() else { return Ok(()) };
+            let Ok(ToAgent::Claim { controller, .. }) = from_bytes(&words) else { return Ok(()) };
+            link.send(to_bytes(&FromAgent::Claimed));
+            agent.session = Some(Session { answer_to: subject_from(place, &controller), link, run: None });
+            return self.flush(place).await;
         }
         let Some(session) = &mut agent.session else { return Ok(()) };
         for words in session.link.receive(frame, received)? {
@@ -201,7 +205,7 @@ impl Crowd {
     async fn flush(&mut self, place: usize) -> Result<(), Box<dyn Error>> {
         let now = self.now_ns();
         let Some(session) = self.agents.get_mut(place).and_then(|agent| agent.session.as_mut()) else { return Ok(()) };
-        for frame in session.link.poll(now) {
+        for frame in session.link.poll(now, &mut usize::MAX.clone()) {
             self.client.publish(session.answer_to.clone(), frame.to_bytes()).await?;
         }
         Ok(())

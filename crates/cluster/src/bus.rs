@@ -7,6 +7,8 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use brunt_plan::percent::percent_decoded;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::post::{BusEvent, Server};
+
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How long to wait between attempts to connect again.
@@ -106,6 +108,23 @@ pub enum BusError {
         /// Why.
         problem: String,
     },
+}
+
+/// The server that a client is connected to.
+pub(crate) fn server_of(client: &Client) -> Server {
+    let info = client.server_info();
+    Server { id: info.server_id, most_payload: info.max_payload }
+}
+
+/// What the library tells of a connection, as far as it matters.
+pub(crate) fn event_of(event: Event, client: &Client) -> Option<BusEvent> {
+    match event {
+        Event::Disconnected => Some(BusEvent::Away),
+        Event::Connected => Some(BusEvent::Back(server_of(client))),
+        Event::ServerError(error) => Some(BusEvent::Says(error.to_string())),
+        Event::SlowConsumer(_) => Some(BusEvent::TooSlow),
+        _ => None,
+    }
 }
 
 /// Whether the server's words say that a subject may not be listened to: nothing can be heard then.

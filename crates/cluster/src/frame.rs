@@ -4,41 +4,55 @@
 //! | --- | --- |
 //! | 4 | `BRNT` |
 //! | 2 | [`CLUSTER_VERSION`], big-endian |
-//! | 1 | what the payload is: 0 nothing, 1 a part of a message, 2 the last part of one, 3 a note |
-//! | 8 | the session, big-endian |
-//! | 8 | the part's number within its session, from 1; 0 where it is no part |
-//! | 8 | how many of the peer's parts have arrived without a gap |
+//! | 1 | what the payload is: 0 nothing, 1 a piece of the session's bytes, 3 a note |
+//! | 8 | the first half of the session's id, big-endian; 0 where the frame belongs to no session |
+//! | 8 | where the piece begins among the bytes of its session; 0 where it is no piece |
+//! | 8 | how many of the peer's bytes have arrived without a gap |
+//! | 8 | the second half of the session's id; only where the first is not 0 |
 //! | the rest | the payload |
 //!
 //! A note acknowledges too, so that who has both to say wakes the other once.
 //!
-//! This layout is the same in every version, so that one of another version is told apart from noise.
+//! Frames of no session have had this layout in every version, so that one of another version is told apart from noise and can be named.
 
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 5;
+pub const CLUSTER_VERSION: u16 = 6;
 
 const MAGIC: &[u8; 4] = b"BRNT";
+/// The first version whose sessions have ids of two halves.
+const LONG_SESSIONS: u16 = 6;
 /// Bytes of a frame besides its payload.
-pub(crate) const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8;
+pub(crate) const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8 + 8;
 
 /// What a frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing: it acknowledges.
     Nothing,
-    /// A part of a message, which more parts follow.
-    Part,
-    /// The last part of a message, or all of it.
-    Last,
+    /// A piece of the bytes of a session.
+    Piece,
     /// A note: said once, and lost if it does not arrive.
     Note,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Nothing, Self::Part, Self::Last, Self::Note].get(usize::from(byte)).copied()
+        match byte {
+            0 => Some(Self::Nothing),
+            1 => Some(Self::Piece),
+            3 => Some(Self::Note),
+            _ => None,
+        }
+    }
+
+    const fn to_byte(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Piece => 1,
+            Self::Note => 3,
+        }
     }
 }
 
@@ -46,8 +60,11 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
-    pub(crate) session: u64,
-    pub(crate) number: u64,
+    /// The session's id, whose first half is not 0; 0 for a frame of no session.
+    pub(crate) session: u128,
+    /// Where a piece begins among the bytes of its session.
+    pub(crate) offset: u64,
+    /// How many of the peer's bytes have arrived.
     pub(crate) arrived: u64,
     pub(crate) payload: Bytes,
 }
@@ -65,17 +82,21 @@ pub(crate) enum FrameError {
 
 impl Frame {
     /// A note that acknowledges nothing. `session` is 0 for one that belongs to no session.
-    pub(crate) fn note(session: u64, payload: Vec<u8>) -> Self {
-        Self { kind: Kind::Note, session, number: 0, arrived: 0, payload: payload.into() }
+    pub(crate) fn note(session: u128, payload: Vec<u8>) -> Self {
+        Self { kind: Kind::Note, session, offset: 0, arrived: 0, payload: payload.into() }
     }
 
     pub(crate) fn to_bytes(&self) -> Bytes {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.payload.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&CLUSTER_VERSION.to_be_bytes());
-        bytes.push(self.kind as u8);
-        for number in [self.session, self.number, self.arrived] {
+        bytes.push(self.kind.to_byte());
+        let (first, second) = ((self.session >> 64) as u64, self.session as u64);
+        for number in [first, self.offset, self.arrived] {
             bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        if first != 0 {
+            bytes.extend_from_slice(&second.to_be_bytes());
         }
         bytes.extend_from_slice(&self.payload);
         bytes.into()
@@ -95,9 +116,11 @@ impl Frame {
         let version = u16::from_be_bytes(take(&mut rest).ok_or(foreign)?);
         let [kind] = take(&mut rest).ok_or(foreign)?;
         let mut number = || take(&mut rest).map(u64::from_be_bytes).ok_or(foreign);
-        let (session, number, arrived) = (number()?, number()?, number()?);
+        let (first, offset, arrived) = (number()?, number()?, number()?);
+        let second = if first != 0 && version >= LONG_SESSIONS { number()? } else { 0 };
+        let session = u128::from(first) << 64 | u128::from(second);
         let kind = Kind::from_byte(kind).ok_or(foreign)?;
-        Ok((version, Self { kind, session, number, arrived, payload: bytes.slice_ref(rest) }))
+        Ok((version, Self { kind, session, offset, arrived, payload: bytes.slice_ref(rest) }))
     }
 }
 
@@ -115,22 +138,26 @@ mod tests {
 
     #[test]
     fn another_version_is_told_from_noise() {
-        let mut bytes = Frame::note(7, vec![1, 2]).to_bytes().to_vec();
-        bytes[5] = 9;
-        let bytes = Bytes::from(bytes);
-        assert_eq!(Frame::from_bytes(&bytes), Err(FrameError::Version(9)));
-        assert_eq!(Frame::of_any_version(&bytes), Ok((9, Frame::note(7, vec![1, 2]))));
+        for version in [1, 5, 9] {
+            let mut bytes = Frame::note(0, vec![1, 2]).to_bytes().to_vec();
+            bytes[5] = version;
+            let bytes = Bytes::from(bytes);
+            let version = u16::from(version);
+            assert_eq!(Frame::from_bytes(&bytes), Err(FrameError::Version(version)));
+            assert_eq!(Frame::of_any_version(&bytes), Ok((version, Frame::note(0, vec![1, 2]))));
+        }
         assert_eq!(Frame::from_bytes(&Bytes::from_static(b"PING\r\n")), Err(FrameError::Foreign(6)));
     }
 
     proptest! {
         #[test]
         fn a_frame_arrives_as_it_was_sent(
-            kind in 0_u8..4, numbers: [u64; 3], payload in prop::collection::vec(any::<u8>(), 0..50), cut in 0_usize..31,
+            kind in prop::sample::select(vec![Kind::Nothing, Kind::Piece, Kind::Note]), has_session: bool, numbers: [u64; 4],
+            payload in prop::collection::vec(any::<u8>(), 0..50), cut in 0_usize..31,
         ) {
-            let [session, number, arrived] = numbers;
-            let frame =
-                Frame { kind: Kind::from_byte(kind).unwrap(), session, number, arrived, payload: payload.into() };
+            let [first, second, offset, arrived] = numbers;
+            let session = if has_session { u128::from(first.max(1)) << 64 | u128::from(second) } else { 0 };
+            let frame = Frame { kind, session, offset, arrived, payload: payload.into() };
             let bytes = frame.to_bytes();
             prop_assert_eq!(Frame::from_bytes(&bytes), Ok(frame));
             prop_assert!(Frame::from_bytes(&bytes.slice(..cut)).is_err());

@@ -27,7 +27,10 @@ mod ledger;
 mod link;
 mod loss;
 mod names;
+mod post;
 mod roster;
+#[cfg(test)]
+mod simulation;
 mod takeover;
 mod words;
 
@@ -48,8 +51,17 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 /// How long an agent may be silent before it counts as lost, while the bus lets the controller's own words through.
 pub const SILENCE: Duration = Duration::from_secs(3);
 
+/// [`PATIENCE`] and [`SILENCE`] in nanoseconds.
+pub(crate) const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
+pub(crate) const SILENCE_NS: u64 = SILENCE.as_nanos() as u64;
+
 /// A number that nobody else has.
 fn random_number() -> u64 {
     // Keyed by the operating system's random numbers.
     RandomState::new().build_hasher().finish().max(1)
+}
+
+/// The id of a session, which nobody can guess.
+fn random_session() -> u128 {
+    u128::from(random_number()) << 64 | u128::from(random_number())
 }

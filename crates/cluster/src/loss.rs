@@ -25,9 +25,12 @@ use crate::takeover::Left;
 pub(crate) struct Lost {
     machine: u32,
     schedules: Vec<Schedule>,
+    /// The same once more, for what is due after the run's end and before the horizon: it may have sent that, too. With when others take over.
+    beyond: Vec<(Arrivals, u64)>,
     /// Up to when what it had due is in its own figures, and from when on it has sent nothing, in nanoseconds of the measured part.
     accounted_ns: u64,
     horizon_ns: u64,
+    ahead: u64,
     /// Of a number of requests, those that nobody makes.
     unmade: u64,
     /// The next second of the measured part that is to be reported.
@@ -76,6 +79,8 @@ pub(crate) struct LastSeconds {
     pub(crate) drained: Snapshot,
     /// From when on it has sent nothing, in nanoseconds of the measured part; none if it has sent nothing after what it reported.
     pub(crate) horizon_ns: Option<u64>,
+    /// Calls that it reported as ended and not as due yet: it closed its last second a little late.
+    pub(crate) ahead: u64,
 }
 
 impl Lost {
@@ -93,8 +98,10 @@ impl Lost {
         let mut lost = Self {
             machine,
             schedules: Vec::new(),
+            beyond: Vec::new(),
             accounted_ns: 0,
             horizon_ns: last.horizon_ns.unwrap_or(0),
+            ahead: last.ahead,
             unmade: 0,
             next,
             begun: last.begun.clone(),
@@ -120,11 +127,12 @@ impl Lost {
         if plan.scenarios.is_some() || left.since_ns >= until_ns {
             return;
         }
-        self.schedules.extend(left.portion.shares().map(|share| {
+        for share in left.portion.shares() {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
             of_share.pass(left.since_ns);
-            Schedule::new(of_share, 0, until_ns)
-        }));
+            self.beyond.push((of_share.clone(), until_ns));
+            self.schedules.push(Schedule::new(of_share, 0, until_ns));
+        }
     }
 
     /// The agent tells of what it had due before `accounted_ns` of the measured part, after it was found lost; and of all that it made, if it
@@ -160,6 +168,11 @@ impl Lost {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
         let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
+        for _ in 0..self.ahead {
+            // The end of the first calls that are left is known.
+            let first = self.schedules.iter_mut().filter(|schedule| schedule.due().is_some());
+            first.min_by_key(|schedule| schedule.due()).map(Schedule::take);
+        }
         for schedule in &mut self.schedules {
             schedule.end_at(measured_ns);
             schedule.skip(self.accounted_ns, |_, _| {});
@@ -187,6 +200,14 @@ impl Lost {
             // How many it made until its horizon is not known: calls of the closed model are as fast as the target.
             let counter = if self.horizon_ns > 0 { Counter::Unknown } else { Counter::Unsent };
             rest.numbers.add(counter, self.unmade);
+        }
+        for (arrivals, until_ns) in &mut self.beyond {
+            arrivals.pass(measured_ns.max(self.accounted_ns));
+            let calls = arrivals.pass(self.horizon_ns.min(*until_ns));
+            // The run had ended, and the agent did not know: they belong to no second of it.
+            self.drained.times.record_bounds(Timing::Response, 0, calls);
+            self.drained.numbers.add(Counter::Due, calls);
+            self.drained.numbers.add(Counter::Unknown, calls);
         }
         rest.timeline = by_due.take();
         rest.numbers.set(Counter::UnsentLost, rest.numbers.get(Counter::Unsent));
@@ -309,6 +330,7 @@ mod tests {
             begun: Snapshot::with_numbers([(Counter::Due, 25)]),
             drained: Snapshot::with_numbers([(Counter::Unfinished, 2)]),
             horizon_ns: None,
+            ahead: 0,
         };
         let left = left(Portion::whole(1), last.measured_ns);
         let seconds = Lost::new(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use async_nats::{Client, Message, Subject, Subscriber};
+use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep_until};
 
-use crate::frame::{Frame, Kind};
-use crate::words::{Note, from_bytes, to_bytes};
+use crate::frame::Frame;
+use crate::words::{Note, to_bytes};
 
 /// How long an agent that has the same name may take to say so.
 const ASKING: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ pub(crate) async fn is_name_taken(client: &Client, names: &mut Subscriber, subje
     let until = Instant::now() + ASKING;
     loop {
         tokio::select! {
-            Some(message) = names.next() => match note_of(&message) {
+            Some(message) = names.next() => match Note::read(&message.payload) {
                 Some(Note::Taken { instance: other }) if other != instance => return true,
                 Some(Note::Asks { instance: other }) if other < instance => return true,
                 Some(Note::Asks { instance: other }) if other > instance => drop(say(Note::Taken { instance }).await),
@@ -29,11 +29,4 @@ pub(crate) async fn is_name_taken(client: &Client, names: &mut Subscriber, subje
             () = sleep_until(until) => return false,
         }
     }
-}
-
-/// The note that a message carries, if it does.
-pub(crate) fn note_of(message: &Message) -> Option<Note> {
-    // A brunt of another version has a name, too.
-    let (_, frame) = Frame::of_any_version(&message.payload).ok()?;
-    from_bytes(&frame.payload).ok().filter(|_| frame.kind == Kind::Note)
 }

@@ -107,22 +107,31 @@ pub enum RosterError {
     },
 }
 
-/// The agents among those who are there that a run takes: in the order of their names, free ones only. Those who are silent when they
+/// Why an agent that is there cannot carry anything out for this brunt, whoever else is there. Anybody may announce an agent, so that one that
+/// cannot be used keeps no others from a run.
+pub(crate) fn unusable(agent: &Announcement, there: &[Announcement]) -> Option<RosterError> {
+    let Announcement { name, version, cluster_version, .. } = agent;
+    if *cluster_version != CLUSTER_VERSION {
+        let (name, version) = (name.clone(), version.clone());
+        return Some(RosterError::Version { name, version, got: *cluster_version });
+    }
+    let is_other = |other: &&Announcement| other.name == *name && other.instance != agent.instance;
+    there.iter().find(is_other).map(|_| RosterError::SameName(name.clone()))
+}
+
+/// The agents among those who are there that a run takes: in the order of their names, free ones that can be used. Those who are silent when they
 /// are claimed are taken where there are too few others.
 pub(crate) fn choose(
     there: &[Announcement],
     wanted: &Wanted,
     is_silent: impl Fn(&Announcement) -> bool,
-) -> Result<Vec<Announcement>, RosterError> {
-    let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).cloned().collect();
+) -> Vec<Announcement> {
+    let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).collect();
     fit.sort_by(|one, other| one.name.cmp(&other.name).then(one.instance.cmp(&other.instance)));
-    if let Some((twice, _)) = fit.iter().zip(fit.iter().skip(1)).find(|(one, other)| one.name == other.name) {
-        return Err(RosterError::SameName(twice.name.clone()));
-    }
-    if let Some(other) = fit.iter().find(|agent| agent.cluster_version != CLUSTER_VERSION) {
-        let Announcement { name, version, cluster_version, .. } = other.clone();
-        return Err(RosterError::Version { name, version, got: cluster_version });
-    }
+    // Of one name there is one, or none can be told from the others.
+    let alone = fit.chunk_by(|one, other| one.name == other.name).filter(|named| named.len() == 1);
+    let mut fit: Vec<_> = alone.flatten().copied().cloned().collect();
+    fit.retain(|agent| agent.cluster_version == CLUSTER_VERSION);
     fit.retain(|agent| agent.busy.is_none());
     let (silent, mut chosen): (Vec<_>, Vec<_>) = fit.into_iter().partition(is_silent);
     let others = match wanted {
@@ -135,7 +144,7 @@ pub(crate) fn choose(
         chosen.truncate(*number as usize);
     }
     chosen.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(chosen)
+    chosen
 }
 
 /// How many workers the agents of a run have.
@@ -223,20 +232,24 @@ mod tests {
         let mut there = vec![agent("c", 1), agent("a", 2), agent("b", 4)];
         let names = |chosen: Vec<Announcement>| chosen.into_iter().map(|agent| agent.name).collect::<Vec<_>>();
         let nobody = |_: &Announcement| false;
-        assert_eq!(names(choose(&there, &Wanted::Number(2), nobody).unwrap()), ["a", "b"]);
+        assert_eq!(names(choose(&there, &Wanted::Number(2), nobody)), ["a", "b"]);
         let a = |agent: &Announcement| agent.name == "a";
-        assert_eq!(names(choose(&there, &Wanted::Number(2), a).unwrap()), ["b", "c"]);
-        assert_eq!(names(choose(&there, &Wanted::Number(3), a).unwrap()), ["a", "b", "c"]);
-        assert_eq!(names(choose(&there, &Wanted::All, a).unwrap()), ["b", "c"]);
-        assert_eq!(names(choose(&there, &"zone=a".parse().unwrap(), a).unwrap()), ["a"]);
-        assert_eq!(names(choose(&there, &"zone=c".parse().unwrap(), nobody).unwrap()), ["c"]);
+        assert_eq!(names(choose(&there, &Wanted::Number(2), a)), ["b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::Number(3), a)), ["a", "b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::All, a)), ["b", "c"]);
+        assert_eq!(names(choose(&there, &"zone=a".parse().unwrap(), a)), ["a"]);
+        assert_eq!(names(choose(&there, &"zone=c".parse().unwrap(), nobody)), ["c"]);
         there[1].busy = Some("someone".to_owned());
-        assert_eq!(names(choose(&there, &Wanted::All, nobody).unwrap()), ["b", "c"]);
+        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["b", "c"]);
+        let none = |there: &[Announcement]| there.iter().find_map(|agent| unusable(agent, there));
+        assert_eq!(none(&there), None);
         there.push(agent("b", 5));
-        assert_eq!(choose(&there, &Wanted::All, nobody), Err(RosterError::SameName("b".to_owned())));
+        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["c"]);
+        assert_eq!(none(&there), Some(RosterError::SameName("b".to_owned())));
         there.truncate(3);
         there[0].cluster_version = 77;
-        assert!(matches!(choose(&there, &Wanted::All, nobody), Err(RosterError::Version { got: 77, .. })));
+        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["b"]);
+        assert!(matches!(none(&there), Some(RosterError::Version { got: 77, .. })));
     }
 
     proptest! {

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::interval::Interval;
+use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
+
+use crate::frame::{Frame, Kind};
 
 /// Who an agent is and what it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +98,14 @@ pub(crate) enum Note {
     Asks { instance: u64 },
     /// One has.
     Taken { instance: u64 },
+}
+
+impl Note {
+    /// The note that a message carries, of any version, if it does.
+    pub(crate) fn read(payload: &Bytes) -> Option<Self> {
+        let (_, frame) = Frame::of_any_version(payload).ok()?;
+        from_bytes(&frame.payload).ok().filter(|_| frame.kind == Kind::Note)
+    }
 }
 
 /// How far an agent may make calls in a run: those that are due in its first `until_ns` nanoseconds, warm-up included.

@@ -54,8 +54,10 @@ pub struct Agent {
 
 pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
     if let Some(agents) = args.manifest {
-        let Agent { bus, cores, tags, no_sandbox, .. } = args;
-        let manifest = Manifest { agents, bus, cores: *cores, tags, no_sandbox: *no_sandbox };
+        let Agent { bus, name, cores, tags, no_sandbox, keep, quiet, .. } = args;
+        let (name, keep) = (name.as_deref(), keep.as_deref());
+        let (cores, no_sandbox, quiet) = (*cores, *no_sandbox, *quiet);
+        let manifest = Manifest { agents, bus, name, cores, tags, no_sandbox, keep, quiet };
         console::print(manifest::yaml(&manifest)?.as_bytes())?;
         return Ok(Exit::Done);
     }
@@ -95,10 +97,10 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         ended: Arc::new(ended),
     };
     let url = bus.shown_url();
-    let mut said = |event: AgentEvent<'_>| {
+    let mut said = |event: AgentEvent| {
         let line = match event {
             AgentEvent::Waiting => format!("agent {name} waits for runs on {url}"),
-            AgentEvent::Bus(text) | AgentEvent::Failed(text) => text.to_owned(),
+            AgentEvent::Bus(text) | AgentEvent::Failed(text) => text,
             AgentEvent::Claimed { by } => format!("belongs to {by}"),
             AgentEvent::Begun { portion } => {
                 let (first, last) = (portion.first() + 1, portion.first() + portion.workers());

@@ -1,19 +1,21 @@
-//! Seconds of a part, on their way from its workers to the bus.
+//! Seconds of a part, on their way from its workers to the agent.
 
-use super::Work;
+use std::ops::ControlFlow;
+
 use brunt_engine::{Observer, RunningTotal};
 use brunt_record::SECOND_NS;
 use brunt_record::interval::Interval;
 use brunt_record::live::Live;
-use std::ops::ControlFlow;
 use tokio::sync::mpsc::UnboundedSender;
+
+use super::machine::{Done, Job};
 
 /// Sees the seconds of a part, and hands them over.
 pub(super) struct Seconds {
-    pub(super) session: u64,
+    pub(super) job: Job,
     pub(super) part: u32,
     pub(super) machine: u32,
-    pub(super) sender: UnboundedSender<(u64, Work)>,
+    pub(super) sender: UnboundedSender<(Job, Done)>,
 }
 
 impl Observer for Seconds {
@@ -29,7 +31,7 @@ impl Observer for Seconds {
             oldest_ns: live.oldest_ns,
         };
         // The agent may have ended.
-        let _ = self.sender.send((self.session, Work::Second(self.part, Box::new(interval))));
+        let _ = self.sender.send((self.job, Done::Second(self.part, Box::new(interval))));
         ControlFlow::Continue(())
     }
 }

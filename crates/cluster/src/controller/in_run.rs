@@ -1,5 +1,6 @@
 //! An agent in a run, as its controller knows it.
 
+use super::inspection::Inspection;
 use crate::clock::Offset;
 use crate::loss::{Lost, Missed};
 use crate::takeover::{self, Left};
@@ -59,6 +60,43 @@ pub(super) enum Contact {
     },
 }
 
+/// What an agent reported after it was found lost.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    /// All of it, and how much of the measured part that accounts for.
+    all: Snapshot,
+    all_ns: u64,
+    /// The same of the seconds that are over before others may go on with what it had left.
+    before: Snapshot,
+    before_ns: u64,
+    /// Whether there was a second that is not.
+    is_beyond: bool,
+}
+
+impl Late {
+    /// Takes in what it reports. Others do what it had due from `until_ns` of the measured part on.
+    fn add(&mut self, interval: &Interval, until_ns: u64) {
+        let end_ns = interval.second * SECOND_NS + interval.length_ns;
+        match interval.phase {
+            // No figure of the result has calls of the warm-up.
+            Phase::Warmup => {}
+            Phase::Measured => {
+                self.all.merge(&interval.snapshot);
+                self.all_ns = end_ns;
+                self.is_beyond |= end_ns > until_ns;
+                if !self.is_beyond {
+                    self.before.merge(&interval.snapshot);
+                    self.before_ns = end_ns;
+                }
+            }
+            Phase::Drain => self.all.merge(&interval.snapshot),
+        }
+    }
+}
+
+/// The most names of scenarios whose users are counted, and of what machines count together: more than a plan has.
+const MOST_COUNTED: usize = 10_000;
+
 /// An agent in a run.
 pub(super) struct InRun {
     pub(super) part: AgentPart,
@@ -81,7 +119,9 @@ pub(super) struct InRun {
     pub(super) held_parts: BTreeMap<u32, u64>,
     pub(super) lost: Option<Lost>,
     /// What it reported after it was found lost.
-    pub(super) late: Vec<Interval>,
+    pub(super) late: Late,
+    /// What it may report.
+    pub(super) inspection: Inspection,
     /// From when of the measured part on it has sent nothing, in nanoseconds, once it is lost.
     pub(super) horizon_ns: u64,
     pub(super) missed: Missed,
@@ -97,6 +137,7 @@ impl InRun {
             Load::Open { .. } => None,
         };
         let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
+        let inspection = Inspection::new(plan, portion, numbers.map(Numbers::count));
         Self {
             part,
             portion,
@@ -111,7 +152,8 @@ impl InRun {
             held: Vec::new(),
             held_parts: BTreeMap::new(),
             lost: None,
-            late: Vec::new(),
+            late: Late::default(),
+            inspection,
             horizon_ns: 0,
             missed: Missed::default(),
             counts: BTreeMap::new(),
@@ -127,9 +169,13 @@ impl InRun {
     /// Takes in what it has reported of its users.
     pub(super) fn count_users(&mut self, interval: &Interval) {
         for (name, scenario) in interval.snapshot.figures.scenarios.iter() {
+            let has_room = self.users.len() < MOST_COUNTED;
             match self.users.get_mut(name) {
-                Some(alive) => *alive += scenario.users_gained(),
-                None => drop(self.users.insert(name.to_owned(), scenario.users_gained())),
+                Some(alive) => *alive = alive.saturating_add(scenario.users_gained()),
+                None if has_room => {
+                    self.users.insert(name.to_owned(), scenario.users_gained());
+                }
+                None => {}
             }
         }
     }
@@ -152,8 +198,10 @@ impl InRun {
     pub(super) fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
         let AgentPart { measured, drained, ended, .. } = &self.part;
         let AgentEnd::Lost { after_ns, .. } = ended else { return None };
-        let calls = (measured.due() + drained.due()).saturating_sub(measured.ended() + drained.ended());
-        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls)]);
+        let (due, has_ended) = (measured.due() + drained.due(), measured.ended() + drained.ended());
+        let (calls, more) = (due.saturating_sub(has_ended), has_ended.saturating_sub(due));
+        // One that reported more ends than calls was lost for that.
+        let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls), (Counter::Due, more)]);
         // They move no percentile, and mark those that they could have moved.
         snapshot.times.record_bounds(Timing::Response, 0, calls);
         snapshot.times.record_bounds(Timing::Service, 0, calls);
@@ -161,14 +209,24 @@ impl InRun {
         by_due.unfinished(after_ns.saturating_sub(1), 0, calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
-        (calls > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
+        (calls + more > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
+    }
+
+    /// Takes in what it has counted of that which machines count together.
+    pub(super) fn take_counts(&mut self, counts: BTreeMap<String, u64>) {
+        if counts.len() <= MOST_COUNTED {
+            self.counts = counts;
+        }
     }
 
     /// Takes in what one that is lost says all the same: it stood still, and goes on. True if that was its last.
-    pub(super) fn take_late(&mut self, run: u32, words: FromAgent) -> bool {
+    pub(super) fn take_late(&mut self, run: u32, words: &FromAgent) -> bool {
         match words {
-            FromAgent::Second { run: of, interval } if of == run && self.leaving.is_none() => self.late.push(*interval),
-            FromAgent::Finished { run: of, .. } if of == run => {
+            FromAgent::Second { run: of, interval } if *of == run && self.leaving.is_none() => {
+                let taken_over_ns = self.taken_over_ns();
+                self.late.add(interval, self.horizon_ns.min(taken_over_ns));
+            }
+            FromAgent::Finished { run: of, .. } if *of == run => {
                 self.contact = Contact::Lost { has_ended: true };
                 return true;
             }
@@ -177,28 +235,24 @@ impl InRun {
         false
     }
 
-    /// What it has told of since it was found lost. Others do what it had due from `taken_over_ns` on.
-    pub(super) fn amend(&mut self, lost: &mut Lost, horizon_ns: u64, taken_over_ns: u64) {
+    /// From when of the measured part on others do what it has left; never if nobody does.
+    fn taken_over_ns(&self) -> u64 {
+        match self.part.ended {
+            AgentEnd::Lost { taken_over_ns: Some(at), .. } => at,
+            _ => u64::MAX,
+        }
+    }
+
+    /// What it has told of since it was found lost.
+    pub(super) fn amend(&mut self, lost: &mut Lost) {
         // What others did is theirs: of seconds that both have a part in, nothing is known.
-        let is_whole = self.contact == (Contact::Lost { has_ended: true }) && taken_over_ns == u64::MAX;
+        let is_whole = self.contact == (Contact::Lost { has_ended: true }) && self.taken_over_ns() == u64::MAX;
         // Seconds that it took over and has not begun are in none of its accounts.
         if self.duties.iter().any(|duty| !duty.is_taken) {
             return;
         }
-        let (mut told, mut accounted_ns) = (Snapshot::default(), 0);
-        for interval in self.late.drain(..) {
-            let end_ns = interval.second * SECOND_NS + interval.length_ns;
-            match interval.phase {
-                Phase::Measured if is_whole || end_ns <= horizon_ns.min(taken_over_ns) => {
-                    accounted_ns = end_ns;
-                    told.merge(&interval.snapshot);
-                }
-                Phase::Drain if is_whole => told.merge(&interval.snapshot),
-                // No figure of the result has calls of the warm-up.
-                Phase::Warmup => {}
-                Phase::Measured | Phase::Drain => break,
-            }
-        }
+        let Late { all, all_ns, before, before_ns, .. } = std::mem::take(&mut self.late);
+        let (told, accounted_ns) = if is_whole { (all, all_ns) } else { (before, before_ns) };
         lost.amend(told, accounted_ns, is_whole);
     }
 

@@ -1,21 +1,26 @@
 //! A controller: takes agents, lets them carry runs out together, and puts together what they report.
 //!
-//! [`Cluster`] is its outside. Below it, on a thread of its own, [`control`] speaks with the agents, [`claiming`] takes them, [`beginning`]
-//! brings them to the start of a run, [`course`] sees the run through, and [`progress`] keeps the accounts of it.
+//! [`Cluster`] is its outside. Below it, on a thread of its own, [`drive`] has the connection to the bus and the clock. It drives the [`machine`], which
+//! is pure: [`contact`] knows what is said by whom, [`gathering`] takes agents, [`startup`] brings them to the start of a run, [`execution`] sees the run
+//! through, and [`progress`] keeps the accounts of it.
 
 mod allowance;
-mod claims;
-mod control;
+mod contact;
+mod drive;
 mod execution;
+mod gathering;
 mod in_run;
+mod inspection;
+pub(crate) mod machine;
 mod peer;
 mod progress;
 mod startup;
+pub(crate) mod state;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_engine::{Observer, Report, StopHandle};
 use brunt_plan::plan::Plan;
@@ -24,20 +29,18 @@ use brunt_record::agents::AgentPart;
 use brunt_record::recording::Recording;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use self::control::Control;
+use self::drive::Drive;
 use crate::bus::{Bus, BusError};
 use crate::clock::Offset;
 use crate::roster::{RosterError, Wanted, Workers};
 use crate::words::Announcement;
 
-/// The longest message that is taken in from an agent, in bytes: a second's figures.
-const MOST_BYTES: usize = 256 << 20;
-/// How often a controller looks after its agents.
-const LOOK: Duration = Duration::from_millis(50);
-/// How often it asks who is there.
-const CALL: Duration = Duration::from_millis(400);
-/// How long to listen for agents whose number is not known.
-const LISTEN: Duration = Duration::from_millis(1500);
+/// How often a controller looks after its agents, in nanoseconds.
+const LOOK_NS: u64 = 50_000_000;
+/// How often it asks who is there, in nanoseconds.
+const CALL_NS: u64 = 400_000_000;
+/// How long to listen for agents whose number is not known, in nanoseconds.
+const LISTEN_NS: u64 = 1_500_000_000;
 /// How often clocks are compared, in nanoseconds: before a run, and from then on. The latter is a little more than a second, so that each second
 /// that an agent reports is acknowledged with the next comparison.
 const COMPARE_AT_FIRST_NS: u64 = 20_000_000;
@@ -54,13 +57,14 @@ const AHEAD_BRIEFLY_NS: u64 = 3_500_000_000;
 const COMPARISONS: usize = 8;
 /// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
 const LEAD_NS: u64 = 250_000_000;
-/// How often the controller speaks to itself over the bus, and how long a time without an echo counts at most as one in which agents could be heard.
-const ECHO: Duration = Duration::from_millis(250);
-const AUDIBLE: Duration = Duration::from_millis(500);
-/// How long the bus may let nothing through before the run is given up.
-const AWAY: Duration = Duration::from_secs(10);
-/// How long agents may take to take a claim or to be released.
-const MANNERS: Duration = Duration::from_secs(5);
+/// How long agents may take to take a claim or to be released, in nanoseconds.
+const MANNERS_NS: u64 = 5_000_000_000;
+/// Messages that are taken in before it looks after its agents again.
+const MOST_AT_ONCE: usize = 512;
+/// How often whoever gave an order looks whether the controller is still there.
+const LOOK: Duration = Duration::from_nanos(LOOK_NS);
+/// How long the last flush of a controller may take: nobody waits for a bus that is away.
+const LAST_FLUSH: Duration = Duration::from_millis(400);
 
 /// What becomes of a run that loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -218,36 +222,53 @@ pub struct Cluster {
     left_out: Vec<(String, String)>,
 }
 
+/// Agents that were taken, and others that were there, fit, and were not: their names, and why not.
+pub(crate) struct Taken {
+    pub(crate) agents: Vec<Announcement>,
+    pub(crate) left_out: Vec<(String, String)>,
+}
+
 /// What the thread that speaks with the agents is to do.
-enum Command {
+pub(crate) enum Command {
     Run(Box<Order>),
     Release,
 }
 
 /// A run to be carried out.
-struct Order {
-    plan: Plan,
-    workers: Workers,
-    reports: Sender<Report>,
-    stop: StopHandle,
-    begun: Sender<Result<Startup, ClusterError>>,
-    over: Sender<Over>,
+pub(crate) struct Order {
+    pub(crate) plan: Plan,
+    pub(crate) workers: Workers,
+    pub(crate) reports: Sender<Report>,
+    pub(crate) stop: StopHandle,
+    pub(crate) begun: Sender<Result<Startup, ClusterError>>,
+    pub(crate) over: Sender<Over>,
 }
 
-/// A run that begins: when, in milliseconds since 1970-01-01 UTC, and who carries it out.
-struct Startup {
-    started_unix_ms: u64,
-    agents: Vec<String>,
+/// A run that begins, and who carries it out.
+pub(crate) struct Startup {
+    pub(crate) agents: Vec<String>,
 }
 
 /// What there is to say once a run is over.
-struct Over {
-    agents: Vec<AgentPart>,
-    status_names: BTreeMap<u16, String>,
-    redirected_to: Option<String>,
+pub(crate) struct Over {
+    pub(crate) agents: Vec<AgentPart>,
+    pub(crate) status_names: BTreeMap<u16, String>,
+    pub(crate) redirected_to: Option<String>,
     /// Why it failed, besides what agents report.
-    failed: Option<String>,
-    lost_its_agents: bool,
+    pub(crate) failed: Option<String>,
+    pub(crate) lost_its_agents: bool,
+}
+
+impl Over {
+    /// Completes what was gathered from agents' reports.
+    pub(crate) fn complete(self, run: Recording) -> Recording {
+        let Self { agents, status_names, redirected_to, failed, .. } = self;
+        let mut run = Recording { agents, status_names, redirected_to, ..run };
+        if let Some(reason) = failed {
+            run.fail(reason);
+        }
+        run
+    }
 }
 
 /// The agents that are there, and within `patience`.
@@ -257,18 +278,10 @@ struct Over {
 pub fn list(bus: &Bus, patience: Duration) -> Result<Vec<(Announcement, Option<Offset>)>, ClusterError> {
     let runtime = runtime()?;
     runtime.block_on(async {
-        let mut control = Control::connect(bus, "list".to_owned()).await?;
-        control.listen(patience, |_| false).await?;
-        let mut there = std::mem::take(&mut control.there);
-        there.sort_by(|one, other| one.name.cmp(&other.name));
-        // Clocks are compared with a note, which needs no claim.
-        control.own_new(&there);
-        let until = Instant::now() + LISTEN / 3;
-        while Instant::now() < until {
-            control.compare_clocks(COMPARE_AT_FIRST_NS).await;
-            control.step(LOOK / 5).await?;
-        }
-        Ok(control.peers.into_iter().map(|peer| (peer.agent, peer.clock.offset())).collect())
+        let mut drive = Drive::connect(bus, "list").await?;
+        let mut controller = drive.list(patience);
+        drive.until_over(&mut controller).await?;
+        Ok(controller.agents())
     })
 }
 
@@ -289,14 +302,11 @@ impl Cluster {
         let work = move || {
             let done = runtime().map(|runtime| {
                 runtime.block_on(async move {
-                    match Control::take(&bus, terms, &stop).await {
+                    match Drive::connect(&bus, &crate::bus::token_of(&terms.name)).await {
                         Err(error) => drop(taken.send(Err(error))),
-                        Ok(mut control) => {
-                            let agents = control.peers.iter().map(|peer| peer.agent.clone()).collect();
-                            if taken.send(Ok((agents, std::mem::take(&mut control.left_out)))).is_ok() {
-                                control.serve(orders).await;
-                            }
-                            control.release().await;
+                        Ok(mut drive) => {
+                            let mut controller = drive.controller(terms, stop);
+                            drive.serve(&mut controller, orders, &taken).await;
                         }
                     }
                 });
@@ -305,7 +315,7 @@ impl Cluster {
         };
         let thread =
             std::thread::Builder::new().name("agents".to_owned()).spawn(work).map_err(|_| ClusterError::Defect)?;
-        let (agents, left_out) = answer.recv().map_err(|_| ClusterError::Defect)??;
+        let Taken { agents, left_out } = answer.recv().map_err(|_| ClusterError::Defect)??;
         Ok(Self { commands, thread: Some(thread), agents, left_out })
     }
 
@@ -335,18 +345,15 @@ impl Cluster {
         let stop = &stop.of_run();
         let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
-        let Startup { started_unix_ms, agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
-        let mut run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
+        let Startup { agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
         let workers = over.agents.iter().map(|agent| agent.workers).sum();
-        run.agents = over.agents;
-        run.status_names = over.status_names;
-        run.redirected_to = over.redirected_to;
-        if let Some(reason) = over.failed {
-            run.fail(reason);
-        }
-        Ok(Outcome { plan: Plan { workers, ..plan.clone() }, run, lost_its_agents: over.lost_its_agents })
+        let lost_its_agents = over.lost_its_agents;
+        let run = over.complete(run);
+        Ok(Outcome { plan: Plan { workers, ..plan.clone() }, run, lost_its_agents })
     }
 }
 

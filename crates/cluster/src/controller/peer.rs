@@ -2,11 +2,9 @@
 
 use super::allowance::Allowance;
 use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
-use crate::bus::Bus;
 use crate::clock::Comparison;
 use crate::link::Link;
 use crate::words::{Announcement, Grant, ToAgent, to_bytes};
-use std::time::Duration;
 
 /// An agent as its controller sees it.
 pub(super) struct Peer {
@@ -14,8 +12,8 @@ pub(super) struct Peer {
     pub(super) subject: String,
     pub(super) link: Link,
     pub(super) clock: Comparison,
-    /// When it was last heard, by how long the bus had let messages through until then.
-    pub(super) heard: Duration,
+    /// When it was last heard, by how long the bus had let messages through until then, in nanoseconds.
+    pub(super) heard: u64,
     /// When it was last asked for the time, in nanoseconds.
     pub(super) asked_ns: u64,
     /// When the newest note was sent that it has answered, in nanoseconds.
@@ -31,9 +29,9 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(agent: Announcement, bus: &Bus, link: Link, heard: Duration) -> Self {
+    pub(super) fn new(agent: Announcement, subject: String, link: Link, heard: u64) -> Self {
         Self {
-            subject: bus.subject(&format!("to.{}.{:x}", agent.name, agent.instance)),
+            subject,
             agent,
             link,
             clock: Comparison::default(),

@@ -15,6 +15,7 @@ use brunt_record::snapshot::Phase;
 
 use super::OnLost;
 use super::in_run::{Contact, Duty, InRun, Stage};
+use super::inspection::Breach;
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
 use crate::takeover::{self, Left};
@@ -25,8 +26,8 @@ const LATE_NS: u64 = 300_000_000;
 /// How long after an agent was found lost others do what it has left, in nanoseconds: time for the word to reach them, and to make
 /// connections.
 const TAKEOVER_NS: u64 = 600_000_000;
-/// How long the controller stood still at least where that is why agents hear nothing of it.
-const STOOD_STILL: Duration = Duration::from_secs(3);
+/// How long the controller stood still at least where that is why agents hear nothing of it, in nanoseconds.
+const STOOD_STILL_NS: u64 = 3_000_000_000;
 /// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
 const LAST_MOMENTS_NS: u64 = 100_000_000;
 
@@ -55,11 +56,11 @@ pub(super) enum OwnStop {
 }
 
 /// A run under way.
-pub(super) struct InProgress<'a> {
+pub(super) struct InProgress {
     pub(super) run: u32,
     pub(super) begun: Begun,
     on_lost: OnLost,
-    reports: &'a Sender<Report>,
+    reports: Sender<Report>,
     /// Whether agents were told to stop.
     pub(super) is_stopping: bool,
     /// Why it is to end, if for another reason than that who asked for it says so.
@@ -68,8 +69,8 @@ pub(super) struct InProgress<'a> {
     pub(super) status_names: BTreeMap<u16, String>,
     pub(super) redirected_to: Option<String>,
     pub(super) failed: Option<String>,
-    /// The longest that this process stood still itself, meanwhile.
-    pub(super) stood_still: Duration,
+    /// The longest that this process stood still itself, meanwhile; in nanoseconds.
+    pub(super) stood_still_ns: u64,
     /// The places of lost agents that have said their last words.
     pub(super) said_their_last: Vec<usize>,
     /// What agents are to be told to take over, with times of the controller's clock.
@@ -77,8 +78,8 @@ pub(super) struct InProgress<'a> {
     takeovers: u32,
 }
 
-impl<'a> InProgress<'a> {
-    pub(super) fn new(run: u32, begun: Begun, on_lost: OnLost, reports: &'a Sender<Report>) -> Self {
+impl InProgress {
+    pub(super) fn new(run: u32, begun: Begun, on_lost: OnLost, reports: Sender<Report>) -> Self {
         Self {
             run,
             begun,
@@ -90,7 +91,7 @@ impl<'a> InProgress<'a> {
             status_names: BTreeMap::new(),
             redirected_to: None,
             failed: None,
-            stood_still: Duration::ZERO,
+            stood_still_ns: 0,
             said_their_last: Vec::new(),
             left_work: Vec::new(),
             takeovers: 0,
@@ -115,15 +116,31 @@ impl<'a> InProgress<'a> {
     }
 
     /// Takes in what an agent says, at `now` of the controller's clock.
-    pub(super) fn take(&mut self, place: usize, words: FromAgent, offset: Option<Offset>, stop: &StopHandle, now: u64) {
+    ///
+    /// # Errors
+    /// When that cannot be true: it was not counted.
+    pub(super) fn take(
+        &mut self,
+        place: usize,
+        words: FromAgent,
+        offset: Option<Offset>,
+        stop: &StopHandle,
+        now: u64,
+    ) -> Result<(), Breach> {
         let run = self.run;
         let at = self.begun.at;
-        let Some(agent) = self.begun.agents.get_mut(place) else { return };
+        let Some(agent) = self.begun.agents.get_mut(place) else { return Ok(()) };
+        if let FromAgent::Second { run: of, interval } = &words
+            && *of == run
+        {
+            let elapsed_ns = now.saturating_sub(at + self.begun.plan.warmup_ns);
+            agent.inspection.second(interval, planned_end_ns(&self.begun.plan), elapsed_ns)?;
+        }
         if agent.is_lost() {
-            if agent.take_late(run, words) {
+            if agent.take_late(run, &words) {
                 self.said_their_last.push(place);
             }
-            return;
+            return Ok(());
         }
         match words {
             FromAgent::Began { run: of, at: there, .. } if of == run => {
@@ -133,22 +150,9 @@ impl<'a> InProgress<'a> {
             FromAgent::Second { run: of, interval } if of == run && agent.leaving.is_some() => {
                 agent.held.push(*interval);
             }
-            FromAgent::Second { run: of, mut interval } if of == run => {
-                interval.worker = place as u32;
-                agent.count_users(&interval);
-                agent.part.add(&interval, &self.begun.plan.ok_status);
-                match interval.phase {
-                    Phase::Warmup => {}
-                    Phase::Measured => {
-                        agent.next = interval.second + 1;
-                        agent.due += interval.snapshot.numbers.get(Counter::Due);
-                    }
-                    Phase::Drain => agent.stage = Stage::Drained,
-                }
-                self.report(Report::Interval(interval));
-            }
+            FromAgent::Second { run: of, interval } if of == run => self.count(place, interval),
             FromAgent::Counted { run: of, counts } if of == run => {
-                agent.counts = counts;
+                agent.take_counts(counts);
                 self.counts_changed = true;
             }
             FromAgent::Leaving { reason } => agent.leaving = Some(reason),
@@ -165,34 +169,62 @@ impl<'a> InProgress<'a> {
                 let is_all = taken >= agent.asked;
                 // A part that ends before its time, and nobody here has said that it should, is lost.
                 let is_left = ended.interrupted && !stop.is_stopped() && self.own_stop.is_none();
-                match agent.leaving.clone().filter(|_| is_left) {
-                    Some(reason) => {
-                        agent.held_parts = ended.parts;
-                        // One that ends in good order is lost all the same, but no reason to abort.
-                        let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
-                        self.lose(place, &reason, on_lost, now, None);
-                    }
-                    None => self.finished(place, ended, is_all, stop, now),
+                if let Some(reason) = agent.leaving.clone().filter(|_| is_left) {
+                    agent.held_parts = ended.parts;
+                    // One that ends in good order is lost all the same, but no reason to abort.
+                    let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
+                    self.lose(place, &reason, on_lost, now, None);
+                    return Ok(());
                 }
+                // It was to end as its part was over: what it said since counts as ever.
+                for interval in std::mem::take(&mut agent.held) {
+                    self.count(place, Box::new(interval));
+                }
+                return self.finished(place, ended, is_all, stop, now);
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Counts a second that an agent has reported.
+    fn count(&mut self, place: usize, mut interval: Box<Interval>) {
+        let Some(agent) = self.begun.agents.get_mut(place) else { return };
+        interval.worker = place as u32;
+        agent.count_users(&interval);
+        agent.part.add(&interval, &self.begun.plan.ok_status);
+        match interval.phase {
+            Phase::Warmup => {}
+            Phase::Measured => {
+                agent.next = interval.second + 1;
+                agent.due += interval.snapshot.numbers.get(Counter::Due);
+            }
+            Phase::Drain => agent.stage = Stage::Drained,
+        }
+        self.report(Report::Interval(interval));
     }
 
     fn fail(&mut self, place: usize, reason: &str) {
         let name = self.begun.agents.get(place).map(|agent| agent.part.name.clone()).unwrap_or_default();
         self.failed.get_or_insert(format!("agent '{name}': {reason}"));
         self.own_stop.get_or_insert(OwnStop::ByAgent);
-        self.end(place, 0, false, None);
+        self.finish(place, 0, false, None, None);
     }
 
-    fn finished(&mut self, place: usize, ended: Ended, is_all: bool, stop: &StopHandle, now: u64) {
+    fn finished(
+        &mut self,
+        place: usize,
+        ended: Ended,
+        is_all: bool,
+        stop: &StopHandle,
+        now: u64,
+    ) -> Result<(), Breach> {
         let Ended { measured_ns, mut interrupted, failed, stopped, unreached, status_names, redirected_to, .. } = ended;
         self.status_names.extend(status_names);
         self.redirected_to = self.redirected_to.take().or(redirected_to);
         if let Some(reason) = failed {
             self.fail(place, &reason);
-            return;
+            return Ok(());
         }
         if let Some(reason) = unreached {
             // As on one machine, the run ends if nobody reaches the target; one agent that does not is lost to the others.
@@ -201,24 +233,26 @@ impl<'a> InProgress<'a> {
             if others_reach {
                 let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
                 self.lose(place, &reason, on_lost, now, None);
-                return;
+                return Ok(());
             }
             self.finish(place, measured_ns, false, None, Some(reason));
-            return;
+            return Ok(());
         }
         if stopped.is_some() {
             self.own_stop.get_or_insert(OwnStop::ByAgent);
         }
         if !is_all {
-            return;
+            return Ok(());
+        }
+        let planned_ns = planned_end_ns(&self.begun.plan);
+        let is_whole = !interrupted && stopped.is_none() && planned_ns < u64::MAX;
+        if let Some(agent) = self.begun.agents.get_mut(place) {
+            agent.inspection.finished(Some(planned_ns).filter(|_| is_whole))?;
         }
         // Ended for another's sake is not interrupted.
         interrupted &= stop.is_stopped() || self.own_stop.is_none();
-        self.end(place, measured_ns, interrupted, stopped);
-    }
-
-    fn end(&mut self, place: usize, measured_ns: u64, interrupted: bool, stopped: Option<String>) {
         self.finish(place, measured_ns, interrupted, stopped, None);
+        Ok(())
     }
 
     fn finish(
@@ -246,8 +280,9 @@ impl<'a> InProgress<'a> {
             return;
         }
         agent.contact = Contact::Lost { has_ended: false };
-        let still = self.stood_still;
-        let own = (still >= STOOD_STILL).then(|| format!("; this brunt stood still for {:.1} s", still.as_secs_f64()));
+        let still = self.stood_still_ns;
+        let own =
+            (still >= STOOD_STILL_NS).then(|| format!("; this brunt stood still for {:.1} s", still as f64 / 1e9));
         let reason = &format!("{reason}{}", own.unwrap_or_default());
         let worker = place as u32;
         let mut last = LastSeconds { measured_ns: agent.part.measured_ns, horizon_ns, ..LastSeconds::default() };
@@ -262,6 +297,8 @@ impl<'a> InProgress<'a> {
                 Phase::Drain => last.drained.merge(&interval.snapshot),
             }
         }
+        let ended = agent.part.measured.ended() + last.begun.ended() + last.drained.ended();
+        last.ahead = ended.saturating_sub(agent.part.measured.due() + last.begun.due() + last.drained.due());
         let after_ns = last.measured_ns;
         agent.part.ended = AgentEnd::Lost {
             after_ns,
@@ -358,6 +395,7 @@ impl<'a> InProgress<'a> {
             let piece = Left { since_ns: after_ns, ..piece };
             agent.duties.push(Duty { number, piece, is_taken: false, from: place });
             agent.asked += 1;
+            agent.inspection.give(plan, portion, after_ns, numbers.iter().map(|numbers| numbers.count()).sum());
             if agent.stage == Stage::Finished {
                 agent.stage = Stage::Working;
                 // Who gathers goes on until every agent has finished.
@@ -425,11 +463,7 @@ impl<'a> InProgress<'a> {
                 *users_missed = agent.missed.count(&self.begun.plan, end);
             }
             let Some(mut lost) = agent.lost.take() else { continue };
-            let taken_over_ns = match &agent.part.ended {
-                AgentEnd::Lost { taken_over_ns: Some(at), .. } => *at,
-                _ => u64::MAX,
-            };
-            agent.amend(&mut lost, agent.horizon_ns, taken_over_ns);
+            agent.amend(&mut lost);
             let mut seconds = Vec::new();
             for interval in lost.end(end, is_whole) {
                 agent.part.add(&interval, &ok);

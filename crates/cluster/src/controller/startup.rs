@@ -1,47 +1,67 @@
 //! How agents are brought to the start of a run.
 
-use std::time::{Duration, Instant};
-
-use brunt_engine::StopHandle;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret;
+use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
 use serde_bytes::ByteBuf;
 
-use super::control::{Control, Said};
+use super::contact::Said;
 use super::in_run::InRun;
 use super::peer::{Granting, Peer};
 use super::progress::Begun;
-use super::{COMPARISONS, ClusterError, LEAD_NS, LOOK, OnLost, Order};
+use super::state::{After, Controller, Next, Settling, Stage, Starting, State, TearingDown, refuse};
+use super::{COMPARISONS, ClusterError, LEAD_NS, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
-use crate::words::{FromAgent, ToAgent};
+use crate::words::{Announcement, FromAgent, ToAgent};
 
-/// How long agents that were told to stop may take: what setup has under way has ten seconds to return.
-const SETTLING: Duration = Duration::from_secs(12);
+/// How long agents that were told to stop may take, in nanoseconds: what setup has under way has ten seconds to return.
+const SETTLING_NS: u64 = 12_000_000_000;
 
-impl Control {
-    /// Brings the agents to the start. `given` is what setup has returned, as soon as it has: that is to be torn down, whatever comes.
-    pub(super) async fn begin(
+impl Controller {
+    /// Turns to an order.
+    pub(super) fn begin(&mut self, order: Order) -> State {
+        self.contact.runs += 1;
+        let run = self.contact.runs;
+        self.contact.said.clear();
+        self.working.clear();
+        self.leave_lost_behind();
+        match self.send_plan(run, &order) {
+            Ok((plan, announced, portions, stage)) => {
+                State::Starting(Box::new(Starting { run, order, plan, announced, portions, given: None, stage }))
+            }
+            Err(error) => State::Settling(Box::new(Settling { run, order, error, given: None, since: None })),
+        }
+    }
+
+    /// Goes on without agents that were lost in the run before, unless that was to end it.
+    fn leave_lost_behind(&mut self) {
+        let goes_on = self.terms.on_lost != OnLost::Abort && self.contact.runs > 1;
+        if goes_on && self.contact.peers.iter().any(|peer| peer.lost.is_none()) {
+            let peers = std::mem::take(&mut self.contact.peers);
+            self.contact.own(peers.into_iter().filter(|peer| peer.lost.is_none()).collect());
+        }
+    }
+
+    /// Tells the agents the plan, unless they have it.
+    fn send_plan(
         &mut self,
         run: u32,
         order: &Order,
-        given: &mut Option<Value<'static>>,
-    ) -> Result<Begun, ClusterError> {
-        let Some(terms) = self.terms.clone() else { return Err(ClusterError::Defect) };
-        let stop = &order.stop;
+    ) -> Result<(Plan, Vec<Announcement>, Vec<Portion>, Stage), ClusterError> {
         let mut plan = order.plan.clone();
         if let Some(streamed) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.streamed.first()) {
             return Err(ClusterError::Streamed { file: streamed.name.clone() });
         }
-        if !terms.secrets_from_agents {
+        if !self.terms.secrets_from_agents {
             plan.environment = plan.referenced_environment();
         }
         if has_secrets(&plan) {
             self.check_privacy()?;
         }
-        let announced: Vec<_> = self.peers.iter().map(|peer| peer.agent.clone()).collect();
+        let announced: Vec<_> = self.contact.peers.iter().map(|peer| peer.agent.clone()).collect();
         // Users have connections of their own, but for what the script limits.
         let connections = match &plan.scenarios {
             Some(scenarios) => scenarios.most_workers().map_or(u32::MAX, |(most, _)| most),
@@ -50,160 +70,192 @@ impl Control {
         let portions = deal(&announced, order.workers, connections)?;
         let wire = plan.to_wire()?;
         let hash = wire.hash().to_string();
-        if self.sent_plan.as_ref() != Some(&hash) {
-            self.tell_all(&ToAgent::Plan { wire: ByteBuf::from(wire.bytes()) });
-            let mut missing = self.peers.len();
-            while missing > 0 {
-                if let (place, FromAgent::PlanTaken { hash: got }) = self.next_before(stop).await? {
-                    if got != hash {
-                        let problem =
-                            format!("its plan has the hash {got}, and should have {hash}: run one brunt everywhere");
-                        return Err(ClusterError::Agent { agent: self.name(place), problem, is_impossible: false });
-                    }
-                    missing -= 1;
-                }
-            }
-            self.sent_plan = Some(hash);
+        if self.sent_plan.as_ref() == Some(&hash) {
+            let stage = self.surround(run, &plan, &portions);
+            return Ok((plan, announced, portions, stage));
         }
-        if plan.scenarios.is_some() {
-            self.working.insert(0);
-            self.tell(0, &ToAgent::Setup { run });
-            loop {
-                if let (place, FromAgent::Given { run: of, value }) = self.next_before(stop).await?
-                    && of == run
-                {
-                    self.working.remove(&place);
-                    *given = Some(value);
-                    break;
-                }
-            }
-        }
-        let given = given.clone().unwrap_or(Value::Nil);
-        for (place, portion) in portions.iter().enumerate() {
-            let (machine, given) = (place as u32, given.clone());
-            self.working.insert(place);
-            self.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
-        }
-        let mut missing = self.peers.len();
-        while missing > 0 || self.peers.iter().any(|peer| peer.clock.count() < COMPARISONS) {
-            if let (_, FromAgent::Ready { run: of }) = self.next_or_look(stop).await?
-                && of == run
-            {
-                missing -= 1;
-            }
-        }
-        let offsets: Vec<Offset> = self.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
-        let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
-        let at = self.now_ns() + LEAD_NS + 4 * slowest;
-        let granting = Granting::new(run, at, terms.on_lost);
-        self.granting = Some(granting);
-        for (place, offset) in offsets.iter().enumerate() {
-            let Some(peer) = self.peers.get_mut(place) else { continue };
-            peer.granted_ns = 0;
-            let grant = granting.grant(peer);
-            self.tell(place, &ToAgent::Start { grant, at: offset.there(at) });
-        }
-        let parts = announced.iter().zip(&portions).map(|(agent, portion)| {
-            AgentPart::new(&agent.name, &agent.version, agent.cores, portion.workers(), announced.len())
-        });
-        let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
-        let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
-        Ok(Begun { plan, given, at, agents })
+        self.sent_plan = None;
+        self.contact.tell_all(&ToAgent::Plan { wire: ByteBuf::from(wire.bytes()) });
+        let missing = (0..self.contact.peers.len()).collect();
+        Ok((plan, announced, portions, Stage::Planning { missing, hash }))
     }
 
     /// Whether nobody but the agents can read what they are told.
     fn check_privacy(&self) -> Result<(), ClusterError> {
-        if !self.bus.is_private() {
+        if !self.is_private {
             return Err(ClusterError::Secrets);
         }
-        let server = self.server();
-        for Peer { agent, .. } in &self.peers {
+        for Peer { agent, .. } in &self.contact.peers {
             if !agent.is_private {
                 return Err(ClusterError::OpenWay { agent: agent.name.clone() });
             }
             // Servers of a cluster may speak to each other in clear.
-            if agent.server != server {
+            if agent.server != self.contact.server.id {
                 return Err(ClusterError::OtherServer { agent: agent.name.clone() });
             }
         }
         Ok(())
     }
 
-    /// The next words of an agent before a run has begun. Anything that keeps it from beginning is an error.
-    pub(super) async fn next_before(&mut self, stop: &StopHandle) -> Result<(usize, FromAgent), ClusterError> {
+    /// All have the plan: lets the first run the script's setup, if there is one.
+    fn surround(&mut self, run: u32, plan: &Plan, portions: &[Portion]) -> Stage {
+        if plan.scenarios.is_none() {
+            return self.prepare(run, portions, &Value::Nil);
+        }
+        self.working.insert(0);
+        self.contact.tell(0, &ToAgent::Setup { run });
+        Stage::SettingUp
+    }
+
+    /// Lets all make their connections.
+    fn prepare(&mut self, run: u32, portions: &[Portion], given: &Value<'static>) -> Stage {
+        for (place, portion) in portions.iter().enumerate() {
+            let (machine, given) = (place as u32, given.clone());
+            self.working.insert(place);
+            self.contact.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
+        }
+        Stage::Preparing { missing: (0..portions.len()).collect() }
+    }
+
+    /// Takes in what agents say before a run has begun. Anything that keeps it from beginning is an error.
+    pub(super) fn start(&mut self, mut starting: Starting, now: u64) -> Next {
         loop {
-            if let Some(peer) = self.peers.iter().find(|peer| peer.lost.is_some()) {
+            match self.next_before(&starting.order) {
+                Err(error) => {
+                    let Starting { run, order, given, .. } = starting;
+                    let settling = Settling { run, order, error, given, since: None };
+                    return Next::Moves(State::Settling(Box::new(settling)));
+                }
+                Ok(Some((place, words))) => {
+                    if let Err(error) = self.come_closer(&mut starting, place, words) {
+                        let Starting { run, order, given, .. } = starting;
+                        let settling = Settling { run, order, error, given, since: None };
+                        return Next::Moves(State::Settling(Box::new(settling)));
+                    }
+                }
+                Ok(None) => break,
+            }
+        }
+        let is_compared = self.contact.peers.iter().all(|peer| peer.clock.count() >= COMPARISONS);
+        match &starting.stage {
+            Stage::Preparing { missing } if missing.is_empty() && is_compared => {
+                Next::Moves(self.let_begin(starting, now))
+            }
+            _ => Next::Stays(State::Starting(Box::new(starting))),
+        }
+    }
+
+    /// The next words of an agent before a run has begun, if there are any.
+    fn next_before(&mut self, order: &Order) -> Result<Option<(usize, FromAgent)>, ClusterError> {
+        loop {
+            if let Some(peer) = self.contact.peers.iter().find(|peer| peer.lost.is_some()) {
                 let (agent, reason) = (peer.agent.name.clone(), peer.lost.clone().unwrap_or_default());
-                let left = self.peers.iter().filter(|peer| peer.lost.is_none()).count();
+                let left = self.contact.peers.iter().filter(|peer| peer.lost.is_none()).count();
                 return Err(ClusterError::LostBefore { agent, reason, left });
             }
-            if stop.is_stopped() {
+            if order.stop.is_stopped() {
                 return Err(ClusterError::Interrupted);
             }
-            match self.said.pop_front() {
+            match self.contact.said.pop_front() {
                 Some(Said::Words(place, FromAgent::Failed { problem, .. })) => {
                     self.working.remove(&place);
                     let (problem, is_impossible) = (problem.text, problem.is_impossible);
-                    return Err(ClusterError::Agent { agent: self.name(place), problem, is_impossible });
+                    return Err(ClusterError::Agent { agent: self.contact.name(place), problem, is_impossible });
                 }
                 Some(Said::Words(place, FromAgent::Leaving { reason })) => {
-                    if let Some(peer) = self.peers.get_mut(place) {
+                    if let Some(peer) = self.contact.peers.get_mut(place) {
                         peer.lost.get_or_insert(reason);
                     }
                 }
-                Some(Said::Words(place, words)) => return Ok((place, words)),
+                Some(Said::Words(place, words)) => return Ok(Some((place, words))),
                 Some(Said::Busy(..)) => {}
-                None => self.step(LOOK / 10).await?,
+                None => return Ok(None),
             }
         }
     }
 
-    /// As [`Control::next_before`], but comes back after a while with something that says nothing.
-    async fn next_or_look(&mut self, stop: &StopHandle) -> Result<(usize, FromAgent), ClusterError> {
-        if self.said.is_empty() {
-            self.step(LOOK / 10).await?;
-        }
-        if self.said.is_empty() && self.peers.iter().all(|peer| peer.lost.is_none()) && !stop.is_stopped() {
-            return Ok((0, FromAgent::Claimed));
-        }
-        self.next_before(stop).await
-    }
-
-    /// Goes on without agents that were lost in the run before, unless that was to end it.
-    pub(super) fn leave_lost_behind(&mut self) {
-        let goes_on = self.terms.as_ref().is_some_and(|terms| terms.on_lost != OnLost::Abort);
-        if goes_on && self.runs > 1 && self.peers.iter().any(|peer| peer.lost.is_none()) {
-            let left = std::mem::take(&mut self.peers).into_iter().filter(|peer| peer.lost.is_none()).collect();
-            self.own(left);
-        }
-    }
-
-    /// Waits until agents that were told to stop have done so. `given` is what setup returns meanwhile.
-    pub(super) async fn settle(&mut self, run: u32, given: &mut Option<Value<'static>>) {
-        let began = Instant::now();
-        loop {
-            while let Some(said) = self.said.pop_front() {
-                let Said::Words(place, words) = said else { continue };
-                match words {
-                    FromAgent::Given { run: of, value } if of == run => *given = Some(value),
-                    FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. } if of == run => {}
-                    _ => continue,
+    /// Takes in what an agent says.
+    fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
+        let Starting { run, plan, portions, given, stage, .. } = starting;
+        match (stage, words) {
+            (Stage::Planning { missing, hash }, FromAgent::PlanTaken { hash: got }) => {
+                if got != *hash {
+                    let problem =
+                        format!("its plan has the hash {got}, and should have {hash}: run one brunt everywhere");
+                    return Err(ClusterError::Agent { agent: self.contact.name(place), problem, is_impossible: false });
                 }
+                missing.remove(&place);
+                if missing.is_empty() {
+                    self.sent_plan = Some(hash.clone());
+                    starting.stage = self.surround(*run, plan, portions);
+                }
+            }
+            (Stage::SettingUp, FromAgent::Given { run: of, value }) if of == *run => {
                 self.working.remove(&place);
+                starting.stage = self.prepare(*run, portions, &value);
+                *given = Some(value);
             }
-            let is_lost = |place: &usize| self.peers.get(*place).is_none_or(|peer| peer.lost.is_some());
-            if self.working.iter().all(is_lost) || began.elapsed() >= SETTLING || self.step(LOOK / 5).await.is_err() {
-                return;
+            (Stage::Preparing { missing }, FromAgent::Ready { run: of }) if of == *run => {
+                missing.remove(&place);
             }
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Tells all when to begin.
+    fn let_begin(&mut self, starting: Starting, now: u64) -> State {
+        let Starting { run, order, plan, announced, portions, given, .. } = starting;
+        let offsets: Vec<Offset> = self.contact.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
+        let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
+        let at = now + LEAD_NS + 4 * slowest;
+        let granting = Granting::new(run, at, self.terms.on_lost);
+        self.contact.granting = Some(granting);
+        for (place, offset) in offsets.iter().enumerate() {
+            let Some(peer) = self.contact.peers.get_mut(place) else { continue };
+            peer.granted_ns = 0;
+            let grant = granting.grant(peer);
+            self.contact.tell(place, &ToAgent::Start { grant, at: offset.there(at) });
+        }
+        let parts = announced.iter().zip(&portions).map(|(agent, portion)| {
+            AgentPart::new(&agent.name, &agent.version, agent.cores, portion.workers(), announced.len())
+        });
+        let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
+        let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
+        let given = given.unwrap_or(Value::Nil);
+        self.run(run, order, Begun { plan, given, at, agents })
+    }
+
+    /// Waits until agents that were told to stop have done so, and says why the run does not begin.
+    pub(super) fn settle(&mut self, mut settling: Settling, now: u64) -> Next {
+        let run = settling.run;
+        let since = *settling.since.get_or_insert_with(|| {
+            self.contact.tell_all(&ToAgent::Stop { run });
+            now
+        });
+        while let Some(said) = self.contact.said.pop_front() {
+            let Said::Words(place, words) = said else { continue };
+            match words {
+                FromAgent::Given { run: of, value } if of == run => settling.given = Some(value),
+                FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. } if of == run => {}
+                _ => continue,
+            }
+            self.working.remove(&place);
+        }
+        let is_settled = self.working.iter().all(|place| self.contact.is_lost(*place));
+        if !is_settled && now.saturating_sub(since) < SETTLING_NS && self.gone().is_none() {
+            return Next::Stays(State::Settling(Box::new(settling)));
+        }
+        let Settling { order, error, given, .. } = settling;
+        let Some(given) = given else {
+            refuse(&order, error);
+            return Next::Moves(State::Resting);
+        };
+        Next::Moves(TearingDown::state(run, given, After::NotBegun(Box::new((order, error)))))
     }
 }
 
 /// Whether something in the plan must not be read by others.
 fn has_secrets(plan: &Plan) -> bool {
-    !plan.environment.is_empty() || serde_json_text(plan).contains(secret::REDACTED)
-}
-
-fn serde_json_text(plan: &Plan) -> String {
-    serde_json::to_string(plan).unwrap_or_default()
+    !plan.environment.is_empty() || serde_json::to_string(plan).unwrap_or_default().contains(secret::REDACTED)
 }

@@ -135,7 +135,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> (
         agents.push(agent);
     }
     let begun = Begun { plan: plan.clone(), given: Value::Nil, at: 0, agents: in_run };
-    let mut running = InProgress::new(1, begun, on_lost, &reports);
+    let mut running = InProgress::new(1, begun, on_lost, reports.clone());
     let stop = StopHandle::default();
     // What is under way to agents and from them, and when it arrives.
     let mut to_agents: Vec<(u64, usize, LeftWork)> = Vec::new();
@@ -167,7 +167,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> (
             from_agents.extend(says.into_iter().map(|words| (now + UNDERWAY_NS, place, words)));
         }
         for (_, place, words) in from_agents.extract_if(.., |(at, ..)| *at <= now) {
-            running.take(place, words, None, &stop, now);
+            running.take(place, words, None, &stop, now).unwrap();
         }
         for (place, agent) in agents.iter().enumerate() {
             if now >= agent.dies_at.saturating_add(SILENT_NS) {

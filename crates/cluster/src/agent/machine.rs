@@ -1,0 +1,440 @@
+//! An agent's state, moved by messages and time. No I/O happens here, no thread is started, and no clock is read: whoever drives it
+//! ([`super::serve`], or the simulation) hands in what has come, and carries out what it wants: [`Posted`] frames, [`Act`]s, and [`AgentEvent`]s.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_engine::Takeover;
+use brunt_plan::plan::{Plan, Sandbox};
+use brunt_plan::share::Portion;
+use brunt_protocol::scenario::Value;
+use brunt_record::interval::Interval;
+use brunt_record::recording::Recording;
+use bytes::Bytes;
+
+use super::AgentEvent;
+use super::session::{Session, SessionEnd, Work};
+use crate::PATIENCE_NS;
+use crate::bus::{is_token, refuses};
+use crate::frame::{Frame, Kind};
+use crate::link::Link;
+use crate::post::{BusEvent, Outbox, Posted, Server};
+use crate::words::{Announcement, FromAgent, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
+use brunt_record::SECOND_NS;
+
+/// The longest message that is taken in, in bytes: a plan with its files.
+const MOST_BYTES: usize = 1 << 30;
+/// How often an agent looks after itself, in nanoseconds: at rest and in a run, while something is not acknowledged, where machines count together,
+/// and when it is to end.
+const AT_REST_NS: u64 = SECOND_NS;
+const UNHEARD_NS: u64 = 250_000_000;
+const COUNTING_NS: u64 = 10_000_000;
+const LEAVING_NS: u64 = 5_000_000;
+/// How long an agent that has given a run up may take to hand over what it has measured, in nanoseconds.
+const HANDING_OVER_NS: u64 = 8_000_000_000;
+/// How long the last words of an agent that ends may take, in nanoseconds.
+const LAST_WORDS_NS: u64 = 3_000_000_000;
+/// The end of the subject of announcements.
+pub(crate) const HERE: &str = "here";
+
+/// Whom a machine works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) session: u128,
+    pub(crate) run: u32,
+}
+
+/// What the agent's machine is to do. Times are nanoseconds on the agent's clock.
+pub(crate) enum Act {
+    /// Run the script's setup.
+    SetUp(Arc<Plan>),
+    /// Run the script's teardown, with what setup has returned.
+    TearDown(Arc<Plan>, Value<'static>),
+    /// Make ready to carry out a part, besides those that are under way. No call is made before it may.
+    Carry(Box<NewPart>),
+    /// Begin the agent's own part at this time.
+    Open { at: u64 },
+    /// Let all parts make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
+    Extend { until_ns: u64 },
+    /// Take in what all other machines have counted.
+    CountElsewhere(BTreeMap<String, u64>),
+    /// End what is under way.
+    Stop,
+}
+
+/// A part that an agent's machine is to carry out.
+pub(crate) struct NewPart {
+    pub(crate) plan: Arc<Plan>,
+    /// Its number in the run: 0 for the agent's own part.
+    pub(crate) number: u32,
+    /// The agent's number among the machines of the run.
+    pub(crate) machine: u32,
+    pub(crate) portion: Portion,
+    /// What setup has returned.
+    pub(crate) given: Value<'static>,
+    /// What of a lost agent it takes over, and when that begins on the agent's clock.
+    pub(crate) takeover: Option<(Takeover, u64)>,
+}
+
+/// What the agent's machine tells of its work.
+pub(crate) enum Done {
+    /// The connections of the agent's own part are made.
+    Ready,
+    /// That part begins at this time of the agent's clock, so much later than it should; in nanoseconds.
+    Began {
+        at: u64,
+        late: u64,
+    },
+    /// A second of the part with this number is over.
+    Second(u32, Box<Interval>),
+    /// The part with this number has ended, or could not be carried out.
+    Ran(u32, Result<Box<Recording>, Problem>),
+    /// What setup has returned.
+    SetUp(Result<Value<'static>, Problem>),
+    TornDown(Result<(), Problem>),
+}
+
+/// Whom an agent belongs to.
+enum State {
+    /// To nobody: it waits for controllers.
+    Free,
+    /// To a controller.
+    Claimed(Box<Session>),
+}
+
+/// An agent.
+pub(crate) struct Agent {
+    /// Who it is, but for whom it belongs to and which server it is connected to.
+    pub(crate) about: Announcement,
+    /// What scripts of controllers may do here at most.
+    pub(super) sandbox: Sandbox,
+    server: Server,
+    state: State,
+    /// Since when it is to end.
+    leaving_since: Option<u64>,
+    /// Whether the bus has refused something that it said.
+    was_refused: bool,
+    outbox: Outbox,
+    acts: Vec<(Job, Act)>,
+    pub(super) events: Vec<AgentEvent>,
+}
+
+impl Agent {
+    pub(crate) fn new(about: Announcement, sandbox: Sandbox, prefix: &str, server: Server) -> Self {
+        Self {
+            about,
+            sandbox,
+            server,
+            state: State::Free,
+            leaving_since: None,
+            was_refused: false,
+            outbox: Outbox::new(prefix),
+            acts: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// How it is, for whoever looks into a simulation.
+    #[cfg(test)]
+    pub(crate) fn describe(&self) -> String {
+        match &self.state {
+            State::Free => "free".to_owned(),
+            State::Claimed(session) => {
+                let Session { link, granted, taken, ending, .. } = &**session;
+                format!("run {:?}, {granted:?}, {taken:?}, {ending:?}, {link:?}", session.run())
+            }
+        }
+    }
+
+    /// The frames to be sent now.
+    pub(crate) fn take_posted(&mut self) -> Vec<Posted> {
+        self.outbox.take()
+    }
+
+    /// What its machine is to do, in order.
+    pub(crate) fn take_acts(&mut self) -> Vec<(Job, Act)> {
+        std::mem::take(&mut self.acts)
+    }
+
+    /// What its user is told.
+    pub(crate) fn take_events(&mut self) -> Vec<AgentEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(super) fn session(&mut self) -> Option<&mut Session> {
+        match &mut self.state {
+            State::Free => None,
+            State::Claimed(session) => Some(session),
+        }
+    }
+
+    /// How long nothing needs to be looked after, in nanoseconds.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        match &self.state {
+            _ if self.leaving_since.is_some() => LEAVING_NS,
+            State::Free => AT_REST_NS,
+            State::Claimed(session) => match session.work {
+                Work::Carrying(_) if session.counts_together() => COUNTING_NS,
+                _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD_NS,
+                _ => AT_REST_NS,
+            },
+        }
+    }
+
+    fn announcement(&self) -> Announcement {
+        let busy = match &self.state {
+            State::Free => None,
+            State::Claimed(session) => Some(session.by.clone()),
+        };
+        Announcement { busy, server: self.server.id.clone(), ..self.about.clone() }
+    }
+
+    /// The subject of what is told to those who listen to the end `to`.
+    fn subject_to(&self, to: &str) -> String {
+        self.outbox.subject(&format!("from.{}.{to}", self.about.name))
+    }
+
+    /// Where agents ask who has its name.
+    pub(crate) fn name_subject(&self) -> String {
+        self.outbox.subject(&format!("name.{}", self.about.name))
+    }
+
+    pub(super) fn act(&mut self, run: u32, act: Act) {
+        let Some(session) = self.session() else { return };
+        let job = Job { session: session.link.session(), run };
+        self.acts.push((job, act));
+    }
+
+    pub(super) fn send(&mut self, words: &FromAgent) {
+        if let Some(session) = self.session() {
+            session.send(words);
+        }
+    }
+
+    pub(super) fn fail(&mut self, run: u32, problem: Problem) {
+        self.events.push(AgentEvent::Failed(problem.text.clone()));
+        self.send(&FromAgent::Failed { run, problem });
+    }
+
+    /// Takes in what came on the subject of agents that ask for its name: says that it has it. One that ends needs it no longer.
+    pub(crate) fn receive_name(&mut self, payload: &Bytes) {
+        let instance = self.about.instance;
+        let asks = matches!(Note::read(payload), Some(Note::Asks { instance: other }) if other != instance);
+        if asks && self.leaving_since.is_none() {
+            let subject = self.name_subject();
+            self.outbox.post(subject, Frame::note(0, to_bytes(&Note::Taken { instance })));
+        }
+    }
+
+    /// Takes in what came on the subject of controllers that ask who is there, which may be of another version: says who it is.
+    pub(crate) fn receive_call(&mut self, payload: &Bytes) {
+        let asks = |(_, frame): (u16, Frame)| frame.kind == Kind::Note;
+        if Frame::of_any_version(payload).is_ok_and(asks) {
+            let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
+            self.outbox.post(self.subject_to(HERE), here);
+        }
+    }
+
+    /// Takes in what came on its own subject.
+    pub(crate) fn receive(&mut self, payload: &Bytes, now: u64) {
+        let Ok(frame) = Frame::from_bytes(payload) else { return };
+        if frame.kind == Kind::Note {
+            return self.receive_note(frame, now);
+        }
+        let id = frame.session;
+        let messages = match self.session() {
+            Some(session) if session.link.session() == id => {
+                session.heard = now;
+                session.link.receive(frame, now)
+            }
+            _ => return self.receive_claim(frame, now),
+        };
+        self.obey_all(messages);
+    }
+
+    fn obey_all(&mut self, messages: Result<Vec<Vec<u8>>, crate::link::TooLong>) {
+        match messages {
+            Ok(messages) => messages.iter().for_each(|bytes| self.obey(bytes)),
+            Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
+        }
+    }
+
+    /// Takes in a piece of a session that is not the one that it has: a claim, if it is one at all.
+    fn receive_claim(&mut self, frame: Frame, now: u64) {
+        let id = frame.session;
+        if id == 0 || frame.offset > 0 {
+            return;
+        }
+        let mut link = Link::new(id, MOST_BYTES, self.server.most_payload);
+        let Ok(mut messages) = link.receive(frame, now) else { return };
+        if messages.is_empty() {
+            return;
+        }
+        let Ok(ToAgent::Claim { by, controller }) = from_bytes(&messages.remove(0)) else { return };
+        if !is_token(&controller) {
+            return;
+        }
+        if let State::Claimed(session) = &self.state {
+            let busy = Note::Busy { by: session.by.clone() };
+            return self.outbox.post(self.subject_to(&controller), Frame::note(id, to_bytes(&busy)));
+        }
+        let by = printable(&by);
+        self.events.push(AgentEvent::Claimed { by: by.clone() });
+        let mut session = Session::new(by, controller, link, now);
+        session.send(&FromAgent::Claimed);
+        self.state = State::Claimed(Box::new(session));
+        self.obey_all(Ok(messages));
+    }
+
+    fn receive_note(&mut self, frame: Frame, now: u64) {
+        let (id, note) = (frame.session, from_bytes(&frame.payload));
+        let Ok(Note::Ping { controller, sent, is_claimed, grant }) = note else { return };
+        if !is_token(&controller) {
+            return;
+        }
+        let pong = Note::Pong { sent, received: now, answered: now };
+        let mut reach = None;
+        let answer = match self.session().filter(|session| session.link.session() == id) {
+            Some(session) => {
+                session.heard = now;
+                if let Some(grant) = grant {
+                    reach = session.take_grant(grant).map(|until_ns| (grant.run, until_ns));
+                }
+                // A note completes no message.
+                let _ = session.link.receive(frame, now);
+                session.link.note(to_bytes(&pong))
+            }
+            None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
+            None => Frame::note(id, to_bytes(&pong)),
+        };
+        if let Some((run, until_ns)) = reach {
+            self.act(run, Act::Extend { until_ns });
+        }
+        self.outbox.post(self.subject_to(&controller), answer);
+    }
+
+    /// Takes in what becomes of the connection to the bus.
+    pub(crate) fn bus_said(&mut self, event: BusEvent) {
+        match event {
+            BusEvent::Away => {
+                self.outbox.is_away = true;
+                self.events.push(AgentEvent::Bus("the NATS server is away; connecting again".to_owned()));
+            }
+            BusEvent::Back(server) => {
+                if let Some(session) = self.session() {
+                    session.link.fit(server.most_payload);
+                }
+                self.server = server;
+                if std::mem::take(&mut self.outbox.is_away) {
+                    self.events.push(AgentEvent::Bus("the NATS server is back".to_owned()));
+                }
+            }
+            BusEvent::Says(problem) if problem.to_lowercase().contains(&self.name_subject().to_lowercase()) => {
+                self.events.push(AgentEvent::Bus(
+                    "the NATS server's permissions do not let agents ask who has a name: nobody notices two of one name \
+                     (docs/machines.md has the permissions)"
+                        .to_owned(),
+                ));
+            }
+            // A refusal ends nothing, and is not said again and again.
+            BusEvent::Says(problem) if !refuses(&problem) || !std::mem::replace(&mut self.was_refused, true) => {
+                // The subject in it may be of somebody else's choice.
+                self.events.push(AgentEvent::Bus(printable(&problem)));
+            }
+            BusEvent::TooSlow => {
+                let text = "this agent takes in messages too slowly; what was lost is said again";
+                self.events.push(AgentEvent::Bus(text.to_owned()));
+            }
+            BusEvent::Says(_) | BusEvent::Gone(_) => {}
+        }
+    }
+
+    /// Gives the session up: as soon as nothing runs any more.
+    pub(super) fn end_session(&mut self, why: SessionEnd) {
+        self.stop_work();
+        if let Some(session) = self.session() {
+            session.ending.get_or_insert(why);
+        }
+    }
+
+    /// Whether it carries something out that machines count together.
+    pub(crate) fn counts_together(&self) -> bool {
+        match &self.state {
+            State::Free => false,
+            State::Claimed(session) => session.counts_together() && matches!(session.work, Work::Carrying(_)),
+        }
+    }
+
+    /// Its machine tells what it has counted of that which machines count together.
+    pub(crate) fn counted(&mut self, counts: BTreeMap<String, u64>) {
+        let Some(session) = self.session().filter(|session| session.counts_together()) else { return };
+        if let (Some(run), true) = (session.run(), counts != session.counted) {
+            session.counted.clone_from(&counts);
+            session.send(&FromAgent::Counted { run, counts });
+        }
+    }
+
+    /// Does what is due by time, and says what is to be said.
+    pub(crate) fn advance(&mut self, now: u64) {
+        let Some(session) = self.session() else { return };
+        if now.saturating_sub(session.heard) >= PATIENCE_NS && session.ending.is_none() {
+            let seconds = PATIENCE_NS / SECOND_NS;
+            let reason = format!("nothing was heard of {} for {seconds} s", session.by);
+            let unheard = format!("it heard nothing of this brunt for {seconds} s, and gave the run up");
+            session.send(&FromAgent::Leaving { reason: unheard });
+            self.end_session(SessionEnd::GivenUp(reason));
+        }
+        let Some(session) = self.session() else { return };
+        let frames = session.link.poll(now, &mut usize::MAX.clone());
+        let controller = session.controller.clone();
+        // Whoever gives a run up hands over first what it has measured, to a controller that may stand still.
+        let is_told = match &session.ending {
+            Some(SessionEnd::Released) => true,
+            Some(SessionEnd::GivenUp(_)) => {
+                session.link.is_acknowledged() || now.saturating_sub(session.heard) >= PATIENCE_NS + HANDING_OVER_NS
+            }
+            None => false,
+        };
+        let is_over = is_told && matches!(session.work, Work::Nothing);
+        let why = session.ending.clone().filter(|_| is_over);
+        let subject = self.subject_to(&controller);
+        for frame in frames {
+            self.outbox.post(subject.clone(), frame);
+        }
+        if let Some(why) = why {
+            self.state = State::Free;
+            self.events.push(AgentEvent::Released(match why {
+                SessionEnd::Released => None,
+                SessionEnd::GivenUp(reason) => Some(reason),
+            }));
+        }
+    }
+
+    /// It is to end: it says so, and ends what is under way.
+    pub(crate) fn leave(&mut self, now: u64) {
+        if self.leaving_since.is_none() {
+            self.leaving_since = Some(now);
+            self.send(&FromAgent::Leaving { reason: "it was ended on its machine".to_owned() });
+            self.stop_work();
+        }
+    }
+
+    /// Whether it is to end, and nothing keeps it: its part has ended, and its controller has all that it said.
+    pub(crate) fn has_left(&self, now: u64) -> bool {
+        let Some(since) = self.leaving_since else { return false };
+        let is_held = match &self.state {
+            State::Free => false,
+            State::Claimed(session) => !matches!(session.work, Work::Nothing) || !session.link.is_acknowledged(),
+        };
+        !is_held || now.saturating_sub(since) >= LAST_WORDS_NS
+    }
+
+    /// Whether it is to end.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving_since.is_some()
+    }
+
+    pub(super) fn tell_user(&mut self, event: AgentEvent) {
+        self.events.push(event);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a controller tells an agent to do.
+
+use std::sync::Arc;
+
+use brunt_plan::plan::{Plan, Sandbox};
+use brunt_plan::share::Portion;
+use brunt_protocol::scenario::Value;
+
+use super::AgentEvent;
+use super::machine::{Act, Agent, NewPart};
+use super::session::{Carrying, OwnPart, SessionEnd, Work};
+use crate::words::{FromAgent, Problem, ToAgent, from_bytes};
+
+impl Agent {
+    /// Does what the controller says.
+    pub(super) fn obey(&mut self, bytes: &[u8]) {
+        let Some(session) = self.session() else { return };
+        match from_bytes(bytes) {
+            // The first words of a session, which made it.
+            Ok(ToAgent::Claim { .. }) => {}
+            Ok(ToAgent::Plan { wire }) => self.take_plan(&wire),
+            Ok(ToAgent::Setup { run }) => {
+                if let Some(plan) = self.begin_work(run, Work::SettingUp(run)) {
+                    self.act(run, Act::SetUp(plan));
+                }
+            }
+            Ok(ToAgent::Teardown { run, given }) => {
+                if let Some(plan) = self.begin_work(run, Work::TearingDown(run)) {
+                    self.act(run, Act::TearDown(plan, given));
+                }
+            }
+            Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
+            Ok(ToAgent::Start { grant, at }) => {
+                let run = grant.run;
+                let carrying = session.carrying(run).filter(|carrying| carrying.own == OwnPart::Ready);
+                if let Some(carrying) = carrying {
+                    carrying.own = OwnPart::Begun;
+                    let reach = session.take_grant(grant);
+                    self.act(run, Act::Open { at });
+                    if let Some(until_ns) = reach {
+                        self.act(run, Act::Extend { until_ns });
+                    }
+                }
+            }
+            Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
+            Ok(ToAgent::Elsewhere { run, counts }) => {
+                if session.run() == Some(run) {
+                    self.act(run, Act::CountElsewhere(counts));
+                }
+            }
+            Ok(ToAgent::Stop { run }) => {
+                if session.run() == Some(run) {
+                    self.stop_work();
+                }
+            }
+            Ok(ToAgent::Release) => self.end_session(SessionEnd::Released),
+            Err(error) => self.end_session(SessionEnd::GivenUp(error.to_string())),
+        }
+    }
+
+    fn take_plan(&mut self, wire: &[u8]) {
+        match Plan::from_wire(wire) {
+            Ok(mut plan) => {
+                let hash = plan.to_wire().map_or_else(|e| e.to_string(), |wire| wire.hash().to_string());
+                if self.sandbox != Sandbox::Open {
+                    plan.sandbox = self.sandbox;
+                }
+                if let Some(session) = self.session() {
+                    session.plan = Some(Arc::new(plan));
+                    session.send(&FromAgent::PlanTaken { hash });
+                }
+            }
+            Err(error) => self.fail(0, Problem { text: error.to_string(), is_impossible: false }),
+        }
+    }
+
+    /// Turns to this work, if nothing else is under way. Gives the plan.
+    fn begin_work(&mut self, run: u32, work: Work) -> Option<Arc<Plan>> {
+        let session = self.session()?;
+        if let (Some(plan), Work::Nothing) = (session.plan.clone(), &session.work) {
+            session.work = work;
+            return Some(plan);
+        }
+        let text = "the agent has no plan, or is busy with the one before; this is a defect of brunt".to_owned();
+        self.fail(run, Problem { text, is_impossible: false });
+        None
+    }
+
+    fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
+        let mut carrying = Carrying::new(run, OwnPart::Connecting);
+        carrying.ledger.begin(0, None);
+        let Some(plan) = self.begin_work(run, Work::Carrying(Box::new(carrying))) else { return };
+        if let Some(session) = self.session() {
+            session.counted.clear();
+        }
+        self.act(run, Act::Carry(Box::new(NewPart { plan, number: 0, machine, portion, given, takeover: None })));
+        self.events.push(AgentEvent::Begun { portion });
+    }
+
+    /// Ends what is under way.
+    pub(super) fn stop_work(&mut self) {
+        let Some(session) = self.session() else { return };
+        let Some(run) = session.run() else { return };
+        if let Work::Carrying(carrying) = &mut session.work {
+            carrying.is_stopping = true;
+        }
+        self.act(run, Act::Stop);
+    }
+}

@@ -1,0 +1,157 @@
+//! A controller's claim on an agent, and what the agent does for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_plan::plan::Plan;
+use brunt_record::recording::{Ending, Recording};
+
+use crate::ledger::Ledger;
+use crate::link::Link;
+use crate::words::{Ended, FromAgent, Grant, to_bytes};
+
+/// A controller's claim on the agent.
+pub(super) struct Session {
+    pub(super) by: String,
+    /// The end of the subject of what the controller is told.
+    pub(super) controller: String,
+    pub(super) link: Link,
+    /// When the controller was last heard, in nanoseconds.
+    pub(super) heard: u64,
+    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) work: Work,
+    /// The furthest horizon granted so far, and the run that it belongs to.
+    pub(super) granted: Grant,
+    /// A run, and how many takeovers it was asked for in it.
+    pub(super) taken: (u32, u32),
+    /// What of that which machines count together this one has told.
+    pub(super) counted: BTreeMap<String, u64>,
+    /// Why it ends as soon as nothing runs any more.
+    pub(super) ending: Option<SessionEnd>,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone)]
+pub(super) enum SessionEnd {
+    /// Its controller says so.
+    Released,
+    /// The agent gives it up, for this reason.
+    GivenUp(String),
+}
+
+/// What the agent's machine does for a session.
+pub(super) enum Work {
+    Nothing,
+    /// The script's setup, of this run.
+    SettingUp(u32),
+    /// Parts of a run.
+    Carrying(Box<Carrying>),
+    /// The script's teardown, of this run.
+    TearingDown(u32),
+}
+
+/// Parts of a run under way.
+pub(super) struct Carrying {
+    pub(super) run: u32,
+    /// How far the part is that the agent had from the beginning.
+    pub(super) own: OwnPart,
+    /// The parts that are under way, and their seconds.
+    pub(super) ledger: Ledger,
+    pub(super) ended: Ended,
+    pub(super) is_stopping: bool,
+}
+
+/// How far an agent's own part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnPart {
+    /// Its connections are being made.
+    Connecting,
+    /// It can begin.
+    Ready,
+    /// It puts load on, or was told when to begin.
+    Begun,
+    /// There is none, or none any more.
+    Over,
+}
+
+impl Session {
+    pub(super) fn new(by: String, controller: String, link: Link, heard: u64) -> Self {
+        Self {
+            by,
+            controller,
+            link,
+            heard,
+            plan: None,
+            work: Work::Nothing,
+            granted: Grant { run: 0, until_ns: 0 },
+            taken: (0, 0),
+            counted: BTreeMap::new(),
+            ending: None,
+        }
+    }
+
+    pub(super) fn send(&mut self, words: &FromAgent) {
+        self.link.send(to_bytes(words));
+    }
+
+    /// Whether there is something that machines count together.
+    pub(super) fn counts_together(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some())
+    }
+
+    /// The run that its machine works for.
+    pub(super) fn run(&self) -> Option<u32> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::SettingUp(run) | Work::TearingDown(run) => Some(*run),
+            Work::Carrying(carrying) => Some(carrying.run),
+        }
+    }
+
+    /// The parts of this run, if they are under way.
+    pub(super) fn carrying(&mut self, run: u32) -> Option<&mut Carrying> {
+        match &mut self.work {
+            Work::Carrying(carrying) if carrying.run == run => Some(carrying),
+            _ => None,
+        }
+    }
+
+    /// The controller lets calls be made so far. What it has granted before in the same run stays granted. Gives how far parts of that run may go, if there
+    /// are any.
+    pub(super) fn take_grant(&mut self, grant: Grant) -> Option<u64> {
+        // One of a run before was long on its way.
+        if grant.run < self.granted.run {
+            return None;
+        }
+        let known = if self.granted.run == grant.run { self.granted.until_ns } else { 0 };
+        self.granted = Grant { until_ns: grant.until_ns.max(known), ..grant };
+        let until_ns = self.granted.until_ns;
+        self.carrying(grant.run).map(|_| until_ns)
+    }
+}
+
+impl Carrying {
+    pub(super) fn new(run: u32, own: OwnPart) -> Self {
+        Self { run, own, ledger: Ledger::default(), ended: Ended::default(), is_stopping: false }
+    }
+}
+
+impl Ended {
+    /// Takes in how the part with this number ended.
+    pub(super) fn merge(&mut self, number: u32, run: Recording) {
+        self.parts.insert(number, run.measured_ns);
+        self.measured_ns = self.measured_ns.max(run.measured_ns);
+        self.status_names.extend(run.status_names);
+        self.redirected_to = self.redirected_to.take().or(run.redirected_to);
+        match run.ending {
+            Ending::Completed => {}
+            Ending::Interrupted => self.interrupted = true,
+            Ending::Failed(reason) => drop(self.failed.get_or_insert(reason)),
+            // Thresholds and lost agents are the controller's, so that no part ends so.
+            Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
+                self.unreached.get_or_insert(reason);
+            }
+            Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! A controller's contact with agents over the bus: who is there, who belongs to it, what is said, and who counts as lost. Without I/O, and without
+//! a clock: all times are the controller's, in nanoseconds.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::allowance::Allowance;
+use super::peer::{Granting, Peer};
+use super::{COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, GRANT_MANY_NS, GRANT_NS, MANY};
+use crate::agent::machine::HERE;
+use crate::clock::Exchange;
+use crate::frame::{Frame, Kind};
+use crate::link::Link;
+use crate::post::{BusEvent, Outbox, Posted, Server};
+use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
+use crate::{CLUSTER_VERSION, SILENCE_NS};
+
+/// The longest message that is taken in from an agent, in bytes: a second's figures.
+const MOST_BYTES: usize = 256 << 20;
+/// The most bytes on their way to all agents together.
+const MOST_IN_FLIGHT: usize = 4 << 20;
+/// The most agents that are known: anybody on the bus may announce more.
+const MOST_THERE: usize = 10_000;
+/// How long after its last look a controller has stood still itself: it was stopped, or had no CPU. In nanoseconds.
+const STOOD_STILL_NS: u64 = 500_000_000;
+/// How often it looks after all agents at most, in nanoseconds.
+const LOOK_AFTER_NS: u64 = 10_000_000;
+/// How often the controller speaks to itself over the bus, and how long a time without an echo counts at most as one in which agents could be heard.
+const ECHO_NS: u64 = 250_000_000;
+const AUDIBLE_NS: u64 = 500_000_000;
+/// How long the bus may let nothing through before the run is given up, in nanoseconds.
+const AWAY_NS: u64 = 10_000_000_000;
+
+/// What has come of the bus.
+pub(super) enum Said {
+    /// An agent, by its place, has said something.
+    Words(usize, FromAgent),
+    /// It belongs to somebody else.
+    Busy(usize, String),
+}
+
+/// What a controller knows of agents.
+pub(super) struct Contact {
+    outbox: Outbox,
+    /// The controller's own id: the end of the subjects of what agents, and it itself, say to it.
+    id: String,
+    /// What the subjects of agents begin with, and the subject of what it says to itself.
+    from_agents: String,
+    echo: String,
+    pub(super) server: Server,
+    /// Draws the id of a session.
+    draw: fn() -> u128,
+    pub(super) there: Vec<Announcement>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) said: VecDeque<Said>,
+    /// The places of peers by their sessions, those that may have something to send, and whose turn it is.
+    places: HashMap<u128, usize>,
+    unsent: BTreeSet<usize>,
+    turn: usize,
+    /// When it last looked after all of them.
+    looked: u64,
+    /// How often each is asked for the time.
+    compares_every_ns: u64,
+    /// When it last spoke to itself, and last heard that.
+    spoke: u64,
+    echoed: u64,
+    /// How long the bus has let messages through, as far as it has heard itself. An agent's silence counts in this time alone.
+    audible: u64,
+    /// The load that is under way.
+    pub(super) granting: Option<Granting>,
+    /// Whether the agents are its own, and have said so.
+    pub(super) has_claimed: bool,
+    /// The longest that it has stood still itself in this run.
+    pub(super) stood_still_ns: u64,
+    pub(super) runs: u32,
+}
+
+impl Contact {
+    /// One that calls itself `id`, on a bus whose subjects begin with `prefix`.
+    pub(super) fn new(prefix: &str, id: String, server: Server, draw: fn() -> u128, now: u64) -> Self {
+        let outbox = Outbox::new(prefix);
+        Self {
+            from_agents: outbox.subject("from."),
+            echo: outbox.subject(&format!("echo.{id}")),
+            outbox,
+            id,
+            server,
+            draw,
+            there: Vec::new(),
+            peers: Vec::new(),
+            said: VecDeque::new(),
+            places: HashMap::new(),
+            unsent: BTreeSet::new(),
+            turn: 0,
+            looked: now,
+            compares_every_ns: COMPARE_AT_FIRST_NS,
+            spoke: now,
+            echoed: now,
+            audible: 0,
+            granting: None,
+            has_claimed: false,
+            stood_still_ns: 0,
+            runs: 0,
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The frames to be sent now.
+    pub(super) fn take_posted(&mut self) -> Vec<Posted> {
+        self.outbox.take()
+    }
+
+    /// Asks who is there.
+    pub(super) fn call(&mut self) {
+        self.outbox.post(self.outbox.subject("hello"), Frame::note(0, to_bytes(&Note::Hello)));
+    }
+
+    /// Takes in what becomes of the connection to the bus.
+    pub(super) fn bus_said(&mut self, event: &BusEvent) {
+        match event {
+            BusEvent::Away => self.outbox.is_away = true,
+            BusEvent::Back(server) => {
+                self.outbox.is_away = false;
+                self.server = server.clone();
+                self.peers.iter_mut().for_each(|peer| peer.link.fit(server.most_payload));
+            }
+            BusEvent::Says(_) | BusEvent::TooSlow | BusEvent::Gone(_) => {}
+        }
+    }
+
+    /// It has heard itself: the bus lets messages through.
+    fn hear_itself(&mut self, now: u64) {
+        let since = now.saturating_sub(std::mem::replace(&mut self.echoed, now));
+        // While its own words did not come back, nobody else's could.
+        self.audible += since.min(AUDIBLE_NS);
+    }
+
+    /// Notes an agent that is there, and says so on the subject of this name.
+    fn meet(&mut self, agent: Announcement, name: &str) {
+        let Some(agent) = agent.shown().filter(|agent| agent.name == name) else { return };
+        self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
+        if self.there.len() < MOST_THERE {
+            self.there.push(agent);
+        }
+    }
+
+    /// Takes a message in. Who speaks is known by its subject.
+    pub(super) fn receive(&mut self, subject: &str, payload: &Bytes, now: u64) {
+        let Ok((version, frame)) = Frame::of_any_version(payload) else { return };
+        let from = subject.strip_prefix(&self.from_agents).unwrap_or_default();
+        let (name, to) = from.split_once('.').unwrap_or_default();
+        if to == HERE {
+            // One of another version is there as well, so that it can be said which it has.
+            // Whoever has agents looks for none.
+            if let (false, Ok(Note::Here(agent))) = (self.has_claimed, from_bytes(&frame.payload)) {
+                self.meet(agent, name);
+            }
+            return;
+        }
+        if version != CLUSTER_VERSION {
+            return;
+        }
+        if subject == self.echo {
+            return self.hear_itself(now);
+        }
+        let Some(place) = self.places.get(&frame.session).copied() else { return };
+        let (run, audible) = (self.runs, self.audible);
+        let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name) else { return };
+        if peer.is_cut_off {
+            // What it was told last is said until it arrives.
+            return peer.link.acknowledge(frame.arrived, now);
+        }
+        if !peer.allowance.take(payload.len(), now) {
+            let most = Allowance::PER_SECOND >> 20;
+            return peer.cut_off(format!("it said more than {most} MiB/s, which no agent does"), run);
+        }
+        if frame.kind == Kind::Note {
+            let note = from_bytes(&frame.payload);
+            // A note completes no message.
+            let _ = peer.link.receive(frame, now);
+            match note {
+                Ok(Note::Pong { sent, received, answered }) => {
+                    peer.heard = audible;
+                    // What was never asked is no answer.
+                    peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
+                    peer.clock.add(Exchange { sent, received, answered, back: now });
+                }
+                Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, printable(&by))),
+                Ok(Note::Unknown) if peer.clock.count() > 0 => peer.lose("it gave the run up".to_owned(), run),
+                _ => {}
+            }
+            return;
+        }
+        peer.heard = audible;
+        self.unsent.insert(place);
+        match peer.link.receive(frame, now) {
+            Err(error) => peer.cut_off(error.to_string(), run),
+            Ok(messages) => {
+                for message in messages {
+                    match from_bytes::<FromAgent>(&message) {
+                        Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
+                        Err(error) => peer.cut_off(error.to_string(), run),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks agents for the time who were not asked for so long.
+    pub(super) fn compare_clocks(&mut self, every_ns: u64, now: u64) {
+        for place in 0..self.peers.len() {
+            let is_due = |peer: &Peer| peer.lost.is_none() && (peer.asked_ns == 0 || now >= peer.asked_ns + every_ns);
+            if self.peers.get(place).is_some_and(is_due) {
+                self.ask_for_the_time(place, now);
+            }
+        }
+    }
+
+    fn ask_for_the_time(&mut self, place: usize, now: u64) {
+        let (sent, is_claimed, controller) = (now.max(1), self.has_claimed, self.id.clone());
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        peer.asked_ns = sent;
+        let grant = self.granting.map(|granting| granting.grant(peer));
+        let frame = peer.link.note(to_bytes(&Note::Ping { controller, sent, is_claimed, grant }));
+        self.outbox.post(peer.subject.clone(), frame);
+    }
+
+    /// How often each agent is asked for the time.
+    fn comparing_every_ns(&self) -> u64 {
+        let is_new = |peer: &Peer| peer.lost.is_none() && peer.clock.count() < COMPARISONS;
+        match self.peers.iter().any(is_new) {
+            true => COMPARE_AT_FIRST_NS,
+            false if self.granting.is_none() => COMPARE_NS,
+            false if self.peers.len() > MANY => GRANT_MANY_NS,
+            false => GRANT_NS,
+        }
+    }
+
+    /// Takes these agents as its own. Only their announcements are known yet.
+    pub(super) fn own_new(&mut self, agents: &[Announcement]) {
+        let link = || Link::new((self.draw)(), MOST_BYTES, self.server.most_payload);
+        let peer = |agent: &Announcement| {
+            let subject = self.outbox.subject(&format!("to.{}.{:x}", agent.name, agent.instance));
+            Peer::new(agent.clone(), subject, link(), self.audible)
+        };
+        let peers = agents.iter().map(peer).collect();
+        self.own(peers);
+    }
+
+    /// Takes these agents as its own.
+    pub(super) fn own(&mut self, peers: Vec<Peer>) {
+        self.places = peers.iter().enumerate().map(|(place, peer)| (peer.link.session(), place)).collect();
+        self.unsent.clear();
+        self.peers = peers;
+    }
+
+    /// Does what is due by time. However many messages come, all agents are looked after only so often.
+    pub(super) fn look_after(&mut self, now: u64) {
+        if now.saturating_sub(self.looked) < LOOK_AFTER_NS {
+            return;
+        }
+        let since = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+        if since >= STOOD_STILL_NS {
+            self.stood_still_ns = self.stood_still_ns.max(since);
+            // It hears nothing because it stood still itself: neither the bus nor an agent was silent.
+            self.echoed += since;
+        }
+        if now.saturating_sub(self.spoke) >= ECHO_NS {
+            self.spoke = now;
+            self.outbox.post(self.echo.clone(), Frame::note(0, to_bytes(&Note::Echo { sent: now })));
+        }
+        // Some may have waited too long for an acknowledgement.
+        let waits = |(_, peer): &(usize, &Peer)| !peer.link.is_acknowledged();
+        self.unsent.extend(self.peers.iter().enumerate().filter(waits).map(|(place, _)| place));
+        self.compares_every_ns = self.comparing_every_ns();
+        self.compare_clocks(self.compares_every_ns, now);
+        self.lose_silent(now);
+    }
+
+    /// Finds agents lost that are silent, or all if the bus lets nothing through.
+    fn lose_silent(&mut self, now: u64) {
+        self.lose_unheard(AWAY_NS, now);
+        let run = self.runs;
+        for peer in &mut self.peers {
+            let silent = self.audible.saturating_sub(peer.heard);
+            if silent >= SILENCE_NS {
+                peer.lose(format!("nothing was heard of it for {:.1} s", silent as f64 / 1e9), run);
+            }
+        }
+    }
+
+    /// Finds all agents lost if the bus has let nothing through for so long: whose own words do not come back knows nothing of agents.
+    pub(super) fn lose_unheard(&mut self, patience_ns: u64, now: u64) {
+        let unheard = now.saturating_sub(self.echoed);
+        if unheard < patience_ns {
+            return;
+        }
+        let (run, seconds) = (self.runs, unheard / 1_000_000_000);
+        let gone = if self.outbox.is_away { "been away" } else { "let nothing through" };
+        for peer in &mut self.peers {
+            peer.lose(format!("the NATS server has {gone} for {seconds} s"), run);
+        }
+    }
+
+    /// Sends what is new for agents. Those for whom there is no room now come first the next time.
+    pub(super) fn flush_links(&mut self, now: u64) {
+        let soon_ns = self.compares_every_ns / 2;
+        let in_flight: usize = self.peers.iter().map(|peer| peer.link.in_flight()).sum();
+        let mut room = MOST_IN_FLIGHT.saturating_sub(in_flight);
+        let later = self.unsent.split_off(&self.turn);
+        for place in later.into_iter().chain(std::mem::take(&mut self.unsent)) {
+            let Some(peer) = self.peers.get_mut(place) else { continue };
+            // Who is to be asked for the time before long is asked with the acknowledgement.
+            if peer.lost.is_none() && peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
+                self.ask_for_the_time(place, now);
+                continue;
+            }
+            if room > 0 {
+                self.turn = place + 1;
+            }
+            for frame in peer.link.poll(now, &mut room) {
+                self.outbox.post(peer.subject.clone(), frame);
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, place: usize, words: &ToAgent) {
+        if let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.lost.is_none()) {
+            peer.link.send(to_bytes(words));
+            self.unsent.insert(place);
+        }
+    }
+
+    pub(super) fn tell_all(&mut self, words: &ToAgent) {
+        let bytes = Bytes::from(to_bytes(words));
+        for (place, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| peer.lost.is_none()) {
+            peer.link.send(bytes.clone());
+            self.unsent.insert(place);
+        }
+    }
+
+    /// Lets an agent go that is lost, and has said its last words.
+    pub(super) fn release_lost(&mut self, place: usize) {
+        if let Some(peer) = self.peers.get_mut(place) {
+            peer.link.send(to_bytes(&ToAgent::Release));
+            self.unsent.insert(place);
+        }
+    }
+
+    pub(super) fn is_lost(&self, place: usize) -> bool {
+        self.peers.get(place).is_none_or(|peer| peer.lost.is_some())
+    }
+
+    pub(super) fn name(&self, place: usize) -> String {
+        self.peers.get(place).map(|peer| peer.agent.name.clone()).unwrap_or_default()
+    }
+}

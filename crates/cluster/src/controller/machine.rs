@@ -1,0 +1,209 @@
+//! A controller's state, moved by messages and time. No I/O happens here, and no clock is read: whoever drives it ([`super::drive`], or the simulation)
+//! hands in what has come, and sends the frames that it posts.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use brunt_engine::StopHandle;
+use bytes::Bytes;
+
+use super::contact::Contact;
+use super::state::{Controller, Gathering, Next, State};
+use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Taken, Terms};
+use crate::bus::{BusError, refuses};
+use crate::clock::Offset;
+use crate::post::{BusEvent, Posted, Server};
+use crate::roster::Wanted;
+use crate::words::Announcement;
+
+/// How a controller meets its bus.
+pub(crate) struct Meeting<'a> {
+    /// What subjects begin with.
+    pub(crate) prefix: &'a str,
+    /// The controller's own id.
+    pub(crate) id: String,
+    /// The server that it is connected to.
+    pub(crate) server: Server,
+    /// Whether nobody on the way there can read what is said.
+    pub(crate) is_private: bool,
+    /// Draws the id of a session.
+    pub(crate) draw: fn() -> u128,
+}
+
+impl Controller {
+    fn new(meeting: Meeting<'_>, terms: Terms, stop: StopHandle, state: State, now: u64) -> Self {
+        let Meeting { prefix, id, server, is_private, draw } = meeting;
+        Self {
+            contact: Contact::new(prefix, id, server, draw, now),
+            terms,
+            is_private,
+            state,
+            orders: VecDeque::new(),
+            stop,
+            taken: None,
+            working: BTreeSet::new(),
+            sent_plan: None,
+            gone: None,
+        }
+    }
+
+    /// One that takes agents, and then does what it is told by [`Controller::order`].
+    pub(crate) fn take_agents(meeting: Meeting<'_>, terms: Terms, stop: StopHandle, now: u64) -> Self {
+        Self::new(meeting, terms, stop, State::Gathering(Gathering::begin(now)), now)
+    }
+
+    /// One that finds out who is there for so long, and how far their clocks are apart.
+    pub(crate) fn list(meeting: Meeting<'_>, patience_ns: u64, now: u64) -> Self {
+        let state = State::Gathering(Gathering::list(now, now + patience_ns));
+        let terms = Terms {
+            wanted: Wanted::All,
+            patience: Duration::ZERO,
+            on_lost: OnLost::Continue,
+            secrets_from_agents: false,
+            name: meeting.id.clone(),
+        };
+        Self::new(meeting, terms, StopHandle::default(), state, now)
+    }
+
+    /// How it is, for whoever looks into a simulation.
+    #[cfg(test)]
+    pub(crate) fn describe(&self) -> String {
+        let state = match &self.state {
+            State::Gathering(_) => "gathering",
+            State::Claiming(_) => "claiming",
+            State::Releasing(_) => "releasing",
+            State::Resting => "resting",
+            State::Starting(_) => "starting",
+            State::Settling(_) => "settling",
+            State::Running(_) => "running",
+            State::TearingDown(_) => "tearing down",
+            State::Comparing(_) => "comparing",
+            State::Over => "over",
+        };
+        let peers =
+            self.contact.peers.iter().map(|peer| format!("\n  {}: {:?} {:?}", peer.agent.name, peer.lost, peer.link));
+        format!("{state}{}", peers.collect::<String>())
+    }
+
+    /// The frames to be sent now.
+    pub(crate) fn take_posted(&mut self) -> Vec<Posted> {
+        self.contact.take_posted()
+    }
+
+    /// Whether there is nothing more to do.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// What came of taking agents, once.
+    pub(crate) fn take_taken(&mut self) -> Option<Result<Taken, ClusterError>> {
+        self.taken.take()
+    }
+
+    /// The agents that it has, or has found, and how far their clocks are from its own.
+    pub(crate) fn agents(&self) -> Vec<(Announcement, Option<Offset>)> {
+        self.contact.peers.iter().map(|peer| (peer.agent.clone(), peer.clock.offset())).collect()
+    }
+
+    /// It is to do this, as soon as it rests.
+    pub(crate) fn order(&mut self, command: Command) {
+        self.orders.push_back(command);
+    }
+
+    /// Takes in a message of the bus.
+    pub(crate) fn receive(&mut self, subject: &str, payload: &Bytes, now: u64) {
+        self.contact.receive(subject, payload, now);
+    }
+
+    /// Takes in what becomes of the connection to the bus.
+    pub(crate) fn bus_said(&mut self, event: BusEvent) {
+        self.contact.bus_said(&event);
+        match event {
+            BusEvent::Gone(problem) => {
+                let reason = BusError::Ended { problem: problem.clone() }.to_string();
+                for peer in &mut self.contact.peers {
+                    peer.lost.get_or_insert_with(|| reason.clone());
+                }
+                self.gone = Some(problem);
+            }
+            // Agents that it has show that it may do all that it needs.
+            BusEvent::Says(problem) if !self.contact.has_claimed && refuses(&problem) => {
+                self.fail(BusError::Permission { problem }.into());
+            }
+            _ => {}
+        }
+    }
+
+    /// It has taken no agents, for this reason.
+    pub(super) fn fail(&mut self, error: ClusterError) {
+        self.taken = Some(Err(error));
+        self.state = State::Over;
+    }
+
+    /// How long nothing needs to be looked after, in nanoseconds.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        match self.state {
+            State::Gathering(_) | State::Claiming(_) | State::Running(_) => LOOK_NS,
+            State::Starting(_) => LOOK_NS / 10,
+            _ => LOOK_NS / 5,
+        }
+    }
+
+    /// Does what is due by time, and what follows from what has come.
+    pub(crate) fn advance(&mut self, now: u64) {
+        self.contact.look_after(now);
+        loop {
+            let next = match std::mem::replace(&mut self.state, State::Over) {
+                State::Gathering(gathering) => self.gather(gathering, now),
+                State::Claiming(claiming) => self.claim(claiming, now),
+                State::Releasing(releasing) => self.release(releasing, now),
+                State::Resting => self.rest(now),
+                State::Starting(starting) => self.start(*starting, now),
+                State::Settling(settling) => self.settle(*settling, now),
+                State::Running(running) => self.see_through(*running, now),
+                State::TearingDown(tearing) => self.tear_down(*tearing),
+                State::Comparing(until) => self.compare(until, now),
+                State::Over => Next::Stays(State::Over),
+            };
+            match next {
+                Next::Moves(state) => self.state = state,
+                Next::Stays(state) => {
+                    self.state = state;
+                    break;
+                }
+            }
+        }
+        self.contact.flush_links(now);
+    }
+
+    /// Between runs the agents are kept.
+    fn rest(&mut self, now: u64) -> Next {
+        self.contact.said.clear();
+        match self.orders.pop_front() {
+            Some(Command::Run(order)) => Next::Moves(self.begin(*order)),
+            Some(Command::Release) => Next::Moves(self.let_go(now, None)),
+            None if self.gone.is_some() => Next::Stays(State::Over),
+            None => Next::Stays(State::Resting),
+        }
+    }
+
+    /// Compares clocks by notes, which need no claim.
+    fn compare(&mut self, until: u64, now: u64) -> Next {
+        self.contact.compare_clocks(COMPARE_AT_FIRST_NS, now);
+        Next::Stays(if now >= until { State::Over } else { State::Comparing(until) })
+    }
+
+    /// Turns to who was found: all agents that are there.
+    pub(super) fn compare_all(&mut self, now: u64) -> Next {
+        let mut there = std::mem::take(&mut self.contact.there);
+        there.sort_by(|one, other| one.name.cmp(&other.name));
+        self.contact.own_new(&there);
+        Next::Moves(State::Comparing(now + LISTEN_NS / 3))
+    }
+
+    /// Why nothing can be said to agents any more, if that is so.
+    pub(super) fn gone(&self) -> Option<ClusterError> {
+        let problem = self.gone.clone()?;
+        Some(BusError::Ended { problem }.into())
+    }
+}

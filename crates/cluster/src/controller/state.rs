@@ -1,0 +1,186 @@
+//! The states of a controller, and what each has.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use brunt_engine::StopHandle;
+use brunt_plan::plan::Plan;
+use brunt_plan::share::Portion;
+use brunt_protocol::scenario::Value;
+
+use super::contact::Contact;
+use super::progress::InProgress;
+use super::{ClusterError, Command, Order, Taken, Terms};
+use crate::words::Announcement;
+
+/// What a controller is about. Each state has what it needs, and says which comes next.
+pub(super) enum State {
+    /// It asks who is there, until enough are.
+    Gathering(Gathering),
+    /// It waits for agents to say that they are its own.
+    Claiming(Claiming),
+    /// It lets agents go.
+    Releasing(Releasing),
+    /// The agents are its own, and wait for a run.
+    Resting,
+    /// It brings agents to the start of a run.
+    Starting(Box<Starting>),
+    /// It waits for agents to end what they do for a run that does not begin.
+    Settling(Box<Settling>),
+    /// It sees a run through.
+    Running(Box<Running>),
+    /// An agent runs the script's teardown.
+    TearingDown(Box<TearingDown>),
+    /// It compares clocks with all who are there, until this time.
+    Comparing(u64),
+    /// There is nothing more to do.
+    Over,
+}
+
+/// What a state has come to when time has passed.
+pub(super) enum Next {
+    /// It waits.
+    Stays(State),
+    /// This one is to be looked at, too.
+    Moves(State),
+}
+
+/// A controller.
+pub(crate) struct Controller {
+    pub(super) contact: Contact,
+    pub(super) terms: Terms,
+    /// Whether nobody on the way to its server can read what is said.
+    pub(super) is_private: bool,
+    pub(super) state: State,
+    /// What it is to do once it rests.
+    pub(super) orders: VecDeque<Command>,
+    /// Ends the wait for agents.
+    pub(super) stop: StopHandle,
+    /// What came of taking agents, once that is known.
+    pub(super) taken: Option<Result<Taken, ClusterError>>,
+    /// The places of agents whose machines work for the run that begins.
+    pub(super) working: BTreeSet<usize>,
+    /// The plan that the agents have, in wire form's hash.
+    pub(super) sent_plan: Option<String>,
+    /// Why there is no bus any more.
+    pub(super) gone: Option<String>,
+}
+
+/// An agent by its name and its process.
+pub(super) type Who = (String, u64);
+
+/// Agents are asked for.
+pub(super) struct Gathering {
+    pub(super) began: u64,
+    /// Since when it listens, and when it asked last.
+    pub(super) since: u64,
+    pub(super) called: Option<u64>,
+    /// Until when, where nobody is to be claimed.
+    pub(super) lists_until: Option<u64>,
+    /// Those that did not answer a claim: others come first.
+    pub(super) silent: HashSet<Who>,
+}
+
+/// Agents were claimed.
+pub(super) struct Claiming {
+    pub(super) gathering: Gathering,
+    pub(super) since: u64,
+    /// The places of those that have not answered.
+    pub(super) missing: BTreeSet<usize>,
+    pub(super) is_busy: bool,
+}
+
+/// Agents are let go.
+pub(super) struct Releasing {
+    pub(super) since: u64,
+    /// What comes then, if anything does.
+    pub(super) then: Option<Gathering>,
+}
+
+impl Gathering {
+    pub(super) fn begin(now: u64) -> Self {
+        Self { began: now, since: now, called: None, lists_until: None, silent: HashSet::new() }
+    }
+
+    pub(super) fn list(now: u64, until: u64) -> Self {
+        Self { lists_until: Some(until), ..Self::begin(now) }
+    }
+
+    pub(super) fn is_silent(&self, agent: &Announcement) -> bool {
+        self.silent.contains(&(agent.name.clone(), agent.instance))
+    }
+
+    /// Asks anew.
+    pub(super) fn again(self, now: u64) -> Self {
+        Self { since: now, called: None, ..self }
+    }
+}
+
+/// A run that is to begin.
+pub(super) struct Starting {
+    pub(super) run: u32,
+    pub(super) order: Order,
+    pub(super) plan: Plan,
+    pub(super) announced: Vec<Announcement>,
+    pub(super) portions: Vec<Portion>,
+    /// What setup has returned, as soon as it has: that is to be torn down, whatever comes.
+    pub(super) given: Given,
+    pub(super) stage: Stage,
+}
+
+/// What a run that is to begin waits for.
+pub(super) enum Stage {
+    /// The agents at these places have yet to say that they have the plan, whose hash is this.
+    Planning { missing: BTreeSet<usize>, hash: String },
+    /// The script's setup is to return.
+    SettingUp,
+    /// Those at these places have yet to make their connections.
+    Preparing { missing: BTreeSet<usize> },
+}
+
+/// A run that does not begin, for this reason. Agents end what they do for it.
+pub(super) struct Settling {
+    pub(super) run: u32,
+    pub(super) order: Order,
+    pub(super) error: ClusterError,
+    pub(super) given: Given,
+    pub(super) since: Option<u64>,
+}
+
+/// A run under way.
+pub(super) struct Running {
+    pub(super) order: Order,
+    pub(super) progress: InProgress,
+    /// Since when agents are to stop.
+    pub(super) stopping_since: Option<u64>,
+}
+
+/// The script's teardown.
+pub(super) struct TearingDown {
+    pub(super) run: u32,
+    pub(super) given: Value<'static>,
+    /// The place of the agent that runs it, once it was told.
+    pub(super) place: Option<usize>,
+    pub(super) after: After,
+}
+
+/// What is left to be said once a script is torn down.
+pub(super) enum After {
+    /// The run did not begin, for this reason.
+    NotBegun(Box<(Order, ClusterError)>),
+    /// The run is over.
+    Ran(Box<Running>),
+}
+
+impl TearingDown {
+    pub(super) fn state(run: u32, given: Value<'static>, after: After) -> State {
+        State::TearingDown(Box::new(Self { run, given, place: None, after }))
+    }
+}
+
+/// What a run that does not begin, or has ended, leaves to be torn down.
+pub(super) type Given = Option<Value<'static>>;
+
+/// Answers an order that could not be carried out. Whoever gave it may have gone away.
+pub(super) fn refuse(order: &Order, error: ClusterError) {
+    let _ = order.begun.send(Err(error));
+}

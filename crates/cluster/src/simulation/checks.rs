@@ -1,0 +1,246 @@
+//! What must hold of a run, whatever went wrong in it.
+
+use std::ops::ControlFlow;
+
+use brunt_engine::{Observer, RunningTotal};
+use brunt_plan::arrivals::Arrivals;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::share::Share;
+use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::catalogue::Counter;
+use brunt_record::live::Live;
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::snapshot::Snapshot;
+
+use super::machine::Truth;
+use super::world::{Fault, World};
+use super::{Case, Hardness, SECOND_NS, carry_out};
+use crate::controller::{ClusterError, OnLost};
+use crate::roster::Wanted;
+
+/// What came of a run.
+pub(super) enum Came {
+    NotTaken(ClusterError),
+    NotBegun(ClusterError),
+    Ran { run: Box<Recording>, lost_its_agents: bool },
+    ControllerDied,
+}
+
+pub(super) struct Nobody;
+
+impl Observer for Nobody {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// The accounts of a run, or of an agent's part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sums {
+    due: u64,
+    answered: u64,
+    failed: u64,
+    unfinished: u64,
+    unsent: u64,
+    held: u64,
+    unknown: u64,
+}
+
+impl Sums {
+    fn of(measured: &Snapshot, drained: &Snapshot) -> Self {
+        let of = |counter| measured.numbers.get(counter) + drained.numbers.get(counter);
+        Self {
+            due: of(Counter::Due),
+            answered: measured.statuses.total() + drained.statuses.total(),
+            failed: measured.failures.total() + drained.failures.total(),
+            unfinished: of(Counter::Unfinished),
+            unsent: of(Counter::Unsent),
+            held: of(Counter::UnsentHeld),
+            unknown: of(Counter::Unknown),
+        }
+    }
+
+    fn of_part(part: &AgentPart) -> Self {
+        Self::of(&part.measured, &part.drained)
+    }
+
+    fn close(&self, whose: &str) {
+        let Self { due, answered, failed, unfinished, unsent, unknown, .. } = *self;
+        assert_eq!(due, answered + failed + unfinished + unsent + unknown, "{whose}: {self:?}");
+    }
+}
+
+/// Calls of a rate that are due in so much of the measured part.
+fn timetable(plan: &Plan, until_ns: u64) -> Option<u64> {
+    let Load::Open { profile, arrivals } = &plan.load else { return None };
+    Some(Arrivals::new(profile.clone(), *arrivals, Share::WHOLE, plan.seed, None).pass(until_ns))
+}
+
+/// What the agent of this name did in the first run that it was in.
+fn truth_of(world: &World, name: &str) -> Truth {
+    let side: usize = name.trim_start_matches('a').parse().unwrap();
+    let truths = world.machines[side - 1].truth.values();
+    // Each seed has one run of which anything is checked at a time.
+    truths.fold(Truth::default(), |all, one| Truth {
+        due: all.due + one.due,
+        sent: all.sent + one.sent,
+        answered: all.answered + one.answered,
+        failed: all.failed + one.failed,
+    })
+}
+
+pub(super) fn check(case: &Case, world: &World, came: &Came) {
+    let told = |fault: fn(&Fault) -> bool| case.faults.iter().any(|(_, one)| fault(one));
+    let set_up: u64 = world.machines.iter().map(|machine| machine.set_up).sum();
+    match came {
+        Came::ControllerDied => assert!(told(|fault| matches!(fault, Fault::Kill { side: 0 }))),
+        Came::NotTaken(error) => {
+            assert!(case.hardness == Hardness::Rough, "{error}");
+            // Too few came, and strangers announced others.
+            let is_known =
+                matches!(error, ClusterError::TooFew { .. } | ClusterError::Roster(_) | ClusterError::Interrupted);
+            assert!(is_known, "{error}");
+        }
+        Came::NotBegun(error) => {
+            assert!(case.hardness == Hardness::Rough, "{error}");
+            let is_known = match error {
+                ClusterError::LostBefore { .. } => true,
+                ClusterError::Interrupted => world.stop.is_stopped(),
+                ClusterError::Agent { problem, .. } => problem.contains("setup failed") || problem.contains("teardown"),
+                _ => false,
+            };
+            assert!(is_known, "{error}");
+            torn_down(world, set_up, &error.to_string());
+        }
+        Came::Ran { run, lost_its_agents } => {
+            check_run(case, world, run, *lost_its_agents);
+            let said = if let Ending::Failed(reason) = &run.ending { reason.as_str() } else { "" };
+            torn_down(world, set_up, said);
+        }
+    }
+}
+
+/// Teardown ran if setup returned, unless it is said that it could not.
+fn torn_down(world: &World, set_up: u64, said: &str) {
+    let torn_down: u64 = world.machines.iter().map(|machine| machine.torn_down).sum();
+    assert!(torn_down <= set_up, "{torn_down} teardowns, {set_up} setups");
+    let is_said = said.contains("teardown");
+    // What setup returned on an agent that was lost before it could say so, nobody knows.
+    let is_lost = said.contains("was lost before the run began");
+    assert!(torn_down == set_up || is_said || is_lost, "{torn_down} teardowns, {set_up} setups: {said}");
+}
+
+fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool) {
+    println!("ended {:?} after {} ns, lost its agents: {lost_its_agents}", run.ending, run.measured_ns);
+    for part in &run.agents {
+        let (sums, truth) = (Sums::of_part(part), truth_of(world, &part.name));
+        println!("{}: {sums:?} {truth:?} {:?} after {} ns", part.name, part.ended, part.measured_ns);
+    }
+    let total = Sums::of(&run.measured, &run.drained);
+    total.close("the run");
+    let mut of_parts = Sums { due: 0, answered: 0, failed: 0, unfinished: 0, unsent: 0, held: 0, unknown: 0 };
+    let (mut sent, mut unreported) = (0, 0);
+    let whole_ns = case.plan.duration_ns().unwrap_or(0);
+    for part in &run.agents {
+        let (sums, truth) = (Sums::of_part(part), truth_of(world, &part.name));
+        sums.close(&part.name);
+        of_parts.due += sums.due;
+        of_parts.answered += sums.answered;
+        of_parts.failed += sums.failed;
+        of_parts.unfinished += sums.unfinished;
+        of_parts.unsent += sums.unsent;
+        of_parts.held += sums.held;
+        of_parts.unknown += sums.unknown;
+        sent += truth.sent;
+        if case.liar.is_some_and(|liar| part.name == format!("a{liar}")) {
+            // What it says of itself is its own affair.
+            continue;
+        }
+        let whose = format!("{}: {sums:?} {truth:?} {:?}", part.name, part.ended);
+        assert!(sums.answered <= truth.answered && sums.failed <= truth.failed, "{whose}");
+        if part.is_lost() {
+            unreported += truth.sent - (sums.answered + sums.failed).min(truth.sent);
+        } else {
+            // What an agent has finished is what it really did.
+            let expected = (truth.due, truth.answered, truth.failed, 0);
+            assert_eq!((sums.due, sums.answered, sums.failed, sums.unknown), expected, "{whose}");
+        }
+    }
+    assert_eq!(of_parts, total, "agents together");
+    // Of a rate, nothing is made again: others begin where a lost agent may not go.
+    let again = if timetable(&case.plan, 0).is_some() { 0 } else { unreported };
+    let is_true = case.liar.is_none();
+    assert!(
+        !is_true || total.answered <= sent && sent <= total.due - total.unsent + again,
+        "{sent} sent, {again} again: {total:?}"
+    );
+    let lost: Vec<_> = run.agents.iter().filter(|part| part.is_lost()).collect();
+    let is_stopped = world.stop.is_stopped();
+    if let Some(due) = timetable(&case.plan, run.measured_ns).filter(|_| is_true) {
+        // Where a run is ended, agents end one after the other.
+        let beyond =
+            if lost.is_empty() { 0 } else { timetable(&case.plan, run.measured_ns.max(whole_ns)).unwrap_or(0) - due };
+        let at = run.measured_ns;
+        if is_stopped || lost_its_agents {
+            assert!(total.due <= due + beyond, "the timetable until {at}: {total:?}");
+        } else {
+            assert_eq!(total.due, due, "the timetable until {at}: {total:?}");
+        }
+    }
+    if !is_stopped && lost.len() < run.agents.len() && !lost_its_agents && case.setup_fails {
+        assert!(!matches!(run.ending, Ending::Failed(_)), "{:?}", run.ending);
+    }
+    if !is_stopped && lost.is_empty() && is_true {
+        // Nobody was lost: it is a whole run.
+        assert_eq!(run.measured_ns.max(whole_ns), run.measured_ns, "{:?}", run.ending);
+        if let Some(requests) = case.plan.stop.requests {
+            assert_eq!(total.due, requests, "{total:?}");
+        }
+    }
+    // Each loss is said, and decides the exit status unless it was allowed.
+    let all_lost = lost.len() == run.agents.len();
+    let is_abort = case.on_lost == OnLost::Abort && lost.iter().any(|part| !left_in_order(part));
+    assert_eq!(lost_its_agents, all_lost || is_abort, "{lost:?}");
+    for part in &lost {
+        let AgentEnd::Lost { reason, .. } = &part.ended else { continue };
+        assert!(!reason.is_empty());
+    }
+    if case.hardness != Hardness::Rough {
+        assert!(lost.is_empty(), "{lost:?}");
+        assert_eq!((total.unsent, total.held, total.unknown), (0, 0, 0), "{total:?}");
+        assert_eq!(run.ending, Ending::Completed);
+    }
+}
+
+/// Whether a lost agent has said that it ends: that is no reason to abort.
+fn left_in_order(part: &AgentPart) -> bool {
+    let AgentEnd::Lost { reason, .. } = &part.ended else { return false };
+    reason.contains("it was ended on its machine") || reason.contains("it heard nothing of this brunt")
+}
+
+/// Whoever lives carries the next run out, and nothing is lost in it.
+pub(super) fn check_next(case: &Case, world: &mut World) {
+    let living: Vec<usize> = (1..=case.agents).filter(|side| world.is_well(*side)).collect();
+    if living.is_empty() || living.len() < (1..=case.agents).filter(|side| world.is_alive(*side)).count() {
+        return;
+    }
+    world.stop = brunt_engine::StopHandle::default();
+    world.machines.iter_mut().for_each(|machine| {
+        machine.truth.clear();
+        (machine.setup_fails, machine.lies) = (false, false);
+        (machine.set_up, machine.torn_down) = (0, 0);
+    });
+    let terms = crate::controller::Terms { wanted: Wanted::Number(living.len() as u32), ..case.terms() };
+    match carry_out(world, &case.plan, terms, 150 * SECOND_NS) {
+        Came::Ran { run, lost_its_agents: false } => {
+            assert!(run.agents.iter().all(|part| !part.is_lost()), "{:?}", run.agents);
+            assert_eq!(run.agents.len(), living.len());
+            let calm = Case { hardness: Hardness::Calm, setup_fails: false, liar: None, ..Case::of(0) };
+            let calm = Case { plan: case.plan.clone(), on_lost: case.on_lost, ..calm };
+            check_run(&calm, world, &run, false);
+        }
+        Came::Ran { run, .. } => panic!("the next run lost agents: {:?}", run.ending),
+        Came::NotTaken(error) | Came::NotBegun(error) => panic!("the next run: {error}"),
+        Came::ControllerDied => panic!("the controller of the next run died"),
+    }
+}

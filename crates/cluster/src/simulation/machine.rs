@@ -1,0 +1,430 @@
+//! The machine of a simulated agent: puts load on a target that answers or fails, reports its seconds, and knows what it really did.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_plan::arrivals::Arrivals;
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::schedule::Schedule;
+use brunt_plan::share::{Numbers, Portion};
+use brunt_protocol::scenario::Value;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::interval::Interval;
+use brunt_record::outcome::Failure;
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::series::Series;
+use brunt_record::snapshot::{Phase, Snapshot};
+
+use super::dice::Dice;
+use crate::agent::machine::{Act, Done, Job, NewPart};
+use crate::words::Problem;
+
+const MS: u64 = 1_000_000;
+
+/// What an agent really did in a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Truth {
+    /// Calls that fell due on it, as it reports them.
+    pub(super) due: u64,
+    /// Calls that it sent: the target counts them.
+    pub(super) sent: u64,
+    pub(super) answered: u64,
+    pub(super) failed: u64,
+}
+
+/// A simulated machine.
+#[derive(Default)]
+pub(super) struct Machine {
+    job: Option<Job>,
+    is_stopped: bool,
+    until_ns: u64,
+    parts: BTreeMap<u32, Part>,
+    /// Setups and teardowns under way, and when they are over.
+    errands: Vec<(u64, Job, Errand)>,
+    /// Of each run of each session.
+    pub(super) truth: BTreeMap<(u128, u32), Truth>,
+    /// Setups that have returned, and teardowns that were run.
+    pub(super) set_up: u64,
+    pub(super) torn_down: u64,
+    /// Whether it reports what it did not do.
+    pub(super) lies: bool,
+    /// Whether its setup fails.
+    pub(super) setup_fails: bool,
+    said: Vec<(Job, Done)>,
+}
+
+#[derive(Clone, Copy)]
+enum Errand {
+    SetUp,
+    TearDown,
+}
+
+enum Calls {
+    /// Calls that are due by a timetable of the measured part.
+    Open(Vec<Schedule>),
+    /// Calls as connections become free, as many as are left.
+    Closed { connections: usize, left: u64 },
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each is true from a moment of its own on")]
+struct Part {
+    number: u32,
+    machine: u32,
+    calls: Calls,
+    /// When its connections are made.
+    ready_at: u64,
+    is_ready: bool,
+    /// When the measured part began, on the machine's clock, once that is known.
+    zero: Option<i128>,
+    warmup_ns: u64,
+    /// When it ends by itself, in nanoseconds of the measured part.
+    planned_ns: u64,
+    drain_ns: u64,
+    /// Calls under way: when they end, and whether they are answered.
+    in_flight: Vec<(u64, bool)>,
+    /// The second that is reported next.
+    second: u64,
+    snapshot: Snapshot,
+    /// Whether calls wait for the horizon.
+    has_held: bool,
+    /// How long the measured part was, once it is over.
+    ended_ns: Option<u64>,
+    interrupted: bool,
+    is_over: bool,
+}
+
+impl Machine {
+    /// Whether it does something.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.parts.is_empty() || !self.errands.is_empty()
+    }
+
+    fn truth(&mut self, job: Job) -> &mut Truth {
+        self.truth.entry((job.session, job.run)).or_default()
+    }
+
+    /// Takes in what its agent wants, at `now` of its clock.
+    pub(super) fn act(&mut self, job: Job, act: Act, now: u64, dice: &mut Dice) {
+        let is_current = self.job == Some(job);
+        match act {
+            Act::SetUp(_) | Act::TearDown(..) => {
+                (self.job, self.is_stopped) = (Some(job), false);
+                let errand = if matches!(act, Act::SetUp(_)) { Errand::SetUp } else { Errand::TearDown };
+                self.errands.push((now + dice.between(5, 900) * MS, job, errand));
+            }
+            Act::Carry(part) => {
+                let NewPart { plan, number, machine, portion, takeover, .. } = *part;
+                if number == 0 || !is_current {
+                    (self.job, self.until_ns) = (Some(job), 0);
+                    self.parts.clear();
+                }
+                if self.parts.is_empty() {
+                    self.is_stopped = false;
+                }
+                let part = match takeover {
+                    None => Part::new(&plan, number, machine, portion, 0, None, now + dice.between(1, 400) * MS),
+                    Some((takeover, at)) => {
+                        let mut part =
+                            Part::new(&plan, number, machine, portion, takeover.after_ns, Some(&takeover.numbers), now);
+                        part.zero = Some(i128::from(at) - i128::from(takeover.after_ns));
+                        part
+                    }
+                };
+                self.truth(job);
+                self.parts.insert(number, part);
+            }
+            Act::Open { at } if is_current => {
+                if let Some(part) = self.parts.get_mut(&0) {
+                    let at = at.max(now);
+                    part.zero = Some(i128::from(at + part.warmup_ns));
+                    self.said.push((job, Done::Began { at, late: 0 }));
+                }
+            }
+            Act::Extend { until_ns } if is_current => self.until_ns = self.until_ns.max(until_ns),
+            Act::Stop if is_current => self.is_stopped = true,
+            _ => {}
+        }
+    }
+
+    /// Does what is due at `now` of its clock. Gives what there is to tell.
+    pub(super) fn work(&mut self, now: u64, dice: &mut Dice) -> Vec<(Job, Done)> {
+        for (_, job, errand) in self.errands.extract_if(.., |(at, ..)| *at <= now) {
+            let done = match errand {
+                Errand::SetUp if self.setup_fails => {
+                    Done::SetUp(Err(Problem { text: "setup failed".to_owned(), is_impossible: false }))
+                }
+                Errand::SetUp => {
+                    self.set_up += 1;
+                    Done::SetUp(Ok(Value::Boolean(true)))
+                }
+                Errand::TearDown => {
+                    self.torn_down += 1;
+                    Done::TornDown(Ok(()))
+                }
+            };
+            self.said.push((job, done));
+        }
+        if let Some(job) = self.job {
+            let mut truth = *self.truth(job);
+            for part in self.parts.values_mut() {
+                let done = part.work(now, self.until_ns, self.is_stopped, &mut truth, dice);
+                self.said.extend(done.into_iter().map(|done| (job, done)));
+            }
+            *self.truth(job) = truth;
+            self.parts.retain(|_, part| !part.is_over);
+        }
+        let mut said = std::mem::take(&mut self.said);
+        if self.lies {
+            for (_, done) in &mut said {
+                lie(done, dice);
+            }
+        }
+        said
+    }
+}
+
+/// Makes a second one that never was, often.
+fn lie(done: &mut Done, dice: &mut Dice) {
+    let Done::Second(_, interval) = done else { return };
+    let numbers = &mut interval.snapshot.numbers;
+    match dice.below(10) {
+        0 => interval.second = 1 << 40,
+        1 => interval.length_ns = dice.next(),
+        2 => numbers.set(Counter::Due, dice.next()),
+        3 => numbers.add(Counter::Due, 1),
+        4 => numbers.set(Counter::Unfinished, u64::MAX),
+        5 => numbers.add(Counter::Unsent, 3),
+        6 => (0..300).for_each(|_| interval.snapshot.statuses.record(200)),
+        7 => interval.snapshot.times.record_n(Timing::Response, 1, 1 << 50),
+        8 => interval.snapshot = Snapshot::default(),
+        _ => {}
+    }
+}
+
+impl Part {
+    fn new(
+        plan: &Arc<Plan>,
+        number: u32,
+        machine: u32,
+        portion: Portion,
+        after_ns: u64,
+        numbers: Option<&[Numbers]>,
+        ready_at: u64,
+    ) -> Self {
+        let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
+        let planned_ns = plan.duration_ns().or(of_users).unwrap_or(u64::MAX);
+        let calls = match &plan.load {
+            Load::Open { profile, arrivals } => Calls::Open(
+                portion
+                    .shares()
+                    .map(|share| {
+                        let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, None);
+                        of_share.pass(after_ns);
+                        Schedule::new(of_share, 0, planned_ns)
+                    })
+                    .collect(),
+            ),
+            Load::Closed {} => {
+                let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
+                let own = plan.stop.requests.map(all);
+                let numbers = numbers.filter(|_| own.is_some()).map(<[Numbers]>::to_vec).or(own);
+                let left = numbers.map_or(u64::MAX, |numbers| numbers.iter().map(|numbers| numbers.count()).sum());
+                let connections = portion.part_of(u64::from(plan.connections.most())).max(1) as usize;
+                Calls::Closed { connections, left }
+            }
+        };
+        Self {
+            number,
+            machine,
+            calls,
+            ready_at,
+            is_ready: false,
+            zero: None,
+            warmup_ns: plan.warmup_ns,
+            planned_ns,
+            drain_ns: plan.drain_ns,
+            in_flight: Vec::new(),
+            second: after_ns / SECOND_NS,
+            snapshot: Snapshot::default(),
+            has_held: false,
+            ended_ns: None,
+            interrupted: false,
+            is_over: false,
+        }
+    }
+
+    fn work(&mut self, now: u64, until_ns: u64, is_stopped: bool, truth: &mut Truth, dice: &mut Dice) -> Vec<Done> {
+        let mut done = Vec::new();
+        if self.number == 0 && !self.is_ready && now >= self.ready_at {
+            self.is_ready = true;
+            done.push(Done::Ready);
+        }
+        let measured = self.zero.map(|zero| i128::from(now) - zero);
+        let measured = match measured.and_then(|measured| u64::try_from(measured).ok()) {
+            Some(measured) => measured,
+            None if is_stopped => {
+                // It ends before it has begun.
+                (self.ended_ns, self.interrupted, self.is_over) = (Some(0), true, true);
+                done.push(self.ran());
+                return done;
+            }
+            None => return done,
+        };
+        if self.ended_ns.is_none() {
+            self.load(measured, until_ns.saturating_sub(self.warmup_ns), is_stopped, truth, dice, &mut done);
+        }
+        if let Some(ended_ns) = self.ended_ns {
+            self.end_calls(measured, truth);
+            if self.in_flight.is_empty() || measured >= ended_ns + self.drain_ns {
+                self.snapshot.numbers.add(Counter::Unfinished, self.in_flight.len() as u64);
+                self.snapshot.times.record_bounds(Timing::Response, 0, self.in_flight.len() as u64);
+                self.is_over = true;
+                done.push(self.interval(Phase::Drain, 0, measured.saturating_sub(ended_ns)));
+                done.push(self.ran());
+            }
+        }
+        done
+    }
+
+    /// The measured part, which has lasted `measured` nanoseconds. Calls may be made up to `horizon` of it.
+    fn load(
+        &mut self,
+        measured: u64,
+        horizon: u64,
+        is_stopped: bool,
+        truth: &mut Truth,
+        dice: &mut Dice,
+        done: &mut Vec<Done>,
+    ) {
+        let end = if is_stopped { measured.min(self.planned_ns) } else { self.planned_ns };
+        // A worker may be late to close a second, and have made calls of the next one.
+        let closes = !dice.in_thousand(300) || measured >= end;
+        while closes && (self.second + 1) * SECOND_NS <= measured.min(end) {
+            let over = (self.second + 1) * SECOND_NS;
+            self.end_calls(over, truth);
+            self.come_due(over, truth);
+            if over < end {
+                let second = self.second;
+                done.push(self.interval(Phase::Measured, second, SECOND_NS));
+                self.second += 1;
+            } else {
+                break;
+            }
+        }
+        self.end_calls(measured.min(end), truth);
+        let made = self.make_calls(measured, horizon, end, dice);
+        truth.sent += made;
+        let is_made = matches!(self.calls, Calls::Closed { left: 0, .. }) && self.in_flight.is_empty();
+        if measured >= end || is_made {
+            let end = end.min(measured);
+            self.end_calls(end, truth);
+            if let Calls::Open(schedules) = &mut self.calls {
+                let mut unsent = 0;
+                for one in schedules {
+                    one.drop_overdue(end, |_, count| unsent += count);
+                }
+                self.snapshot.numbers.add(Counter::Unsent, unsent);
+                self.snapshot.times.record_bounds(Timing::Response, 0, unsent);
+            }
+            self.come_due(end, truth);
+            let length_ns = end.saturating_sub(self.second * SECOND_NS);
+            if length_ns > 0 {
+                let second = self.second;
+                done.push(self.interval(Phase::Measured, second, length_ns));
+            }
+            self.interrupted = is_stopped;
+            self.ended_ns = Some(end);
+        }
+        truth.due += if let Calls::Closed { .. } = self.calls { made } else { 0 };
+    }
+
+    fn come_due(&mut self, until: u64, truth: &mut Truth) {
+        if let Calls::Open(schedules) = &mut self.calls {
+            let due = schedules.iter_mut().map(|schedule| schedule.come_due(until)).sum();
+            self.snapshot.numbers.add(Counter::Due, due);
+            truth.due += due;
+        }
+    }
+
+    /// Makes the calls that are due and allowed. How many they are.
+    fn make_calls(&mut self, measured: u64, horizon: u64, end: u64, dice: &mut Dice) -> u64 {
+        let before = self.in_flight.len();
+        let mut call = |in_flight: &mut Vec<(u64, bool)>| {
+            let takes = if dice.in_thousand(20) { dice.between(100, 3000) } else { dice.between(1, 60) };
+            in_flight.push((measured + takes * MS, !dice.in_thousand(30)));
+        };
+        match &mut self.calls {
+            Calls::Open(schedules) => {
+                let next = schedules.iter().filter_map(Schedule::due).min();
+                if self.has_held && next.is_none_or(|due| due < horizon) {
+                    // What was due while it had to wait is not made in a burst.
+                    self.has_held = false;
+                    let mut held = 0;
+                    for one in schedules.iter_mut() {
+                        one.skip(measured, |_, count| held += count);
+                    }
+                    self.snapshot.numbers.add(Counter::Unsent, held);
+                    self.snapshot.numbers.add(Counter::UnsentHeld, held);
+                    self.snapshot.times.record_bounds(Timing::Response, 0, held);
+                }
+                for schedule in schedules {
+                    while let Some(due) = schedule.due().filter(|due| *due <= measured.min(end)) {
+                        self.has_held |= due >= horizon;
+                        if due >= horizon {
+                            break;
+                        }
+                        schedule.take();
+                        call(&mut self.in_flight);
+                    }
+                }
+            }
+            Calls::Closed { connections, left } => {
+                while self.in_flight.len() < *connections && *left > 0 && measured < horizon.min(end) {
+                    *left -= 1;
+                    self.snapshot.numbers.add(Counter::Due, 1);
+                    call(&mut self.in_flight);
+                }
+            }
+        }
+        (self.in_flight.len() - before) as u64
+    }
+
+    /// Ends the calls that are answered, or fail, by then.
+    fn end_calls(&mut self, until: u64, truth: &mut Truth) {
+        for (_, is_answered) in self.in_flight.extract_if(.., |(at, _)| *at <= until) {
+            if is_answered {
+                truth.answered += 1;
+                self.snapshot.statuses.record(200);
+                self.snapshot.times.record_n(Timing::Response, 1, 1);
+            } else {
+                truth.failed += 1;
+                self.snapshot.failures.record(Failure::Closed, "gone");
+            }
+        }
+    }
+
+    fn interval(&mut self, phase: Phase, second: u64, length_ns: u64) -> Done {
+        let snapshot = std::mem::take(&mut self.snapshot);
+        let in_flight = self.in_flight.len() as u64;
+        let worker = self.machine;
+        let interval =
+            Interval { worker, phase, second, length_ns, snapshot, open_connections: 1, in_flight, oldest_ns: 0 };
+        Done::Second(self.number, Box::new(interval))
+    }
+
+    fn ran(&self) -> Done {
+        let recording = Recording {
+            started_unix_ms: 0,
+            ending: if self.interrupted { Ending::Interrupted } else { Ending::Completed },
+            measured_ns: self.ended_ns.unwrap_or(0),
+            measured: Snapshot::default(),
+            drained: Snapshot::default(),
+            series: Series::default(),
+            status_names: BTreeMap::new(),
+            redirected_to: None,
+            agents: Vec::new(),
+        };
+        Done::Ran(self.number, Ok(Box::new(recording)))
+    }
+}

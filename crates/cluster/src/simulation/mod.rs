@@ -1,0 +1,358 @@
+//! Runs on made-up time, by seeds: agents, their controller and the bus between them, which lose, delay, double, reorder, stand still, die, begin anew and
+//! are spoken to by strangers. Every run ends by itself, its sums close, and what it says is what the machines really did.
+//!
+//! `BRUNT_SEED=7 BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation` runs one seed alone.
+
+mod bus;
+mod checks;
+mod dice;
+mod machine;
+mod strangers;
+mod world;
+
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+use brunt_engine::{Report, StopHandle};
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::target::Url;
+use brunt_record::SECOND_NS;
+
+use self::bus::Weather;
+use self::checks::{Came, check, check_next};
+use self::dice::Dice;
+use self::world::{CONTROLLER, Fault, World};
+use crate::controller::state::Controller;
+use crate::controller::{ClusterError, Command, OnLost, Order, Over, Startup, Terms};
+use crate::roster::{Wanted, Workers};
+
+const MS: u64 = 1_000_000;
+
+/// How hard a seed is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hardness {
+    /// Nothing goes wrong.
+    Calm,
+    /// What goes wrong is over so soon that nothing may be lost.
+    Gentle,
+    /// Anything goes wrong.
+    Rough,
+}
+
+/// What a seed stands for.
+struct Case {
+    plan: Plan,
+    agents: usize,
+    on_lost: OnLost,
+    hardness: Hardness,
+    weather: Weather,
+    strangers_every_ns: u64,
+    faults: Vec<(u64, Fault)>,
+    setup_fails: bool,
+    /// The agent that reports what it did not do.
+    liar: Option<usize>,
+}
+
+fn plan(dice: &mut Dice) -> Plan {
+    let target = Url::parse("http://127.0.0.1/").unwrap().target;
+    let duration_ns = dice.between(1_500, 9_000) * MS;
+    let base = Plan {
+        seed: dice.next(),
+        connections: (dice.between(8, 20) as u32).into(),
+        warmup_ns: if dice.in_thousand(250) { SECOND_NS } else { 0 },
+        ..Plan::of_calls(target, ProtocolOptions::default())
+    };
+    let timed = Stop { duration_ns: Some(duration_ns), requests: None };
+    match dice.below(10) {
+        0..5 => {
+            let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
+            let profile = dice.pick(&["50", "120", "20..200/5s"]).parse().unwrap();
+            Plan { load: Load::Open { profile, arrivals }, stop: timed, ..base }
+        }
+        5 | 6 => Plan { stop: timed, ..base },
+        7 | 8 => {
+            let requests = Some(dice.between(50, 6_000));
+            Plan { stop: Stop { duration_ns: None, requests }, warmup_ns: 0, ..base }
+        }
+        _ => {
+            let step =
+                serde_json::json!({"kind": "users", "from": 5.0, "to": 5.0, "seconds": duration_ns as f64 / 1e9});
+            let size = dice.pick(&[10_usize, 100_000, 1_500_000]);
+            let file = serde_json::json!({"name": "s.lua", "content": "x".repeat(size)});
+            let scenarios = serde_json::json!({"files": [file], "populations": [{"scenarios": [], "steps": [step]}]});
+            Plan { scenarios: Some(serde_json::from_value(scenarios).unwrap()), ..base }
+        }
+    }
+}
+
+impl Case {
+    fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let hardness = match dice.below(10) {
+            0 => Hardness::Calm,
+            1 | 2 => Hardness::Gentle,
+            _ => Hardness::Rough,
+        };
+        let plan = plan(&mut dice);
+        let mut on_lost = dice.pick(&[OnLost::Continue, OnLost::Continue, OnLost::Reassign, OnLost::Abort]);
+        if hardness == Hardness::Gentle {
+            on_lost = OnLost::Continue;
+        }
+        let agents = dice.between(1, 5) as usize;
+        let is_rough = hardness == Hardness::Rough;
+        let weather = match dice.below(4) {
+            0 if is_rough => Weather {
+                loses: dice.between(1, 150),
+                doubles: dice.between(0, 200),
+                delay_ns: dice.between(0, 100) * MS,
+                jitter_ns: dice.between(0, 200) * MS,
+                bytes_per_s: 10_000_000,
+            },
+            1 if is_rough => {
+                Weather { bytes_per_s: dice.between(80_000, 2_000_000), delay_ns: 50 * MS, ..Weather::FAIR }
+            }
+            2 => Weather { doubles: 300, jitter_ns: 20 * MS, ..Weather::FAIR },
+            _ => Weather::FAIR,
+        };
+        let mut faults = Vec::new();
+        let until_ms = plan.duration_ns().unwrap_or(6 * SECOND_NS) / MS + 3_000;
+        let count = match hardness {
+            Hardness::Calm => 0,
+            // One at a time, and the bus has to be back before it goes again.
+            Hardness::Gentle => 1,
+            Hardness::Rough => dice.between(1, 4),
+        };
+        for _ in 0..count {
+            let at = 1_000 * MS + dice.below(until_ms) * MS;
+            let agent = dice.between(1, agents as u64) as usize;
+            let fault = if is_rough { rough(agent, agents, &mut dice) } else { gentle(agent, &mut dice) };
+            if let Fault::Kill { side } = fault
+                && side != CONTROLLER
+                && dice.in_thousand(300)
+            {
+                faults.push((at + dice.between(10, 6_000) * MS, Fault::Restart { side }));
+            }
+            faults.push((at, fault));
+        }
+        let strangers_every_ns = if dice.in_thousand(400) { dice.between(1, 50) * MS } else { 0 };
+        let setup_fails = is_rough && dice.in_thousand(100);
+        let liar = (is_rough && dice.in_thousand(120)).then(|| dice.between(1, agents as u64) as usize);
+        Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar }
+    }
+
+    /// Says what it is, where a test that fails shows it.
+    fn describe(&self) {
+        let Plan { load, stop, connections, warmup_ns, scenarios, .. } = &self.plan;
+        println!("{load:?} {stop:?} {connections:?} warm-up {warmup_ns} scenarios {}", scenarios.is_some());
+        println!("{} agents, {:?}, {:?}, {:?}", self.agents, self.on_lost, self.hardness, self.weather);
+        println!(
+            "strangers every {} ns, setup fails: {}, {:?} lies",
+            self.strangers_every_ns, self.setup_fails, self.liar
+        );
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            wanted: Wanted::Number(self.agents as u32),
+            patience: Duration::from_secs(10),
+            on_lost: self.on_lost,
+            secrets_from_agents: false,
+            name: "c".to_owned(),
+        }
+    }
+}
+
+/// Something that is over so soon that nothing may be lost.
+fn gentle(agent: usize, dice: &mut Dice) -> Fault {
+    match dice.below(4) {
+        0 => Fault::Pause { side: agent, for_ns: dice.between(100, 2_000) * MS },
+        1 => Fault::Pause { side: CONTROLLER, for_ns: dice.between(100, 6_000) * MS },
+        2 => Fault::StandStill { for_ns: dice.between(100, 5_000) * MS },
+        _ => Fault::Away {
+            for_ns: dice.between(100, 4_700) * MS,
+            most_payload: dice.pick(&[4 << 10, 64 << 10, 1 << 20]),
+        },
+    }
+}
+
+fn rough(agent: usize, agents: usize, dice: &mut Dice) -> Fault {
+    let side = dice.below(agents as u64 + 1) as usize;
+    match dice.below(20) {
+        0..5 => Fault::Kill { side: agent },
+        5 => Fault::Kill { side: CONTROLLER },
+        6..10 => Fault::Pause { side, for_ns: dice.between(100, 20_000) * MS },
+        10..13 => Fault::StandStill { for_ns: dice.between(100, 14_000) * MS },
+        13..16 => Fault::Away { for_ns: dice.between(10, 14_000) * MS, most_payload: dice.pick(&[4 << 10, 64 << 10]) },
+        16 => Fault::Stop,
+        17 => Fault::Leave { side: agent },
+        _ => gentle(agent, dice),
+    }
+}
+
+/// What was ordered of a controller, and where the answers come.
+struct Ordered {
+    begun: Receiver<Result<Startup, ClusterError>>,
+    over: Receiver<Over>,
+    reported: Receiver<Report>,
+}
+
+fn order(world: &mut World, plan: &Plan, stop: &StopHandle) -> Ordered {
+    let ((reports, reported), (begun, begins), (over, ends)) = (channel(), channel(), channel());
+    let order = Order { plan: plan.clone(), workers: Workers::AsCores, reports, stop: stop.clone(), begun, over };
+    world.order(Command::Run(Box::new(order)));
+    Ordered { begun: begins, over: ends, reported }
+}
+
+/// Lets the world go on until `is_so`. It does within `patience_ns`.
+fn until<T>(world: &mut World, patience_ns: u64, what: &str, mut is_so: impl FnMut(&mut World) -> Option<T>) -> T {
+    let end = world.now + patience_ns;
+    loop {
+        if let Some(came) = is_so(world) {
+            return came;
+        }
+        world.log.drain(..).for_each(|line| println!("{line}"));
+        if world.now >= end {
+            world.describe();
+            panic!("{what} within {} s", patience_ns / SECOND_NS);
+        }
+        world.step();
+    }
+}
+
+/// Has agents taken, and a run carried out by them.
+fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> Came {
+    world.begin(terms);
+    let taken = until(world, patience_ns, "agents are taken or not", |world| match &mut world.controller {
+        Some(controller) => controller.take_taken().map(|taken| taken.map(|taken| taken.agents.len())),
+        None => Some(Ok(0)),
+    });
+    match taken {
+        Err(error) => return Came::NotTaken(error),
+        Ok(0) => return Came::ControllerDied,
+        Ok(_) => {}
+    }
+    let stop = world.stop.of_run();
+    let ordered = order(world, plan, &stop);
+    let begun = until(world, patience_ns, "the run begins or does not", |world| match ordered.begun.try_recv() {
+        Ok(begun) => Some(Some(begun)),
+        Err(TryRecvError::Empty) if world.controller.is_some() => None,
+        Err(_) => Some(None),
+    });
+    let startup = match begun {
+        None => return Came::ControllerDied,
+        Some(Err(error)) => return Came::NotBegun(error),
+        Some(Ok(startup)) => startup,
+    };
+    let over = until(world, patience_ns, "the run ends", |world| match ordered.over.try_recv() {
+        Ok(over) => Some(Some(over)),
+        Err(TryRecvError::Empty) if world.controller.is_some() => None,
+        Err(_) => Some(None),
+    });
+    let Some(over) = over else { return Came::ControllerDied };
+    let lost_its_agents = over.lost_its_agents;
+    let run = brunt_engine::gather(plan, &startup.agents, &ordered.reported, &mut checks::Nobody, &stop, 0);
+    Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
+}
+
+/// One seed: a run in which things go wrong, and one after it in which nothing does.
+fn seed(seed: u64) {
+    let case = Case::of(seed);
+    case.describe();
+    let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
+    world.machines.iter_mut().for_each(|machine| machine.setup_fails = case.setup_fails);
+    if let Some(liar) = case.liar {
+        world.machines[liar - 1].lies = true;
+    }
+    for (at, fault) in &case.faults {
+        world.plan_fault(*at, *fault);
+    }
+    let came = carry_out(&mut world, &case.plan, case.terms(), 150 * SECOND_NS);
+    check(&case, &world, &came);
+    // Everybody is free again, whatever went wrong, and the next run is whole.
+    if world.controller.is_some() {
+        world.order(Command::Release);
+        until(&mut world, 60 * SECOND_NS, "the controller lets its agents go", |world| {
+            world.controller.as_ref().is_none_or(Controller::is_over).then_some(())
+        });
+    }
+    world.controller = None;
+    world.bus.weather = Weather::FAIR;
+    let last = case.faults.iter().map(|(at, _)| *at).max().unwrap_or(0);
+    let calm_at = world.now.max(last + 20 * SECOND_NS) + 25 * SECOND_NS;
+    until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
+    check_next(&case, &mut world);
+}
+
+/// A run of some seconds of a rate, with a secret.
+fn with_a_secret() -> Plan {
+    let target = Url::parse("http://127.0.0.1/").unwrap().target;
+    let scenarios = serde_json::json!({
+        "files": [], "base_url": "http://me:hunter2@127.0.0.1/",
+        "populations": [{"scenarios": [], "steps": [{"kind": "users", "from": 5.0, "to": 5.0, "seconds": 2.0}]}],
+    });
+    let scenarios = Some(serde_json::from_value(scenarios).unwrap());
+    Plan { scenarios, connections: 8.into(), ..Plan::of_calls(target, ProtocolOptions::default()) }
+}
+
+#[test]
+fn no_secret_is_in_any_message_where_a_side_is_not_private() {
+    let calm = Case { agents: 2, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    for (is_private, server) in [(true, "the-only-one"), (false, "the-only-one"), (true, "another")] {
+        let mut world = World::new(7, 2, Weather::FAIR, 0);
+        world.agents[1].about.is_private = is_private;
+        world.agents[1].bus_said(crate::post::BusEvent::Back(crate::post::Server {
+            id: server.to_owned(),
+            most_payload: 1 << 20,
+        }));
+        let came = carry_out(&mut world, &with_a_secret(), calm.terms(), 60 * SECOND_NS);
+        let travels = is_private && server == "the-only-one";
+        assert_eq!(world.bus.has_seen_it, travels);
+        match came {
+            Came::Ran { .. } => assert!(travels),
+            Came::NotBegun(ClusterError::OpenWay { agent }) => assert!(!is_private && agent == "a2"),
+            Came::NotBegun(ClusterError::OtherServer { agent }) => assert!(is_private && !travels && agent == "a2"),
+            _ => panic!("it ran, or did not begin"),
+        }
+    }
+}
+
+/// Kilobytes of memory that this process has.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_hundred_thousand_messages_of_strangers_change_nothing() {
+    let plan = Plan {
+        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None },
+        connections: 20.into(),
+        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
+    };
+    let calm = Case { agents: 3, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    let calm = Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm };
+    let before = resident_kb();
+    let mut world = World::new(3, 3, Weather::FAIR, 50_000);
+    let came = carry_out(&mut world, &plan, calm.terms(), 60 * SECOND_NS);
+    check(&calm, &world, &came);
+    assert!(matches!(came, Came::Ran { .. }));
+    assert!(world.bus.count > 100_000, "{}", world.bus.count);
+    let grown = resident_kb().saturating_sub(before);
+    assert!(grown < 100_000, "{grown} kB more");
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn whatever_goes_wrong_runs_end_and_their_sums_close() {
+    let (first, count) = (number("BRUNT_SEED", 1), number("BRUNT_SEEDS", 100));
+    for number in first..first + count {
+        let ran = std::panic::catch_unwind(|| seed(number));
+        assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
+    }
+}
