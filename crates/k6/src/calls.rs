@@ -44,7 +44,11 @@ impl<'t> Script<'t> {
 
     fn plain_call(&mut self, node: Node<'t>, function: Node<'t>) -> String {
         match function.text() {
-            "open" => format!("brunt.file({})", self.argument(node, 0)),
+            "open" => match node.arguments().first().copied().and_then(text::of) {
+                // Both look beside the script.
+                Some(name) => format!("brunt.file({})", quoted(name.strip_prefix("./").unwrap_or(&name))),
+                None => format!("brunt.file({})", self.argument(node, 0)),
+            },
             "parseInt" => format!("math.floor(tonumber({}))", self.argument(node, 0)),
             "parseFloat" | "Number" => format!("tonumber({})", self.argument(node, 0)),
             "String" => format!("tostring({})", self.argument(node, 0)),
