@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test
+.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test
 
 # The main job on the built-in target.
 demo:
@@ -70,6 +70,14 @@ mutations:
 bench: bench-packages
 	cargo build --release --locked
 	cargo run --release --manifest-path benchmarks/Cargo.toml -- $(BENCH)
+
+# Scripts of k6 and Locust beside what they become here: calls, failures, checks and verdicts agree. k6 comes from the registry of Go's modules,
+# Locust from Python's; `make moving MOVING="login batch"` picks some.
+moving: test-packages
+	cargo build --release --locked
+	GOBIN="$(CURDIR)/target/moving" go install go.k6.io/k6@latest
+	python3 -m venv target/moving/python && target/moving/python/bin/pip install --quiet locust
+	benchmarks/moving/run.py --k6 target/moving/k6 --locust target/moving/python/bin/locust $(MOVING)
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages

@@ -8,6 +8,7 @@ mod decision_output;
 mod exit;
 mod files;
 mod guide;
+mod handled;
 mod journal;
 mod kept;
 mod live;

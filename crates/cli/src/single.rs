@@ -1,6 +1,6 @@
 //! A single run: carried out, seen while it goes on, judged, written and kept.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -21,7 +21,7 @@ use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::sinks::Sinks;
-use crate::{console, files, losses, ready, signals, wrk_totals};
+use crate::{console, files, handled, losses, ready, signals, wrk_totals};
 
 /// The most checks that are named in a line.
 const MOST_NAMED: usize = 5;
@@ -32,6 +32,8 @@ pub struct CarriedBy<'a> {
     pub machines: &'a Machines,
     /// Workers of each machine, if their number was given.
     pub threads: Option<u32>,
+    /// Where the script may write what it makes of the result.
+    pub allow_write: &'a [PathBuf],
 }
 
 /// Carries the plan out, shows it as it goes, and writes what came of it. `trace`, if any, sees everything that its users
@@ -77,6 +79,9 @@ pub fn carry_out(
     sinks.written(&summary, kept);
     written?;
     never_counted(&summary);
+    if !traced {
+        handled::write(&summary, registry, by.allow_write)?;
+    }
     let exit = Exit::of_run(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script

@@ -666,3 +666,78 @@ fn a_run_ends_when_a_user_comes_for_whom_there_is_no_row() {
         "{refused:#?}"
     );
 }
+
+#[test]
+fn users_do_something_last_once_their_iterations_are_over() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local last = brunt.counter('last')
+       local function stop(vu, data)
+         last:add(vu.iteration)
+         http:get('/', { name = 'logout' })
+         brunt.check(nil, { ['knows its user'] = brunt.user.name == vu.id and data == 7 })
+       end
+       local function run(vu) brunt.user.name = vu.id http:get('/', { name = 'visit' }) end
+       brunt.setup(function() return 7 end)
+       brunt.scenario('each', run):on_stop(stop):inject { brunt.iterations_each(3, 2) }
+       brunt.scenario('come', run):on_stop(stop):inject { brunt.at_once(4) }
+       brunt.scenario('fails', function(vu) run(vu) error('oh') end):on_stop(stop):inject { brunt.at_once(1) }
+       brunt.scenario('leaves', function(vu) run(vu) brunt.stop_user() end):on_stop(stop):inject { brunt.at_once(1) }
+       brunt.scenario('closed', function(vu) run(vu) brunt.pause('10ms') end):on_stop(stop):inject { brunt.users(2, '300ms') }
+       brunt.scenario('none', function() http:get('/', { name = 'none' }) end):inject { brunt.at_once(2) }
+       brunt.expect { ['scenario fails:script_error_rate'] = '<= 100%', checks = '>= 100%' }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let json = play(&path, &["-t", "2"], 0);
+    let due = |name: &str| {
+        let all = json["names"]["requests"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).map_or(0, |one| one["due"].as_u64().unwrap())
+    };
+    assert_eq!(due("logout"), 3 + 4 + 1 + 1 + 2, "{:#}", json["names"]["requests"]);
+    assert_eq!(due("none"), 2);
+    let iterations = |name: &str| {
+        let all = json["names"]["scenarios"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap()["iterations"].as_u64().unwrap()
+    };
+    // What is done last is no iteration.
+    assert_eq!((iterations("each"), iterations("come")), (6, 4), "{:#}", json["names"]["scenarios"]);
+    let twice = "brunt.scenario('s', function() end):on_stop(print):on_stop(print)";
+    let (_directory, path) = script("http://127.0.0.1:1", twice);
+    let refused = run(["run", &path]).with_status(2);
+    assert!(refused.stderr.contains("'s' has an on_stop already"), "{refused:#?}");
+}
+
+#[test]
+fn a_script_makes_files_of_the_result_where_it_may() {
+    let server = Server::start(Config::default()).unwrap();
+    let text =
+        "brunt.scenario('s', function() http:get('/', { name = 'home' }) end):inject { brunt.iterations_each(2, 5) }
+       brunt.handle_summary(function(summary)
+         local words = ('%d calls of %s'):format(summary.outcomes.answered, summary.names.requests[1].name)
+         return { [brunt.env('TO')] = words, stdout = words .. '\\n' }
+       end)";
+    let (directory, path) = script(server.url().trim_end_matches('/'), text);
+    let (inside, outside) = (directory.path("made.txt"), directory.path("../made.txt"));
+    let folder = directory.path("");
+    let with = |to: &str, allowed: &[&str]| {
+        let to = format!("TO={to}");
+        done(brunt(["run", &path, "--quiet", "--env", &to]).args(allowed))
+    };
+    let refused = with(&inside, &[]).with_status(2);
+    assert!(
+        refused.stderr.contains("the script may not write") && refused.stderr.contains("--allow-write"),
+        "{refused:#?}"
+    );
+    let made = with(&inside, &["--allow-write", &folder]).with_status(0);
+    assert_eq!(made.stdout, "10 calls of home\n");
+    assert_eq!(std::fs::read_to_string(&inside).unwrap(), "10 calls of home");
+    with(&outside, &["--allow-write", &folder]).with_status(2);
+    assert!(!std::path::Path::new(&outside).exists());
+    std::os::unix::fs::symlink("/dev/null", directory.path("link")).unwrap();
+    with(&directory.path("link"), &["--allow-write", &folder]).with_status(2);
+    let (_directory, path) = script(
+        server.url().trim_end_matches('/'),
+        "brunt.scenario('s', function() http:get('/') end):inject { brunt.at_once(1) }
+         brunt.handle_summary(function(summary) return summary.no.such end)",
+    );
+    let failed = run(["run", &path, "--quiet"]).with_status(2);
+    assert!(failed.stderr.contains("s.lua:3:"), "{failed:#?}");
+}

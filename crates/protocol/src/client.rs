@@ -38,7 +38,7 @@ pub enum Started {
         stall_ns: u64,
     },
     /// Nothing: it ends, with this status, when the operating system has taken its bytes. Where it appended none, because
-    /// what it asks for had come before, it ends at once.
+    /// what it asks for had come before, it ends at once. It has no place among the positions of calls in flight.
     Sent(u16),
 }
 
@@ -272,6 +272,12 @@ pub trait Client: Send {
     /// # Errors
     /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
+
+    /// The answer that a call has just passed by, asking for the next one, is that of another call in flight, which is told here and waits no
+    /// longer. Asked after each [`start`](Self::start) that goes on with a call, until there is none.
+    fn passed_on(&mut self) -> Option<Answer> {
+        None
+    }
 
     /// The peer closed its side. Some answers are complete only by that.
     fn closed(&mut self) -> Option<Answer> {

@@ -95,6 +95,17 @@ pub trait Library: Send {
     /// Begins an iteration of the user in this slot at `now`, in nanoseconds; of a new one, with this number (from 1) and scenario.
     fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation;
 
+    /// Whether users of some scenario do something last, by [`begin_stop`](Self::begin_stop).
+    fn stops(&self) -> bool {
+        false
+    }
+
+    /// Begins what the user in this slot does last, as an iteration that is not counted; none if its scenario has nothing of the kind, or the user
+    /// has begun no iteration. `between` says that it stands between two iterations.
+    fn begin_stop(&self, _slot: u32, _now: u64, _between: bool) -> Option<Operation> {
+        None
+    }
+
     /// Goes on with a user: what it wants next, and whether it has ended its iteration and begun the next before it wanted that. The latter happens
     /// only where [`Resumption::Answered`] lets it.
     fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool);

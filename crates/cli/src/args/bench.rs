@@ -159,6 +159,9 @@ pub struct Confinement {
     /// Let the script in a plan file do whatever you may do [default for scripts that you name]
     #[arg(long)]
     pub no_sandbox: bool,
+    /// Let brunt.handle_summary write files into this directory and those in it, repeatable
+    #[arg(long, value_name = "DIR")]
+    pub allow_write: Vec<PathBuf>,
 }
 
 impl Confinement {

@@ -41,7 +41,11 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
         keep = Keep::Nothing;
         trace = Some(Arc::new(Printer::new(&plan, args.trial.show_secrets, results.is_for_people())));
     }
-    let by = single::CarriedBy { machines: &args.machines, threads: args.load.threads };
+    let by = single::CarriedBy {
+        machines: &args.machines,
+        threads: args.load.threads,
+        allow_write: &args.confinement.allow_write,
+    };
     single::carry_out(&plan, &program.registry, &results, &args.output, &keep, trace, &by)
 }
 

@@ -11,6 +11,7 @@ pub mod demo;
 pub mod find;
 pub mod grpc;
 pub mod help;
+pub mod import;
 pub mod man;
 pub mod new;
 pub mod report;
@@ -46,6 +47,7 @@ pub enum Command {
     Compare(Box<compare::Compare>),
     Sweep(Box<sweep::Sweep>),
     New(new::New),
+    Import(import::Import),
     Types(types::Types),
     Runs(runs::Runs),
     Show(show::Show),
@@ -78,6 +80,7 @@ impl Command {
             Self::Compare(args) => compare::run(&args, program),
             Self::Sweep(args) => sweep::run(&args, program),
             Self::New(args) => new::run(&args),
+            Self::Import(args) => import::run(&args),
             Self::Types(args) => types::run(&args, &program.registry),
             Self::Runs(args) => runs::run(&args),
             Self::Show(args) => show::run(&args),

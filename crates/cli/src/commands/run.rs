@@ -174,7 +174,11 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
     // To go through a script once is to try it.
     let keep = if args.change.once { Keep::Nothing } else { Keep::from_flags(&args.saving, args.output.quiet) };
-    let by = single::CarriedBy { machines: &args.machines, threads: args.load.threads };
+    let by = single::CarriedBy {
+        machines: &args.machines,
+        threads: args.load.threads,
+        allow_write: &args.confinement.allow_write,
+    };
     let exit = single::carry_out(&plan, registry, &results, &args.output, &keep, trace, &by);
     if let Some(journal) = journal {
         journal.flush();

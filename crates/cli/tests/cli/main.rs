@@ -6,6 +6,7 @@ mod compare;
 mod failures;
 mod find;
 mod gate;
+mod import;
 mod kept;
 mod live;
 mod pages;

@@ -191,6 +191,8 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-grpc.7",
             "brunt-help.1",
             "brunt-http.7",
+            "brunt-import-k6.1",
+            "brunt-import.1",
             "brunt-install.7",
             "brunt-load.7",
             "brunt-machines.7",

@@ -72,6 +72,42 @@ fn a_user_and_a_server_take_turns() {
 }
 
 #[test]
+fn a_stream_is_spoken_on_while_a_task_listens() {
+    let (_server, url) = serve(&[]);
+    let report = played(
+        &url,
+        r#"
+  local chat, seen = shop:stream("Chat", nil, { name = "chat" }), {}
+  local listener = brunt.spawn(function()
+    for item in chat do seen[#seen + 1] = item.count end
+    return "over"
+  end)
+  brunt.pause("20ms")
+  local sent = 0
+  for number = 1, 5 do
+    sent = sent + (chat:send({ count = number }) and 1 or 0)
+    brunt.pause("2ms")
+  end
+  chat:finish()
+  brunt.check(nil, { ["goes on"] = sent == 5, over = listener:wait() == "over", all = table.concat(seen, " ") == "1 2 3 4 5" })
+  brunt.check(chat, { ok = chat.ok and chat.status == 0 })
+
+  -- One that another task has closed ends for who waits, too.
+  local left = shop:stream("Chat", nil, { name = "left" })
+  local heard = {}
+  local waits = left:on_message(function(item) heard[#heard + 1] = item.count end)
+  left:send({ count = 7 })
+  brunt.pause("50ms")
+  left:close()
+  waits:wait("1s")
+  brunt.check(nil, { left = waits:has_ended() and heard[1] == 7 and #heard == 1 and left.status == 0 })
+"#,
+        3,
+    );
+    assert_eq!((report.outcome("answered"), report.outcome("not_ok")), (6, 0));
+}
+
+#[test]
 fn clients_and_servers_stream_alone() {
     let peer = Peer::start();
     let report = played(

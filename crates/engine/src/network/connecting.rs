@@ -254,7 +254,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call that waits for room on a connection has as long as it may take, from when it was due.
-    pub(super) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
+    pub(crate) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
         let Some(call) = self.calls.get_mut(id).filter(|call| call.expires == NEVER) else { return };
         let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
         call.expires = call.due.saturating_add(timeout_ns);

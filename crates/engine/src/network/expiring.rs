@@ -59,9 +59,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
+        let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
         match call.place {
             // What was sent before and waits to be sent again has its deadline still.
-            Place::Waiting => self.complete(load, id, End::Failed(failure, reason), now),
+            Place::Waiting => self.complete(load, id, end, now),
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
                 self.complete(load, id, End::Failed(failure, reason), now);
@@ -80,7 +81,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     connection.calls.remove(position);
                     self.flush_aside(token);
                     self.send_waiting(load, token, now);
-                    let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
                     self.complete(load, id, end, now);
                     // A peer that takes no more calls may say nothing about those that it has.
                     if self.retire_if_drained(load, token, now) {

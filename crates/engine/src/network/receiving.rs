@@ -182,7 +182,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
                 match self.answered(load, token, answer.position, id, answer.status, now) {
                     After::Gone => return false,
-                    After::GoesOn => return self.went_on(load, token),
+                    After::GoesOn => return self.went_on(load, token, now),
                     After::Ended => {}
                 }
                 if !(answer.reusable && sent) || self.terms.reconnect {
@@ -298,9 +298,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return After::Ended;
             }
             Judgement::GoesOn { ends_sent } => {
+                // To the client it has begun anew, behind the calls that wait.
+                self.connections[token].calls.remove(position);
                 if let Some(call) = self.calls.get_mut(id) {
                     call.ends_sent = ends_sent;
                 }
+                self.put_in_flight(token, id, ends_sent.is_some());
                 return After::GoesOn;
             }
             Judgement::Wrong { reason, reusable: false } => {
@@ -314,10 +317,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         After::Ended
     }
 
-    /// A call takes another answer, which may be there already, or may be all that was to be sent for it; false if the connection is gone.
-    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) -> bool {
+    /// A call takes another answer, which may be there already, or may be all that was to be sent for it. The one that it did not take may be
+    /// another call's. False if the connection is gone.
+    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
+        while self.connections[token].generation == generation
+            && let Some(answer) = self.connections[token].client.passed_on()
+            && let Some(id) = self.connections[token].calls.get(answer.position).copied()
+        {
+            match self.answered(load, token, answer.position, id, answer.status, now) {
+                After::Gone => return false,
+                After::Ended => break,
+                After::GoesOn => self.flush(load, token),
+            }
+        }
         self.connections[token].generation == generation
     }
 

@@ -87,7 +87,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             let call = *call;
             self.calls.watch(id, call.expires);
-            connection.calls.push_back(id);
+            self.put_in_flight(token, id, call.ends_sent.is_some());
             if let Started::Streamed { stall_ns } = started {
                 self.calls.begin_stream(id, stall_ns);
                 self.recorder.times_streams();
@@ -105,6 +105,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         composed
+    }
+
+    /// Puts a call in flight. Those that end once they are sent stand behind those that wait for an answer: a client's positions
+    /// count the latter alone.
+    #[inline]
+    pub(super) fn put_in_flight(&mut self, token: usize, id: CallId, ends_sent: bool) {
+        let in_flight = &mut self.connections[token].calls;
+        if ends_sent || in_flight.is_empty() {
+            return in_flight.push_back(id);
+        }
+        let calls = &self.calls;
+        let ends_sent = |id: &&CallId| calls.get(**id).is_some_and(|call| call.ends_sent.is_some());
+        let behind = in_flight.iter().rev().take_while(ends_sent).count();
+        in_flight.insert(in_flight.len() - behind, id);
     }
 
     /// Asks for another answer of the call that was just answered on this connection; the status with which it ends once
@@ -297,14 +311,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
     pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
-        let Some((mut id, mut status)) = self.oldest_ends_sent(token) else { return };
+        let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
         if !self.connections[token].is_sent() {
             return;
         }
         let now = self.driver.now();
         let generation = self.connections[token].generation;
         loop {
-            let after = self.answered(load, token, 0, id, status, now);
+            let after = self.answered(load, token, position, id, status, now);
             if after == After::Gone || self.connections[token].generation != generation {
                 return;
             }
@@ -316,8 +330,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     return;
                 }
             }
-            match self.oldest_ends_sent(token) {
-                Some(next) => (id, status) = next,
+            match self.ends_sent(token) {
+                Some(next) => (position, id, status) = next,
                 None => break,
             }
         }
@@ -330,11 +344,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The oldest call in flight, if it ends once it is sent, and its status then.
+    /// A call in flight that ends once it is sent: its position, and its status then.
     #[inline]
-    fn oldest_ends_sent(&self, token: usize) -> Option<(CallId, u16)> {
-        let id = *self.connections[token].calls.front()?;
-        Some((id, self.calls.get(id)?.ends_sent?))
+    fn ends_sent(&self, token: usize) -> Option<(usize, CallId, u16)> {
+        let in_flight = &self.connections[token].calls;
+        let id = *in_flight.back()?;
+        Some((in_flight.len() - 1, id, self.calls.get(id)?.ends_sent?))
     }
 
     /// The run is over: says goodbye on every connection where the protocol has a word for it.

@@ -67,6 +67,7 @@ impl VirtualUsers {
         let Some(of) = self.users.get(user as usize) else { return false };
         let Some(crowd) = self.crowds.get(of.crowd) else { return false };
         !traced
+            && !of.stopping
             && of.home.is_none()
             && of.tasks.is_empty()
             && of.pending == 0

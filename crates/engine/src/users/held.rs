@@ -1,16 +1,17 @@
 //! Connections that a user has for itself, and calls that take several answers: what a conversation needs.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use brunt_record::outcome::Failure;
 
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
-use crate::network::{AnswerOf, End, Gone, Judgement};
+use crate::network::{AnswerOf, End, Gone, Judgement, Place};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Started};
-use brunt_script::Verdict;
+use brunt_script::{Placement, Verdict};
 
 /// The most connections that a user may hold at once.
 const MOST_HELD: usize = 100;
@@ -20,6 +21,8 @@ pub(super) struct Held {
     /// The script's number for it.
     handle: u32,
     connection: HeldConnection,
+    /// Calls of the user's tasks that wait for their turn on it.
+    waiting: VecDeque<u32>,
 }
 
 /// A connection that a user holds, while it lasts and after.
@@ -48,9 +51,15 @@ impl VirtualUser {
         ))
     }
 
+    /// The slots of calls that wait for their turn on a connection that it holds.
+    #[cfg(feature = "simulation")]
+    pub(super) fn waiting_on_held(&self) -> impl Iterator<Item = u32> {
+        self.held.iter().flat_map(|held| held.waiting.iter().copied())
+    }
+
     /// Holds a connection from now on.
     pub(super) fn hold(&mut self, handle: u32, token: usize) {
-        self.held.push(Held { handle, connection: HeldConnection::Open(token) });
+        self.held.push(Held { handle, connection: HeldConnection::Open(token), waiting: VecDeque::new() });
     }
 }
 
@@ -77,13 +86,56 @@ impl VirtualUsers {
             Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
             Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
             Found::Connection(token) => {
-                let connection = &network.connections[token];
-                if connection.room(1) > 0 {
-                    self.send_on(network, token, slot, now);
-                } else {
-                    let busy = "the connection is busy with an earlier call";
-                    self.complete(network, slot, End::Failed(Failure::Closed, busy), now);
+                // How many calls go on at once, its protocol says.
+                if network.connections[token].room(usize::MAX) > 0 {
+                    return self.send_on(network, token, slot, now);
                 }
+                let Some(call) = self.calls.get(slot as usize) else { return };
+                let (home, id) = (self.home(call.user), call.id);
+                if let Some(held) = self.users.get_mut(home as usize).and_then(|user| user.held(handle)) {
+                    held.waiting.push_back(slot);
+                }
+                if let Some(id) = id {
+                    network.bound_wait(self, id);
+                }
+            }
+        }
+    }
+
+    /// A connection that `user` holds may have room for calls that wait for it.
+    pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, user: u32) {
+        while network.connections[token].room(usize::MAX) > 0 {
+            let now = network.driver.now();
+            if self.reach.holds_back(now) {
+                return;
+            }
+            let is_it = |held: &&mut Held| matches!(held.connection, HeldConnection::Open(known) if known == token);
+            let Some(held) = self.user(user).and_then(|of| of.held.iter_mut().find(is_it)) else { return };
+            let handle = held.handle;
+            let Some(slot) = held.waiting.pop_front() else { return };
+            if self.waits_for(network, slot, handle) {
+                self.send_on(network, token, slot, now);
+            }
+        }
+    }
+
+    /// Whether the call in this slot still waits for the connection of this handle: it may have taken too long, and be gone.
+    fn waits_for<D: Driver>(&self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> bool {
+        let Some(call) = self.calls.get(slot as usize) else { return false };
+        let waits = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
+        waits && call.way == Placement::On(handle)
+    }
+
+    /// Calls that waited for a connection which is gone find what is left of it.
+    fn place_rest<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        (handle, waiting): (u32, VecDeque<u32>),
+        now: u64,
+    ) {
+        for slot in waiting {
+            if self.waits_for(network, slot, handle) {
+                self.place_on_held(network, slot, handle, now);
             }
         }
     }
@@ -206,12 +258,20 @@ impl VirtualUsers {
     }
 
     /// A connection that a user holds has ended: what had come is kept until the user closes it.
-    pub(super) fn keep_remains(&mut self, user: u32, gone: Gone<'_>) {
+    pub(super) fn keep_remains<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: u32,
+        gone: Gone<'_>,
+        now: u64,
+    ) {
         let Gone { token, client, failure, reason, .. } = gone;
         let Some(user) = self.user(user) else { return };
         let is_it = |held: &&mut Held| matches!(held.connection, HeldConnection::Open(known) if known == token);
         if let Some(held) = user.held.iter_mut().find(is_it) {
             held.connection = HeldConnection::Gone { client, failure, reason: reason.to_owned() };
+            let rest = (held.handle, std::mem::take(&mut held.waiting));
+            self.place_rest(network, rest, now);
         }
     }
 
@@ -220,8 +280,11 @@ impl VirtualUsers {
         let home = self.home(user);
         let Some(user) = self.user(home) else { return };
         let Some(at) = user.held.iter().position(|held| held.handle == handle) else { return };
-        let held = user.held.swap_remove(at);
+        let mut held = user.held.swap_remove(at);
+        let rest = (held.handle, std::mem::take(&mut held.waiting));
         self.close_held(network, vec![held]);
+        let now = network.driver.now();
+        self.place_rest(network, rest, now);
     }
 
     /// Closes connections that a user held.

@@ -16,6 +16,7 @@ mod placing;
 mod resuming;
 mod showing;
 mod slots;
+mod stopping;
 mod streaming;
 mod tasks;
 mod waiting;
@@ -74,6 +75,10 @@ enum Wake {
     Release(u32),
     /// The stream in this slot has a message, or has ended.
     Streamed(u32),
+    /// The stream that it waited for was left by another task of its user.
+    StreamOver,
+    /// Its iterations are over, and it does what it does last; whether it stands between two.
+    Stop(bool),
     /// The wait of this number for a message of the stream in this slot has taken long enough.
     Late(u32, u64),
 }
@@ -127,6 +132,8 @@ enum Wait {
     AllCalls,
     /// What others do: the wait of this number among those of its worker.
     Others(u32),
+    /// The next message of the stream in this slot.
+    Message(u32),
 }
 
 /// A virtual user.
@@ -176,6 +183,8 @@ struct VirtualUser {
     tasks: Vec<u32>,
     /// Whether it is a task that goes no further.
     cancelled: bool,
+    /// Whether its iterations are over, and it does what its script wants done last.
+    stopping: bool,
 }
 
 impl VirtualUser {
@@ -183,7 +192,7 @@ impl VirtualUser {
     fn awaited(&self) -> Option<u32> {
         match self.wait {
             Wait::Call(slot) => Some(slot),
-            Wait::Nothing | Wait::AllCalls | Wait::Others(_) => None,
+            Wait::Nothing | Wait::AllCalls | Wait::Others(_) | Wait::Message(_) => None,
         }
     }
 
@@ -214,6 +223,7 @@ impl VirtualUser {
             home: None,
             tasks: Vec::new(),
             cancelled: false,
+            stopping: false,
         }
     }
 }
@@ -257,6 +267,8 @@ struct Throttle {
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
+    /// Whether users of some scenario do something last.
+    stops: bool,
     clients: Vec<ScriptClient>,
     /// The origins of the clients' bases, as far as they are known.
     bases: Vec<Option<usize>>,
@@ -346,6 +358,7 @@ impl VirtualUsers {
         Self {
             bases: vec![None; library.clients().len()],
             clients: library.clients(),
+            stops: library.stops(),
             library,
             crowds,
             among,

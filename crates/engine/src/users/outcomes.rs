@@ -116,7 +116,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
                     pool.is_gone(drained);
                 }
             }
-            Owner::Held(user) => self.keep_remains(user, gone),
+            Owner::Held(user) => self.keep_remains(network, user, gone, now),
             Owner::Nobody => {}
         }
         self.place_next(network, owner, origin, now);
@@ -142,7 +142,7 @@ impl VirtualUsers {
             return;
         }
         if self.calls.get(slot as usize).is_some_and(|call| call.inbox.is_some()) {
-            return self.stream_call_ended(slot, user);
+            return self.stream_call_ended(slot);
         }
         let Some(user_of_call) = self.user(user) else { return };
         user_of_call.pending = user_of_call.pending.saturating_sub(1);

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use brunt_record::figures::Figure as _;
 use brunt_record::snapshot::Phase;
 
+#[cfg(feature = "simulation")]
+use super::VirtualUser;
 use super::crowd::Crowd;
 use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};
 use crate::network::NEVER;
@@ -57,7 +59,9 @@ impl<D: Driver> Phases<D> for VirtualUsers {
     #[cfg(feature = "simulation")]
     fn audit(&self, network: &UsersNetwork<D>, _now: u64) {
         let own = self.users.iter().flat_map(|user| user.waiting.all());
-        network.audit(Some(own.chain(network.origins.waiting())), None);
+        let held = self.users.iter().flat_map(VirtualUser::waiting_on_held);
+        let held = held.filter_map(|slot| self.calls.get(slot as usize)?.id.as_ref());
+        network.audit(Some(own.chain(held).chain(network.origins.waiting())), None);
     }
 
     fn leaving(&self) -> Option<Leaving> {

@@ -225,6 +225,9 @@ impl VirtualUsers {
 
     /// A connection can carry calls: those that wait for it get it.
     pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize) {
+        if let Owner::Held(user) = self.owner(token) {
+            return self.serve_held(network, token, user);
+        }
         let origin = network.connections[token].origin;
         let most = network.origins.pipeline(origin);
         while network.connections[token].room(most) > 0 {

@@ -13,6 +13,7 @@ use crate::network::Recorder;
 use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
+use brunt_protocol::scenario::Value;
 use brunt_script::{Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
@@ -102,7 +103,11 @@ impl VirtualUsers {
         let mut operation = match wake {
             // It may have been told twice.
             Wake::Begin if self.user(user).is_none_or(|user| user.iterates) => return,
-            Wake::Begin if self.is_surplus(user) => return self.end_user(network, user, true),
+            Wake::Begin if self.is_surplus(user) => return self.stop_or_end(network, user, true),
+            Wake::Stop(between) => match self.begin_stop(user, between, now) {
+                Some(operation) => operation,
+                None => return self.end_user(network, user, between),
+            },
             Wake::Begin => {
                 if let Some(due) = self.user(user).and_then(|user| user.arrived) {
                     network.recorder.snapshot.times.record(Timing::Lag, now.saturating_sub(due));
@@ -128,6 +133,7 @@ impl VirtualUsers {
                 Some(operation) => operation,
                 None => return,
             },
+            Wake::StreamOver => self.go(user, now, Resumption::Read(Value::Nil)),
             Wake::Late(slot, wait) => match self.message_is_late(user, slot, wait, now) {
                 Some(operation) => operation,
                 None => return,
@@ -377,18 +383,19 @@ impl VirtualUsers {
             return;
         }
         let started = std::mem::take(&mut of.started);
-        let (began, scenario, found_nobody) = (of.began, of.scenario, of.found_nobody);
+        let (began, scenario, found_nobody, stopping) = (of.began, of.scenario, of.found_nobody, of.stopping);
         of.iterates = false;
         of.arrived = None;
         of.chains.clear();
         of.continues = None;
-        self.ended += u64::from(outcome != Outcome::Left);
+        self.ended += u64::from(outcome != Outcome::Left && !stopping);
         for slot in started {
             self.vacate_call(slot);
         }
         let figures = &mut network.recorder.snapshot.figures;
         let took = now.saturating_sub(began);
         match outcome {
+            _ if stopping => {}
             Outcome::Returned { ok, .. } => {
                 let figures = figures.scenarios.at(scenario);
                 figures.iteration(took);
@@ -407,8 +414,8 @@ impl VirtualUsers {
                 }
             }
         }
-        if !self.goes_on(user, outcome) {
-            return self.end_user(network, user, matches!(outcome, Outcome::Returned { .. }));
+        if stopping || !self.goes_on(user, outcome) {
+            return self.stop_or_end(network, user, matches!(outcome, Outcome::Returned { .. }));
         }
         let pacing_ns = match outcome {
             Outcome::Returned { pacing_ns, .. } | Outcome::Failed { pacing_ns } => pacing_ns,
@@ -426,7 +433,7 @@ impl VirtualUsers {
     }
 
     /// A user ends: `between` says that it is not in the midst of an iteration.
-    fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
+    pub(super) fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
         self.library.forget(user, between);
         let Some(of) = self.user(user) else { return };
         let (connections, held) = (std::mem::take(&mut of.connections), std::mem::take(&mut of.held));
@@ -448,7 +455,8 @@ impl VirtualUsers {
     pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: u64) {
         for user in 0..self.users.len() as u32 {
             let Some(of) = self.user(user) else { continue };
-            let (iterates, began, scenario, is_task) = (of.iterates, of.began, of.scenario, of.home.is_some());
+            let (began, scenario, is_task) = (of.began, of.scenario, of.home.is_some());
+            let iterates = of.iterates && !of.stopping;
             let figures = &mut recorder.snapshot.figures;
             if iterates && !is_task {
                 figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));

@@ -53,8 +53,8 @@ pub(super) struct Chain {
 pub(super) struct Inbox {
     pub(super) messages: VecDeque<(u16, Vec<u8>)>,
     pub(super) bytes: usize,
-    /// The number of its user's wait for the next; none if nobody waits.
-    pub(super) waits: Option<u64>,
+    /// The number of the wait for the next, and the user or task that waits; none if nobody does.
+    pub(super) waits: Option<(u64, u32)>,
     /// Which part of the next message its user is given, as it has asked; empty for the message itself.
     pub(super) part: String,
     /// Whether more was said on its call than is kept, so that it cannot be sent again.

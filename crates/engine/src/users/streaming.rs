@@ -9,7 +9,7 @@ use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
 
 use super::slots::{Inbox, ticket};
-use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wake};
+use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::{MessageOf, NEVER};
 use crate::transport::Driver;
 use brunt_script::{Operation, Resumption, Wanted};
@@ -57,6 +57,13 @@ impl VirtualUsers {
         }
     }
 
+    /// The user who has a stream open: `user`, or one that it shares its streams with, as tasks and their user do.
+    fn streamer(&self, user: u32, slot: u32) -> Option<u32> {
+        let opener = self.calls.get(slot as usize)?.user;
+        let streams = self.users.get(opener as usize).is_some_and(|of| of.streams.contains(&slot));
+        (streams && self.home(opener) == self.home(user)).then_some(opener)
+    }
+
     /// A user wants this part of the next message of a stream, and waits so long at most, in nanoseconds; none if it waits.
     pub(super) fn want_message(
         &mut self,
@@ -66,11 +73,15 @@ impl VirtualUsers {
         now: u64,
     ) -> Option<Operation> {
         if let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut()) {
+            if inbox.waits.is_some() {
+                let problem = "another task waits for the next message of this stream";
+                return Some(self.go(user, now, Resumption::Unread(problem)));
+            }
             inbox.part = part;
         }
         let operation = self.next_message(user, slot, now);
         let inbox = self.calls.get(slot as usize).and_then(|call| call.inbox.as_deref());
-        let wait = inbox.and_then(|inbox| inbox.waits).filter(|_| operation.is_none());
+        let wait = inbox.and_then(|inbox| inbox.waits).map(|(wait, _)| wait).filter(|_| operation.is_none());
         if let (Some(wait), Some(most_ns)) = (wait, most_ns) {
             self.set_timer(now.saturating_add(most_ns), user, TimedWake::Late { slot, wait });
         }
@@ -80,7 +91,7 @@ impl VirtualUsers {
     /// A user has waited long enough for the next message of a stream, which goes on; none if that wait is over.
     pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: u64) -> Option<Operation> {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())?;
-        inbox.waits.take_if(|known| *known == wait)?;
+        inbox.waits.take_if(|(known, _)| *known == wait)?;
         Some(self.go(user, now, Resumption::Read(Value::Nil)))
     }
 
@@ -93,7 +104,7 @@ impl VirtualUsers {
         values: &[Value<'_>],
         now: u64,
     ) -> Operation {
-        let streams = self.user(user).is_some_and(|of| of.streams.contains(&slot));
+        let streams = self.streamer(user, slot).is_some();
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
             return self.go(user, now, Resumption::Number(0));
         };
@@ -137,7 +148,7 @@ impl VirtualUsers {
 
     /// The next message of a stream, or what came of the call; none if its user waits.
     pub(super) fn next_message(&mut self, user: u32, slot: u32, now: u64) -> Option<Operation> {
-        let streams = self.user(user).is_some_and(|of| of.streams.contains(&slot));
+        let streams = self.streamer(user, slot).is_some();
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
             return Some(self.go(user, now, Resumption::Unread("the stream is over: its end was told before")));
         };
@@ -162,7 +173,8 @@ impl VirtualUsers {
         }
         if !has_ended {
             self.waits += 1;
-            inbox.waits = Some(self.waits);
+            inbox.waits = Some((self.waits, user));
+            self.user(user)?.wait = Wait::Message(slot);
             return None;
         }
         Some(self.deliver_end(user, slot, now))
@@ -170,8 +182,12 @@ impl VirtualUsers {
 
     /// Tells a user what came of its stream, which it has had all messages of, or wants no more of.
     fn deliver_end(&mut self, user: u32, slot: u32, now: u64) -> Operation {
-        if let Some(of) = self.user(user) {
+        if let Some(opener) = self.streamer(user, slot)
+            && let Some(of) = self.user(opener)
+        {
             of.streams.retain(|known| *known != slot);
+        }
+        if let Some(of) = self.user(user) {
             of.delivered.push(slot);
         }
         let timer = self.begin_step();
@@ -188,7 +204,7 @@ impl VirtualUsers {
         slot: u32,
         now: u64,
     ) -> Operation {
-        if !self.user(user).is_some_and(|of| of.streams.contains(&slot)) {
+        if self.streamer(user, slot).is_none() {
             return self.go(user, now, Resumption::Unread("the stream is over: its end was told before"));
         }
         self.leave(network, slot, now);
@@ -199,12 +215,17 @@ impl VirtualUsers {
         if self.calls.get(slot as usize).is_some_and(|call| call.state == State::Throttled) {
             self.begin(network, slot);
         }
+        let mut waits = None;
         let id = self.calls.get_mut(slot as usize).and_then(|call| {
             if let Some(inbox) = call.inbox.as_deref_mut() {
+                waits = inbox.waits;
                 *inbox = Inbox::default();
             }
             call.id.filter(|_| call.state == State::UnderWay)
         });
+        if let Some((_, user)) = waits {
+            self.make_ready(user, Wake::StreamOver);
+        }
         if let Some(id) = id {
             network.leave(self, id, None, now);
         }
@@ -248,8 +269,7 @@ impl VirtualUsers {
         let body = client.parts().body.to_vec();
         inbox.bytes += body.len();
         inbox.messages.push_back((message.status, body));
-        if inbox.waits.take().is_some() {
-            let user = call.user;
+        if let Some((_, user)) = inbox.waits.take() {
             self.make_ready(user, Wake::Streamed(slot));
         } else if inbox.messages.len() > MOST_WAITING || inbox.messages.len() > 1 && inbox.bytes > MOST_WAITING_BYTES {
             network.leave(self, message.id, Some((Failure::Oversize, UNREAD)), message.now);
@@ -257,10 +277,19 @@ impl VirtualUsers {
     }
 
     /// A stream's call has ended: whoever waits for its next message is told so.
-    pub(super) fn stream_call_ended(&mut self, slot: u32, user: u32) {
+    pub(super) fn stream_call_ended(&mut self, slot: u32) {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut());
-        if inbox.is_some_and(|inbox| inbox.waits.take().is_some()) {
+        if let Some((_, user)) = inbox.and_then(|inbox| inbox.waits.take()) {
             self.make_ready(user, Wake::Streamed(slot));
+        }
+    }
+
+    /// A task that waited for a message is gone: another may.
+    pub(super) fn forget_wait(&mut self, user: u32) {
+        if let Some(Wait::Message(slot)) = self.user(user).map(|of| of.wait)
+            && let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())
+        {
+            inbox.waits.take_if(|(_, waiting)| *waiting == user);
         }
     }
 }

@@ -187,6 +187,7 @@ impl VirtualUsers {
     /// A task has ended: who waits for that goes on.
     pub(super) fn end_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
         self.leave_streams(network, task, now);
+        self.forget_wait(task);
         self.forget_answers(task);
         for (id, with, without) in self.library.leave_groups(task, now) {
             network.recorder.snapshot.figures.groups.at(NameId::from_number(id)).unfinished(with, without);

@@ -1,5 +1,6 @@
 //! A worker's state of a script, in which its users' coroutines live.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use brunt_plan::plan::Sandbox;
@@ -184,6 +185,25 @@ impl LuaLibrary {
         names.map_err(|error| self.failed(&error))
     }
 
+    /// What the script makes of a run's result, a JSON document: texts by the names of their files, in the order of these. None where it wants to
+    /// make nothing.
+    ///
+    /// # Errors
+    /// With file and line of what is wrong.
+    pub(super) fn handle_summary(&self, document: &[u8]) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
+        let document = self.lua.create_string(document);
+        let handled = document.and_then(|document| {
+            let texts: Option<Table> = self.table.get::<Function>("handle_summary")?.call(document)?;
+            let Some(texts) = texts else { return Ok(None) };
+            let texts = texts.pairs::<String, mlua::LuaString>();
+            texts
+                .map(|pair| pair.map(|(name, text)| (name, text.as_bytes().to_vec())))
+                .collect::<mlua::Result<_>>()
+                .map(Some)
+        });
+        handled.map_err(|error| from_lua("brunt.handle_summary", &self.file, &error))
+    }
+
     /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
     pub(super) fn gives_rows_once(&self) -> bool {
         self.host.gives_rows_once()
@@ -240,6 +260,21 @@ impl Library for LuaLibrary {
 
     fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation {
         self.returned(self.begin.call::<Returned>((slot, now as f64, id as f64, place))).0
+    }
+
+    fn stops(&self) -> bool {
+        self.table.get("stops").unwrap_or(false)
+    }
+
+    fn begin_stop(&self, slot: u32, now: u64, between: bool) -> Option<Operation> {
+        let begun = self.table.get::<Function>("begin_stop").and_then(|begin| {
+            let begun: Returned = begin.call((slot, now as f64, between))?;
+            Ok(begun)
+        });
+        match begun {
+            Ok((mlua::Value::Nil, ..)) => None,
+            begun => Some(self.returned(begun).0),
+        }
     }
 
     fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool) {

@@ -37,6 +37,7 @@ use brunt_plan::share::Portion;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Threshold;
 use brunt_record::redaction::Secrets;
+use bstr::ByteSlice as _;
 
 use self::library::LuaLibrary;
 use self::resources::Resources;
@@ -180,6 +181,25 @@ pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+/// What the script of `plan` makes of the result of its run, a JSON document, by `brunt.handle_summary`: texts by the names of their files. None where
+/// it has nothing of the kind. The script's top is run once more for it, in a state of its own.
+///
+/// # Errors
+/// With file and line of what is wrong.
+pub fn handle_summary(
+    plan: &Plan,
+    scenarios: &Scenarios,
+    registry: &Registry,
+    document: impl FnOnce() -> Vec<u8>,
+) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
+    // A script that does not name it costs nothing.
+    if !scenarios.files.iter().any(|file| file.content.0.find(b"handle_summary").is_some()) {
+        return Ok(None);
+    }
+    let script = Script::prepare(plan, scenarios, registry, Portion::whole(plan.workers))?;
+    LuaLibrary::begin(&script.file, &script.common, 0)?.handle_summary(&document())
 }
 
 /// Changes who comes, as the options say.

@@ -121,6 +121,9 @@ function Stream:receive(options)
   elseif answer then
     ended(self, answer)
     return nil
+  elseif rawget(self, "answer") then
+    -- Another task has closed it meanwhile.
+    return nil
   end
   return nil, "timeout"
 end
@@ -131,6 +134,21 @@ function Stream:next()
 end
 
 Stream.__call = Stream.next
+
+-- Does `run` with each message until the call is over, beside what its user does.
+function Stream:on_message(run)
+  if type(run) ~= "function" then
+    wrong("on_message takes a function, not " .. core.shown(run), true)
+  end
+  return require("brunt").spawn(function()
+    repeat
+      local message = self:next()
+      if message ~= nil then
+        run(message)
+      end
+    until message == nil or core.is_rehearsing()
+  end)
+end
 
 -- Cancels a call that goes on: what came counts.
 function Stream:close()

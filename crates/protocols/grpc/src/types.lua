@@ -52,6 +52,11 @@ function GrpcStream:receive(options) end
 ---@return any
 function GrpcStream:next() end
 
+-- Does `run` with each message until the call is over, beside what the user does.
+---@param run fun(message: any)
+---@return brunt.Task
+function GrpcStream:on_message(run) end
+
 -- Cancels a call that goes on.
 ---@return brunt.GrpcStream
 function GrpcStream:close() end

@@ -6,6 +6,7 @@ use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
 use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, MessageOptions, STALL_TIMEOUT};
 
+use super::line;
 use super::options::{Content, Lines, Options, Order, Version};
 
 /// The flags of HTTP.
@@ -69,7 +70,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         headers,
         basic: basic(given)?,
         body: body.map(Content),
-        url_lines: lines(given, "url-lines"),
+        url_lines: url_lines(given)?,
         body_lines: lines(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
         messages,
@@ -85,6 +86,17 @@ fn shown_text(text: &str) -> String {
 
 fn wrong(problem: impl Into<String>) -> OptionsError {
     OptionsError(problem.into())
+}
+
+/// The requests of a file, each a line; with header fields in lines below it, as vegeta has them.
+fn url_lines(given: &FlagValues) -> Result<Option<Lines>, OptionsError> {
+    let Some(mut lines) = lines(given, "url-lines") else { return Ok(None) };
+    match line::with_fields(&lines.content.0) {
+        Ok(None) => {}
+        Ok(Some(content)) => lines.content = Content(content),
+        Err(problem) => return Err(wrong(format!("{}, {problem}", lines.file))),
+    }
+    Ok(Some(lines))
 }
 
 fn lines(given: &FlagValues, name: &str) -> Option<Lines> {

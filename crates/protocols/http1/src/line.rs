@@ -77,6 +77,63 @@ impl Line {
     }
 }
 
+/// A file of targets as vegeta has them, with the header fields of each in the lines below it, as lines of requests in JSON. Every line keeps its
+/// number. None where no line is a header field.
+///
+/// # Errors
+/// When a line names a file for a body, which lines of requests in JSON have in themselves.
+pub(super) fn with_fields(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    let text = String::from_utf8_lossy(content);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    if !lines.iter().any(|line| field(line).is_some()) {
+        return Ok(None);
+    }
+    let mut out: Vec<String> = Vec::with_capacity(lines.len());
+    let mut request: Option<(usize, Line, Map<String, Value>)> = None;
+    let close = |request: Option<(usize, Line, Map<String, Value>)>, out: &mut Vec<String>| {
+        let Some((at, line, fields)) = request.filter(|(_, _, fields)| !fields.is_empty()) else { return };
+        if let Some(place) = out.get_mut(at) {
+            let method = line.method.unwrap_or_else(|| "GET".to_owned());
+            *place = json!({ "method": method, "url": line.url, "headers": fields }).to_string();
+        }
+    };
+    for (number, line) in lines.into_iter().enumerate() {
+        match (field(line), request.as_mut()) {
+            (Some((name, value)), Some((_, _, fields))) => {
+                let values = fields.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(values) = values {
+                    values.push(value.into());
+                }
+                out.push(String::new());
+            }
+            (None, Some(_)) if line.starts_with('@') => {
+                return Err(format!(
+                    "line {}: a body from a file stands in a request in JSON, as \"body\"",
+                    number + 1
+                ));
+            }
+            _ => {
+                close(request.take(), &mut out);
+                if !line.is_empty() && !line.starts_with(['#', '{']) {
+                    request = Some((number, Line::read(line)?, Map::new()));
+                }
+                out.push(line.to_owned());
+            }
+        }
+    }
+    close(request, &mut out);
+    Ok(Some(out.join("\n").into_bytes()))
+}
+
+/// Name and value of a header field, `Name: value`; none of a URL.
+fn field(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once(':')?;
+    let is_token =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    let is_field = is_token && value.starts_with([' ', '\t']);
+    is_field.then(|| (name.to_owned(), value.trim().to_owned()))
+}
+
 /// A line as it may be shown: without secrets in its URL, header fields and body.
 pub(super) fn shown(line: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(line);
@@ -130,6 +187,23 @@ mod tests {
         let plain = Line::read(r#"{"method": "PUT", "url": "/a", "body": "hi"}"#).unwrap();
         assert_eq!((plain.method.as_deref(), plain.body.as_deref()), (Some("PUT"), Some(b"hi".as_slice())));
         assert!(plain.headers.is_empty() && !plain.is_json);
+    }
+
+    #[test]
+    fn header_fields_below_a_request_are_its_own() {
+        let file =
+            b"# targets\nGET http://a.test/b?c=d: e\nX-Id: 1\nX-Id: 2\n\nPOST /c\nAuthorization: Bearer a:b\n/plain\n";
+        let joined = String::from_utf8(with_fields(file).unwrap().unwrap()).unwrap();
+        let lines: Vec<&str> = joined.lines().collect();
+        assert_eq!(lines.len(), 8, "{joined}");
+        let read = Line::read(lines[1]).unwrap();
+        let fields: Vec<_> = read.headers.iter().map(|field| (field.name(), field.value().as_written())).collect();
+        assert_eq!((read.method.as_deref(), read.url.as_str()), (Some("GET"), "http://a.test/b?c=d: e"));
+        assert_eq!(fields, [("X-Id", "1"), ("X-Id", "2")]);
+        assert_eq!(Line::read(lines[5]).unwrap().headers[0].value().as_written(), "Bearer a:b");
+        assert_eq!((lines[0], lines[2], lines[7]), ("# targets", "", "/plain"));
+        assert_eq!(with_fields(b"GET http://a.test:80/\nhttp://b.test/: c\n"), Ok(None));
+        assert!(with_fields(b"POST /a\nX: 1\n@body.json\n").unwrap_err().starts_with("line 3: "));
     }
 
     #[test]

@@ -71,6 +71,7 @@
 ---@field sizes { received: integer, body: integer } The body's bytes as they came, and decompressed.
 ---@field url? string Where the last of its redirects led.
 ---@field resources? brunt.Answer[] What a page brought with it.
+---@field keep fun(self: brunt.Answer): brunt.Answer Reads all of it, so that it stays after the user's next call or pause.
 
 -- In seconds.
 ---@class brunt.Timings

@@ -91,6 +91,14 @@ impl Conversation {
 }
 
 impl Client for TcpClient {
+    fn capacity(&self) -> usize {
+        match self.purpose {
+            Purpose::Flood { .. } => usize::MAX,
+            // Where one call's piece ends and the next one's begins is known once the former has come.
+            Purpose::Conversation(_) => 1,
+        }
+    }
+
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         match &mut self.purpose {
             Purpose::Flood { options, in_flight } => {

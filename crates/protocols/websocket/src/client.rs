@@ -114,12 +114,12 @@ impl WebSocketClient {
                     self.reader.accept_compressed(takes_over);
                 }
                 self.phase = Phase::Open;
-                if is_flood { Progress::Opened } else { answered(handshake::SWITCHING, true) }
+                if is_flood { Progress::Opened } else { answered(0, handshake::SWITCHING, true) }
             }
             handshake::Answer::Denied(status) if is_flood => {
                 Progress::Closing(Cow::Owned(format!("the server answered {status}, not 101 Switching Protocols")))
             }
-            handshake::Answer::Denied(status) => answered(status, false),
+            handshake::Answer::Denied(status) => answered(0, status, false),
             handshake::Answer::Refused(reason) if is_flood => Progress::Closing(Cow::Borrowed(reason)),
             handshake::Answer::Refused(reason) => failed(Failure::Handshake, reason),
         };
@@ -129,7 +129,8 @@ impl WebSocketClient {
     /// What a message means for the connection and its calls.
     fn messaged(&mut self, received: MessageRole, out: &mut Vec<u8>) -> Progress {
         match received {
-            MessageRole::Taken | MessageRole::Echo { closes: false } => answered(NO_STATUS, true),
+            MessageRole::Taken(position) => answered(position, NO_STATUS, true),
+            MessageRole::Echo { closes: false } => answered(0, NO_STATUS, true),
             MessageRole::Unasked => Progress::Unasked,
             // With a connection for each call, the call ends with the connection.
             MessageRole::Echo { closes: true } => {
@@ -142,11 +143,14 @@ impl WebSocketClient {
     }
 
     fn closing(&mut self, code: Option<u16>, out: &mut Vec<u8>) -> Progress {
-        if matches!(self.phase, Phase::Leaving) {
-            self.phase = Phase::Left;
-            return answered(NO_STATUS, false);
-        }
+        let has_left = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
+        if has_left {
+            return match self.purpose.say_goodbye() {
+                Some(position) => answered(position, NO_STATUS, false),
+                None => Progress::Closing(Cow::Borrowed("the connection was closed by both sides")),
+            };
+        }
         let bytes = code.map(u16::to_be_bytes);
         let payload = bytes.as_ref().map_or(&[][..], |bytes| bytes);
         let key = self.key();
@@ -172,10 +176,11 @@ impl WebSocketClient {
             return Started::Awaited;
         }
         let sends = wants(hint::TEXT | hint::BINARY);
-        if let Purpose::Conversation(mailbox) = &mut self.purpose {
-            mailbox.begin(wants(hint::PUT_BACK), sends);
-        }
+        let Purpose::Conversation(mailbox) = &mut self.purpose else { return Started::Sent(NO_STATUS) };
+        let behind = mailbox.begin(wants(hint::PUT_BACK));
+        let from = if wants(hint::NEW) { mailbox.next_number() } else { behind };
         if wants(hint::CLOSE) {
+            mailbox.await_goodbye();
             self.say_goodbye(message.bytes, out);
             return Started::Awaited;
         }
@@ -189,10 +194,10 @@ impl WebSocketClient {
             }
         }
         let Purpose::Conversation(mailbox) = &mut self.purpose else { return Started::Sent(NO_STATUS) };
-        if !wants(hint::RECEIVE) || !wants(hint::NEW) && mailbox.take() {
+        if !wants(hint::RECEIVE) || mailbox.take(from) {
             return Started::Sent(NO_STATUS);
         }
-        mailbox.wait();
+        mailbox.wait(from, sends, message.hint & hint::LISTEN != 0);
         Started::Awaited
     }
 }
@@ -200,8 +205,8 @@ impl WebSocketClient {
 /// What a message is to the calls in flight.
 #[derive(Debug, Clone, Copy)]
 enum MessageRole {
-    /// What the user's call waits for.
-    Taken,
+    /// What the user's call at this position waits for.
+    Taken(usize),
     /// No call waits for one.
     Unasked,
     /// What the flood's oldest call has sent.
@@ -230,19 +235,21 @@ impl Purpose {
                 }
                 Some(difference) => MessageRole::Other(difference),
             },
-            Self::Conversation(mailbox) => {
-                if mailbox.receive(text, body) {
-                    MessageRole::Taken
-                } else {
-                    MessageRole::Unasked
-                }
-            }
+            Self::Conversation(mailbox) => mailbox.receive(text, body).map_or(MessageRole::Unasked, MessageRole::Taken),
+        }
+    }
+
+    /// The peer has answered our goodbye: the position of the call that waits for that.
+    fn say_goodbye(&mut self) -> Option<usize> {
+        match self {
+            Self::Flood { .. } => Some(0),
+            Self::Conversation(mailbox) => mailbox.say_goodbye(),
         }
     }
 }
 
-fn answered(status: u16, reusable: bool) -> Progress {
-    Progress::Answered(Answer { position: 0, status, reusable })
+fn answered(position: usize, status: u16, reusable: bool) -> Progress {
+    Progress::Answered(Answer { position, status, reusable })
 }
 
 /// The oldest call ends with a failure, and the connection with it.
@@ -309,14 +316,25 @@ impl Client for WebSocketClient {
         // Some servers end the connection instead of answering a Close frame.
         let leaving = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
-        leaving.then_some(Answer { position: 0, status: NO_STATUS, reusable: false })
+        let position = if leaving { self.purpose.say_goodbye() } else { None }?;
+        Some(Answer { position, status: NO_STATUS, reusable: false })
     }
 
-    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+    fn give_up(&mut self, position: usize, _out: &mut Vec<u8>) -> bool {
         match &mut self.purpose {
             Purpose::Flood { .. } => false,
-            Purpose::Conversation(mailbox) => mailbox.give_up() && matches!(self.phase, Phase::Open),
+            Purpose::Conversation(mailbox) => mailbox.give_up(position),
         }
+    }
+
+    fn passed_on(&mut self) -> Option<Answer> {
+        let Purpose::Conversation(mailbox) = &mut self.purpose else { return None };
+        Some(Answer { position: mailbox.pass_on()?, status: NO_STATUS, reusable: true })
+    }
+
+    /// A message is whole, whatever came of the one before it.
+    fn is_framed(&self) -> bool {
+        matches!(self.purpose, Purpose::Conversation(_))
     }
 
     fn stalled(&mut self) {

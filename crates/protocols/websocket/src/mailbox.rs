@@ -26,48 +26,74 @@ pub(super) mod hint {
     pub(crate) const RECEIVE: u32 = 8;
     /// With `RECEIVE`: one that comes from now on.
     pub(crate) const NEW: u32 = 16;
-    /// The last message that was received is put back for others.
+    /// With `RECEIVE`: the last message is put back for others, and one that came behind it is received.
     pub(crate) const PUT_BACK: u32 = 32;
     /// A Close frame with the message's bytes is sent, and the one that answers it waited for.
     pub(crate) const CLOSE: u32 = 64;
+    /// With `RECEIVE`: only a message that no other call takes.
+    pub(crate) const LISTEN: u32 = 128;
 }
 
 /// A message that came.
 #[derive(Debug, Default)]
 struct ReceivedMessage {
+    /// How many came before it on the connection.
+    number: u64,
     text: bool,
     body: Vec<u8>,
 }
 
-/// The messages of one connection, and the answer of its last call.
+/// What a call in flight waits for.
+#[derive(Debug)]
+enum Waiter {
+    /// A message.
+    Message {
+        /// The number of the first that it has not been shown.
+        from: u64,
+        /// It has sent something: what comes for it after its timeout would be taken for another's.
+        has_sent: bool,
+        /// It takes what no other call does.
+        listens: bool,
+    },
+    /// The goodbye of the peer.
+    Goodbye,
+}
+
+/// The messages of one connection, the calls that wait for one, and the answer of the last.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    /// The call in flight waits for a message.
-    waits: bool,
-    /// The call in flight has sent something: what comes for it after its timeout would be taken for the next one's.
-    has_sent: bool,
+    /// The calls in flight, oldest first.
+    waiters: VecDeque<Waiter>,
     /// Messages that nobody has received, oldest first.
     inbox: VecDeque<ReceivedMessage>,
     inbox_bytes: usize,
+    /// How many messages have come.
+    came: u64,
     /// What the last call was answered with.
     head: Cow<'static, [u8]>,
     last: ReceivedMessage,
+    /// The message that was put back last.
+    put_back: Option<u64>,
 }
 
 impl Mailbox {
-    /// A call begins.
-    pub(super) fn begin(&mut self, puts_back: bool, sends: bool) {
+    /// A call begins, or goes on with another message. The last message is put back for others, or forgotten; the number of the first that the call
+    /// may have.
+    pub(super) fn begin(&mut self, puts_back: bool) -> u64 {
         self.head = Cow::Borrowed(&[]);
-        self.has_sent = sends;
         let last = std::mem::take(&mut self.last);
-        if puts_back {
-            self.put(last);
+        if !puts_back {
+            return 0;
         }
+        let number = last.number;
+        self.put_back = Some(number);
+        self.put(last);
+        number + 1
     }
 
-    /// Gives the oldest message not yet received to the call in flight; false if the mailbox is empty.
-    pub(super) fn take(&mut self) -> bool {
-        match self.pop() {
+    /// Gives the oldest message not yet received, from this number on, to the call that has begun; false if there is none.
+    pub(super) fn take(&mut self, from: u64) -> bool {
+        match self.inbox.iter().position(|message| message.number >= from).and_then(|at| self.remove(at)) {
             Some(message) => {
                 self.give(message);
                 true
@@ -76,25 +102,63 @@ impl Mailbox {
         }
     }
 
-    /// The call in flight waits for the next message.
-    pub(super) fn wait(&mut self) {
-        self.waits = true;
+    /// The number of the next message.
+    pub(super) fn next_number(&self) -> u64 {
+        self.came
     }
 
-    /// Whether the call in flight waits for a message.
+    /// The call that has begun waits for a message from this number on; whether it has sent one, and whether it takes only what no other call does.
+    pub(super) fn wait(&mut self, from: u64, has_sent: bool, listens: bool) {
+        self.waiters.push_back(Waiter::Message { from, has_sent, listens });
+    }
+
+    /// The call that has begun waits for the peer's goodbye.
+    pub(super) fn await_goodbye(&mut self) {
+        self.waiters.push_back(Waiter::Goodbye);
+    }
+
+    /// Whether calls are in flight.
     pub(super) fn waits(&self) -> bool {
-        self.waits
+        !self.waiters.is_empty()
     }
 
-    /// A message came: true if it answers the call in flight; otherwise it is kept.
-    pub(super) fn receive(&mut self, text: bool, body: &[u8]) -> bool {
-        let message = ReceivedMessage { text, body: body.to_vec() };
-        if std::mem::take(&mut self.waits) {
-            self.give(message);
-            return true;
-        }
-        self.put(message);
-        false
+    /// A message came: the position of the call that it answers; none if it is kept.
+    pub(super) fn receive(&mut self, text: bool, body: &[u8]) -> Option<usize> {
+        let message = ReceivedMessage { number: self.came, text, body: body.to_vec() };
+        self.came += 1;
+        let Some(position) = self.next_waiter(message.number) else {
+            self.put(message);
+            return None;
+        };
+        self.give(message);
+        Some(position)
+    }
+
+    /// The message that a call has passed by is that of another that waits: its position.
+    pub(super) fn pass_on(&mut self) -> Option<usize> {
+        let number = self.put_back.take()?;
+        let at = self.inbox.iter().position(|message| message.number == number)?;
+        let position = self.next_waiter(number)?;
+        let message = self.remove(at)?;
+        self.give(message);
+        Some(position)
+    }
+
+    /// The oldest call that waits for a message and has not been shown the one of this number; one that listens comes behind all others. It waits no
+    /// longer.
+    fn next_waiter(&mut self, number: u64) -> Option<usize> {
+        let wants = |waiter: &Waiter, turn: bool| matches!(waiter, Waiter::Message { from, listens, .. } if *from <= number && *listens == turn);
+        let position =
+            [false, true].into_iter().find_map(|turn| self.waiters.iter().position(|waiter| wants(waiter, turn)))?;
+        self.waiters.remove(position)?;
+        Some(position)
+    }
+
+    /// The peer has said goodbye: the position of the call that waits for that.
+    pub(super) fn say_goodbye(&mut self) -> Option<usize> {
+        let position = self.waiters.iter().position(|waiter| matches!(waiter, Waiter::Goodbye))?;
+        self.waiters.remove(position)?;
+        Some(position)
     }
 
     /// The handshake was answered with this head.
@@ -103,9 +167,12 @@ impl Mailbox {
         self.last = ReceivedMessage::default();
     }
 
-    /// Nobody waits any more. True if nothing can come that belongs to the call that did.
-    pub(super) fn give_up(&mut self) -> bool {
-        std::mem::take(&mut self.waits) && !self.has_sent
+    /// The call at this position waits no longer. False if something may still come that belongs to it alone.
+    pub(super) fn give_up(&mut self, position: usize) -> bool {
+        if !matches!(self.waiters.get(position), Some(Waiter::Message { has_sent: false, .. })) {
+            return false;
+        }
+        self.waiters.remove(position).is_some()
     }
 
     /// The last answer.
@@ -115,14 +182,15 @@ impl Mailbox {
 
     fn put(&mut self, message: ReceivedMessage) {
         self.inbox_bytes += message.body.len();
-        self.inbox.push_back(message);
+        let at = self.inbox.partition_point(|known| known.number < message.number);
+        self.inbox.insert(at, message);
         while self.inbox.len() > MOST_WAITING || self.inbox.len() > 1 && self.inbox_bytes > MOST_WAITING_BYTES {
-            self.pop();
+            self.remove(0);
         }
     }
 
-    fn pop(&mut self) -> Option<ReceivedMessage> {
-        let message = self.inbox.pop_front()?;
+    fn remove(&mut self, at: usize) -> Option<ReceivedMessage> {
+        let message = self.inbox.remove(at)?;
         self.inbox_bytes -= message.body.len();
         Some(message)
     }
@@ -130,5 +198,77 @@ impl Mailbox {
     fn give(&mut self, message: ReceivedMessage) {
         self.head = Cow::Borrowed(if message.text { TEXT_HEAD } else { BINARY_HEAD });
         self.last = message;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that has passed by the last message waits for the next.
+    fn pass_by(mailbox: &mut Mailbox) {
+        let from = mailbox.begin(true);
+        assert!(!mailbox.take(from));
+        mailbox.wait(from, false, false);
+    }
+
+    #[test]
+    fn a_message_that_a_call_passes_by_is_shown_to_each_other_once() {
+        let mut mailbox = Mailbox::default();
+        for _ in 0..3 {
+            assert_eq!(mailbox.begin(false), 0);
+            mailbox.wait(0, false, false);
+        }
+        assert_eq!(mailbox.receive(true, b"a"), Some(0));
+        pass_by(&mut mailbox);
+        assert_eq!((mailbox.pass_on(), mailbox.parts().body), (Some(0), b"a".as_slice()));
+        pass_by(&mut mailbox);
+        assert_eq!(mailbox.pass_on(), Some(0));
+        pass_by(&mut mailbox);
+        assert_eq!(mailbox.pass_on(), None, "the three have seen it");
+        // The next one is new to them; the first that waits has it, and those who come later have what is left.
+        assert_eq!(mailbox.receive(false, b"b"), Some(0));
+        assert_eq!(mailbox.begin(false), 0);
+        assert!(mailbox.take(0));
+        assert_eq!(mailbox.parts(), AnswerParts { head: TEXT_HEAD, body: b"a" });
+        assert!(!mailbox.take(0), "b was taken");
+    }
+
+    #[test]
+    fn calls_keep_their_positions_beside_a_goodbye() {
+        let mut mailbox = Mailbox::default();
+        mailbox.await_goodbye();
+        mailbox.wait(0, true, false);
+        mailbox.wait(0, false, false);
+        assert!(!mailbox.give_up(0) && !mailbox.give_up(1), "what may still come is theirs");
+        assert_eq!(mailbox.receive(true, b"a"), Some(1));
+        assert!(mailbox.give_up(1));
+        assert_eq!((mailbox.say_goodbye(), mailbox.waits()), (Some(0), false));
+    }
+
+    #[test]
+    fn who_listens_has_what_no_other_call_takes() {
+        let mut mailbox = Mailbox::default();
+        mailbox.wait(0, false, true);
+        mailbox.wait(0, false, false);
+        assert_eq!(mailbox.receive(true, b"a"), Some(1), "the call that asks comes first");
+        pass_by(&mut mailbox);
+        assert_eq!(mailbox.pass_on(), Some(0), "then the one that listens");
+        assert_eq!(mailbox.receive(true, b"b"), Some(0));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_bounded() {
+        let mut mailbox = Mailbox::default();
+        for number in 0..2_000_u32 {
+            assert_eq!(mailbox.receive(true, &number.to_be_bytes()), None);
+        }
+        assert_eq!((mailbox.inbox.len(), mailbox.inbox_bytes), (MOST_WAITING, 4 * MOST_WAITING));
+        // One that is put back behind those that went is the oldest.
+        assert!(mailbox.take(0));
+        assert_eq!(mailbox.parts().body, 1_000_u32.to_be_bytes());
+        let from = mailbox.begin(true);
+        assert!(mailbox.take(from));
+        assert_eq!(mailbox.parts().body, 1_001_u32.to_be_bytes());
     }
 }

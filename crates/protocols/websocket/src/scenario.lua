@@ -18,6 +18,7 @@ local call_options = { name = true, tags = true, timeout = true }
 local connect_options = { name = true, tags = true, ok = true, timeout = true, headers = true }
 local send_options = { name = true, tags = true, timeout = true, binary = true }
 local receive_options = { name = true, tags = true, timeout = true, match = true, optional = true }
+local listen_options = { name = true, tags = true, match = true }
 local request_options = { name = true, tags = true, timeout = true, binary = true, match = true }
 local close_options = { name = true, tags = true, timeout = true, code = true, reason = true }
 
@@ -47,11 +48,10 @@ Socket.__index = function(self, key)
 end
 
 -- What a message must be to be taken: a function of it, or a text that it contains.
-local function judge_of(whose, match, ...)
+local function judge_of(whose, match, further)
   if match == nil then
     return nil
   end
-  local next_values = { ... }
   if type(match) == "string" then
     local wanted = match
     match = function(message)
@@ -65,12 +65,16 @@ local function judge_of(whose, match, ...)
     if match(message) then
       return core.TAKEN
     end
-    return core.READS_ON, unpack(next_values)
+    return core.READS_ON, further or "receive on"
   end
 end
 
 local function on(socket, name, options, judge, ...)
-  return setmetatable(core.on(socket.handle, socket.client, name, options, judge, ...), Answer)
+  local answer = core.on(socket.handle, socket.client, name, options, judge, ...)
+  if answer.error == "closed" then
+    socket.is_closed = true
+  end
+  return setmetatable(answer, Answer)
 end
 
 -- Sends a message; the call ends when the operating system has taken it.
@@ -86,24 +90,80 @@ local function receive(...)
   return message
 end
 
--- Waits for a message: the next, or the next that matches. Those before it that do not are dropped. One that is optional
+-- Waits for a message: the next, or the next that matches. Those before it that do not can be received later. One that is optional
 -- counts for nothing if it does not come in time.
 function Socket:receive(options)
   checked("receive", options, receive_options)
-  return receive(self, "receive", options, judge_of("receive", options and options.match, "receive"), "receive")
+  return receive(self, "receive", options, judge_of("receive", options and options.match), "receive")
 end
 
 -- Sends a message and waits for one that comes after it: the next, or the next that matches. Those that do not can be
 -- received later.
 function Socket:request(message, options)
   checked("request", options, request_options)
-  local judge = judge_of("request", options and options.match, "receive new")
+  local judge = judge_of("request", options and options.match)
   return receive(self, "request", options, judge, "request", message, options and options.binary)
 end
 
--- Says goodbye, and waits until the server has.
+-- Begins a task of this socket, which ends with it.
+local function attend(socket, run)
+  local task = require("brunt").spawn(run)
+  socket.tasks = socket.tasks or {}
+  socket.tasks[#socket.tasks + 1] = task
+  return task
+end
+
+local function check_function(whose, run)
+  if type(run) ~= "function" then
+    wrong(whose .. " takes a function, not " .. core.shown(run), true)
+  end
+end
+
+-- Does `run` with each message that no `receive` or `request` takes, until the connection ends, beside what its user does. Those that match, if
+-- `match` says which.
+function Socket:on_message(run, options)
+  check_function("on_message", run)
+  options = checked("on_message", options, listen_options) or {}
+  local each = { name = options.name, tags = options.tags, optional = true }
+  local judge = judge_of("on_message", options.match, "listen on")
+  return attend(self, function()
+    repeat
+      local message = receive(self, "message", each, judge, "listen")
+      if not message.error then
+        run(message)
+      end
+    until self.is_closed or message.error and message.error ~= "timeout" or core.is_rehearsing()
+  end)
+end
+
+-- Does `run` each time that so long has passed, until the connection ends, beside what its user does.
+function Socket:every(interval, run)
+  interval = core.seconds("every", interval)
+  if interval <= 0 then
+    wrong("every takes a time above 0", true)
+  end
+  check_function("every", run)
+  return attend(self, function()
+    local user = core.user("every")
+    local due = user.now
+    repeat
+      due = due + interval * 1e9
+      require("brunt").pause(math.max(0, due - user.now) / 1e9)
+      run(self)
+    until self.is_closed or core.is_rehearsing()
+  end)
+end
+
+-- Says goodbye, and waits until the server has. What listens on the socket, or comes back to it, ends.
 function Socket:close(options)
   options = checked("close", options, close_options) or {}
+  self.is_closed = true
+  local own = core.user("close").task
+  for _, task in ipairs(self.tasks or {}) do
+    if task ~= own then
+      task:cancel()
+    end
+  end
   local answer = on(self, "close", options, nil, "close", options.code, options.reason)
   core.release(self.handle)
   return answer

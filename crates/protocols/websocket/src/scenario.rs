@@ -193,7 +193,9 @@ impl Caller for WebSocketCaller {
                 }
             }
             "receive" => out.hint = hint::RECEIVE,
-            "receive new" => out.hint = hint::RECEIVE | hint::NEW | hint::PUT_BACK,
+            "receive on" => out.hint = hint::RECEIVE | hint::PUT_BACK,
+            "listen" => out.hint = hint::RECEIVE | hint::LISTEN,
+            "listen on" => out.hint = hint::RECEIVE | hint::LISTEN | hint::PUT_BACK,
             "close" => {
                 out.bytes = close(values)?;
                 out.hint = hint::CLOSE;

@@ -49,7 +49,7 @@ local Socket = {}
 ---@return brunt.WsMessage
 function Socket:send(message, options) end
 
--- Waits for the next message, or the next that matches; those that do not are dropped.
+-- Waits for the next message, or the next that matches. Those before it that do not can be received later.
 ---@param options? brunt.WsReceiveOptions
 ---@return brunt.WsMessage
 function Socket:receive(options) end
@@ -60,7 +60,24 @@ function Socket:receive(options) end
 ---@return brunt.WsMessage
 function Socket:request(message, options) end
 
--- Says goodbye, and waits until the server has.
+---@class brunt.WsListenOptions
+---@field name? string What messages are counted as; else "message".
+---@field tags? table<string, string>
+---@field match? string|fun(message: brunt.WsMessage): boolean? A text that a message contains, or a function of it; others are left to others.
+
+-- Does `run` with each message that no `receive` or `request` takes, until the connection ends, beside what the user does.
+---@param run fun(message: brunt.WsMessage)
+---@param options? brunt.WsListenOptions
+---@return brunt.Task
+function Socket:on_message(run, options) end
+
+-- Does `run` each time that so long has passed until the connection ends, beside what the user does.
+---@param interval brunt.Duration
+---@param run fun(socket: brunt.WsSocket)
+---@return brunt.Task
+function Socket:every(interval, run) end
+
+-- Says goodbye, and waits until the server has. Ends what listens on the socket, and what comes back to it.
 ---@param options? brunt.WsCloseOptions
 ---@return brunt.WsMessage
 function Socket:close(options) end

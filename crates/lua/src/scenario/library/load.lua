@@ -186,6 +186,20 @@ function Scenario:inject(what)
   return self
 end
 
+-- Says what each user does last, once its iterations are over: log out, tell a server. It is no iteration of its own.
+function Scenario:on_stop(run)
+  at_the_top("on_stop")
+  if type(run) ~= "function" then
+    wrong("on_stop takes a function, not " .. shown(run))
+  elseif not self.declared then
+    wrong("on_stop is for a scenario, not for a mix: say it of each of its scenarios")
+  elseif self.declared.stop then
+    wrong("'" .. self.name .. "' has an on_stop already")
+  end
+  self.declared.stop, shared.stops = run, true
+  return self
+end
+
 function brunt.scenario(name, run)
   at_the_top("brunt.scenario")
   if type(name) ~= "string" or type(run) ~= "function" then
@@ -197,8 +211,9 @@ function brunt.scenario(name, run)
       wrong("there are two scenarios called '" .. name .. "'")
     end
   end
-  scenarios[#scenarios + 1] = { name = name, run = run }
-  return setmetatable({ name = name, weighted = { { scenario = name, weight = 1 } } }, Scenario)
+  local declared = { name = name, run = run }
+  scenarios[#scenarios + 1] = declared
+  return setmetatable({ name = name, declared = declared, weighted = { { scenario = name, weight = 1 } } }, Scenario)
 end
 
 function brunt.mix(parts)
@@ -238,6 +253,34 @@ end
 function brunt.teardown(run)
   at_the_top("brunt.teardown")
   teardown = once_a_run("brunt.teardown", run, teardown)
+end
+
+local handle_summary
+
+function brunt.handle_summary(run)
+  at_the_top("brunt.handle_summary")
+  handle_summary = once_a_run("brunt.handle_summary", run, handle_summary)
+end
+
+-- Gives the script the result of its run, a JSON document as text; the texts that it makes of it, by the names of their files.
+-- nil where it wants none.
+function shared.handle_summary(document)
+  if not handle_summary then
+    return nil
+  end
+  local texts = handle_summary(brunt.json.decode(document))
+  if texts == nil then
+    return {}
+  elseif type(texts) ~= "table" then
+    wrong("brunt.handle_summary takes a function that returns a table of files and texts, such as { [\"summary.txt\"] = text }, not "
+      .. shown(texts))
+  end
+  for name, text in pairs(texts) do
+    if type(name) ~= "string" or type(text) ~= "string" then
+      wrong("what brunt.handle_summary makes are texts by the names of their files, not " .. shown(text) .. " by " .. shown(name))
+    end
+  end
+  return texts
 end
 
 function brunt.expect(expected)

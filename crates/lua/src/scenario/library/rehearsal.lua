@@ -143,6 +143,8 @@ function shared.is_rehearsing()
   return rehearses
 end
 
+core.is_rehearsing = shared.is_rehearsing
+
 -- Whether something was made of made-up values that does not show it: what is wrong may follow from that.
 function shared.is_hidden()
   return hidden

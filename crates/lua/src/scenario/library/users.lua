@@ -208,6 +208,7 @@ function shared.begin(slot, now, id, place)
     user = {
       vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
       run = scenario.run,
+      stop = scenario.stop,
       -- What setup has returned is each user's own: what it writes into it nobody else sees.
       given = copied(given),
       paused = 0,
@@ -229,6 +230,22 @@ function shared.begin(slot, now, id, place)
   end
   user.thread = thread
   return settle(user, resume(thread, user))
+end
+
+-- Begins what a user does last; nil if that is nothing. `between` says that it stands between two iterations.
+function shared.begin_stop(slot, now, between)
+  local user = users[slot]
+  if not user or not user.stop then
+    return nil
+  end
+  local vu = user.vu
+  user.run, user.stop, user.pacing = user.stop, nil, nil
+  -- It is none of its iterations.
+  vu.iteration = vu.iteration - 1
+  if not between then
+    user.thread, user.tasks = nil, nil
+  end
+  return shared.begin(slot, now)
 end
 
 -- Forgets a user. `between` says that it stands between two iterations.
@@ -271,6 +288,9 @@ function shared.begin_rehearsal(place)
   local thread = create(function()
     scenario.run(vu, given)
     shared.rehearse_tasks()
+    if scenario.stop then
+      scenario.stop(vu, given)
+    end
   end)
   current = { thread = thread, vu = vu, run = scenario.run, paused = 0, now = 0, goes_on = false, again = false }
   return thread

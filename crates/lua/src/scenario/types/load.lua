@@ -35,6 +35,11 @@ local Scenario = {}
 ---@return brunt.Scenario
 function Scenario:inject(injection) end
 
+-- What each user does last, once its iterations are over. Its calls count; it is no iteration.
+---@param run fun(vu: brunt.User, given: any)
+---@return brunt.Scenario
+function Scenario:on_stop(run) end
+
 -- A step of an injection.
 ---@class brunt.Step
 
@@ -57,6 +62,11 @@ function brunt.setup(run) end
 -- Called once a run, when all users have ended.
 ---@param run fun(given: any)
 function brunt.teardown(run) end
+
+-- Called once the run is over, with the document of `--format json` as a table. Returns texts by the names of their files, which
+-- are written where `--allow-write` says; "stdout" is standard output.
+---@param run fun(summary: table): table<string, string>?
+function brunt.handle_summary(run) end
 
 -- Open: all come in the same moment.
 ---@param users integer

@@ -40,8 +40,9 @@ function Stream:next()
   local message, answer = core.next_message(self.stream)
   if message then
     return setmetatable(message, Event)
+  elseif answer then
+    ended(self, answer)
   end
-  ended(self, answer)
 end
 
 Stream.__call = Stream.next

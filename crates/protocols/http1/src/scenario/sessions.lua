@@ -41,10 +41,18 @@ local function keep(answer)
   end
 end
 
+-- Reads all of an answer, so that it stays what it is after the user's next call; gives the answer.
+local function keep_answer(self)
+  keep(self)
+  return self
+end
+
 Answer.__index = function(self, key)
   local method = reading[key]
   if method then
     return method
+  elseif key == "keep" then
+    return keep_answer
   end
   local part = parts[key]
   if part then

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Scripts of other tools beside what they become here: k6 and Locust run theirs, brunt its own, on the same server.
+
+A shape is a file of `shapes/`: NAME.js goes through `brunt import k6`, NAME.py stands beside NAME.lua. Both sides must agree on
+how many calls were made, how many failed, how often each check held, and on the verdict. Exit status: 0 they do, 1 they do not,
+2 something could not be run.
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+SHAPES = Path(__file__).parent / "shapes"
+# How long one run may take, in seconds.
+LIMIT = 60
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)
+
+
+def brunt(program, script, base, more=()):
+    """What brunt says of a script: its JSON and its verdict."""
+    done = run([program, "run", script, "-t", "1", "--env", f"BASE={base}", "--format", "json", *more])
+    if done.returncode not in (0, 1):
+        sys.exit(f"brunt run {script}: {done.stderr}")
+    return json.loads(done.stdout), done.returncode == 0
+
+
+def failed_calls(result):
+    """Calls that failed by themselves, and not by a check of the script's."""
+    outcomes = result["outcomes"]
+    return outcomes["not_ok"] - outcomes.get("failed_check", 0)
+
+
+def checks_of(result):
+    found = Counter()
+    for check in result["names"]["checks"]:
+        found[check["check"], True] += check["passes"]
+        found[check["check"], False] += check["fails"]
+    return +found
+
+
+def with_k6(args, shape, base, folder):
+    points = folder / "k6.json"
+    done = run([args.k6, "run", "--quiet", "--no-usage-report", "--no-color", "-e", f"BASE={base}", "--out", f"json={points}", shape])
+    if done.returncode not in (0, 99):
+        sys.exit(f"k6 run {shape}: {done.stderr}")
+    calls, failed, checks = 0, 0, Counter()
+    for line in points.read_text().splitlines():
+        point = json.loads(line)
+        if point["type"] != "Point":
+            continue
+        value = point["data"]["value"]
+        if point["metric"] == "http_reqs":
+            calls += value
+        elif point["metric"] == "http_req_failed":
+            failed += value
+        elif point["metric"] == "checks":
+            checks[point["data"]["tags"]["check"], value == 1] += 1
+    theirs = {"calls": int(calls), "failed": int(failed), "checks": +checks, "passed": done.returncode == 0}
+    lua = folder / "imported.lua"
+    moved = run([args.brunt, "import", "k6", shape, "-o", lua])
+    if moved.returncode != 0:
+        sys.exit(moved.stderr)
+    result, passed = brunt(args.brunt, lua, base, ["--max-error-rate", "100%"])
+    ours = {"calls": result["outcomes"]["due"], "failed": failed_calls(result), "checks": checks_of(result), "passed": passed}
+    return theirs, ours
+
+
+def with_locust(args, shape, base, folder):
+    command = [args.locust, "-f", shape, "--headless", "-u", "3", "-r", "100", "--csv", folder / "locust", "--only-summary"]
+    done = run(command, env={**os.environ, "BASE": base})
+    stats = folder / "locust_stats.csv"
+    if not stats.exists():
+        sys.exit(f"locust -f {shape}: {done.stderr}")
+    theirs = {"passed": done.returncode == 0}
+    for row in csv.DictReader(stats.open()):
+        if row["Name"] != "Aggregated":
+            theirs[row["Name"]] = (int(row["Request Count"]), int(row["Failure Count"]))
+    result, passed = brunt(args.brunt, shape.with_suffix(".lua"), base)
+    ours = {"passed": passed}
+    for request in result["names"]["requests"]:
+        ours[request["name"]] = (request["due"], request["not_ok"])
+    return theirs, ours
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--brunt", default="target/release/brunt")
+    parser.add_argument("--k6", default="k6")
+    parser.add_argument("--locust", default="locust")
+    parser.add_argument("names", nargs="*", help="shapes, if not all")
+    args = parser.parse_args()
+    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix in (".js", ".py")]
+    shapes = [shape for shape in shapes if not args.names or shape.stem in args.names]
+    differing = 0
+    with subprocess.Popen([args.brunt, "serve", "http", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            base = re.search(r"http://[\d.:]+", server.stdout.readline()).group()
+            for shape in shapes:
+                with tempfile.TemporaryDirectory() as folder:
+                    play = with_k6 if shape.suffix == ".js" else with_locust
+                    theirs, ours = play(args, shape, base, Path(folder))
+                if theirs == ours:
+                    print(f"✓ {shape.name}: {theirs}")
+                    continue
+                differing += 1
+                print(f"✗ {shape.name}")
+                for what in sorted(set(theirs) | set(ours)):
+                    if theirs.get(what) != ours.get(what):
+                        print(f"    {what}: there {theirs.get(what)}, here {ours.get(what)}")
+        finally:
+            server.terminate()
+    print(f"{len(shapes) - differing} of {len(shapes)} shapes mean the same")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

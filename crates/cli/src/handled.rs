@@ -1,0 +1,59 @@
+//! What a script makes of its run's result, by `brunt.handle_summary`: texts for files, or for standard output.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use brunt_judge::summary::Summary;
+use brunt_protocol::Registry;
+use brunt_report::{Format, Style};
+
+use crate::{console, files};
+
+/// The name that stands for standard output, as for k6.
+const STDOUT: &str = "stdout";
+
+/// Writes what the script of `summary` makes of it: files in these directories alone.
+///
+/// # Errors
+/// When the script fails, or a file may not be written or cannot be.
+pub fn write(summary: &Summary, registry: &Registry, allowed: &[PathBuf]) -> Result<()> {
+    let Some(scenarios) = &summary.plan.scenarios else { return Ok(()) };
+    let document = || {
+        let mut json = Vec::new();
+        // A buffer takes whatever it is given.
+        drop(brunt_report::write(&mut json, Format::Json, summary, Style::default()));
+        json
+    };
+    let Some(texts) = brunt_lua::scenario::handle_summary(&summary.plan, scenarios, registry, document)? else {
+        return Ok(());
+    };
+    for (name, text) in &texts {
+        if name == STDOUT {
+            console::print(text)?;
+        } else {
+            let path = Path::new(name);
+            check_allowed(path, allowed)?;
+            files::write(path, text).context("brunt.handle_summary")?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a file lies in one of these directories, links followed.
+fn check_allowed(path: &Path, allowed: &[PathBuf]) -> Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let name = path.display();
+    let Ok(directory) = directory.canonicalize() else {
+        bail!("brunt.handle_summary: cannot write {name}: there is no directory {}", directory.display());
+    };
+    let is_plain = matches!(path.components().next_back(), Some(Component::Normal(_)));
+    let target = path.canonicalize().unwrap_or_else(|_| directory.join(path.file_name().unwrap_or_default()));
+    let is_within = |known: &PathBuf| known.canonicalize().is_ok_and(|known| target.starts_with(&known));
+    if is_plain && allowed.iter().any(is_within) {
+        return Ok(());
+    }
+    bail!("brunt.handle_summary: the script may not write {name}: allow it by --allow-write {}", directory.display());
+}

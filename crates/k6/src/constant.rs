@@ -1,0 +1,68 @@
+//! Values that stand in a script as they are: options, thresholds, parameters.
+
+use std::collections::HashMap;
+
+use crate::syntax::Node;
+use crate::text;
+
+/// A value, as far as the text says it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Constant<'t> {
+    Number(f64),
+    Text(String),
+    Flag(bool),
+    List(Vec<Node<'t>>),
+    Object(Vec<(String, Node<'t>)>),
+    /// What is known only when the script runs.
+    Unknown,
+}
+
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+/// The value of an expression. `known` are the values of the script's top-level names.
+pub(crate) fn of<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -> Constant<'t> {
+    let node = node.bare();
+    match node.kind() {
+        "number" => {
+            text::number(node.text()).and_then(|text| text.parse().ok()).map_or(Constant::Unknown, Constant::Number)
+        }
+        "string" | "template_string" => text::of(node).map_or(Constant::Unknown, Constant::Text),
+        "true" => Constant::Flag(true),
+        "false" => Constant::Flag(false),
+        "array" => Constant::List(node.children()),
+        "object" => Constant::Object(fields(node)),
+        "identifier" => match known.get(node.text()) {
+            // A name that stands for itself is no value.
+            Some(value) if value.bare().kind() != "identifier" => of(*value, known),
+            _ => Constant::Unknown,
+        },
+        _ => Constant::Unknown,
+    }
+}
+
+/// The fields of an object whose names are known.
+pub(crate) fn fields(object: Node<'_>) -> Vec<(String, Node<'_>)> {
+    let field = |part: Node<'_>| match part.kind() {
+        "shorthand_property_identifier" => Some(part.text().to_owned()),
+        "pair" => part.field("key").and_then(name_of),
+        "method_definition" => part.field("name").and_then(name_of),
+        _ => None,
+    };
+    let parts = object.children();
+    parts.into_iter().filter_map(|part| Some((field(part)?, part.field("value").unwrap_or(part)))).collect()
+}
+
+/// The name of a field.
+pub(crate) fn name_of(key: Node<'_>) -> Option<String> {
+    match key.kind() {
+        "property_identifier" | "shorthand_property_identifier" | "identifier" | "number" => {
+            Some(key.text().to_owned())
+        }
+        "string" => text::of(key),
+        _ => None,
+    }
+}

@@ -1,0 +1,406 @@
+//! Expressions.
+
+use crate::names::Kind;
+use crate::script::{Helper, Script, is_function};
+use crate::syntax::Node;
+use crate::text::{self, quoted};
+
+impl<'t> Script<'t> {
+    /// An expression, as Lua writes it.
+    pub(crate) fn expression(&mut self, node: Node<'t>) -> String {
+        match node.kind() {
+            "parenthesized_expression" => match node.children().first() {
+                Some(inner) => format!("({})", self.expression(*inner)),
+                None => String::new(),
+            },
+            // Users wait by themselves.
+            "await_expression" => node.children().first().map_or_else(String::new, |inner| self.expression(*inner)),
+            "number" => text::number(node.text()).unwrap_or_else(|| node.text().to_owned()),
+            "string" => text::of(node).map_or_else(String::new, |text| quoted(&text)),
+            "template_string" => self.template(node),
+            "true" | "false" => node.text().to_owned(),
+            "null" | "undefined" => "nil".to_owned(),
+            "identifier" => self.identifier(node),
+            "object" => self.table(node),
+            "array" => {
+                let parts: Vec<String> = node.children().into_iter().map(|part| self.expression(part)).collect();
+                if parts.is_empty() { "brunt.array {}".to_owned() } else { braced(&parts) }
+            }
+            "member_expression" => self.member(node),
+            "subscript_expression" => self.subscript(node),
+            "binary_expression" => self.binary(node),
+            "unary_expression" => self.unary(node),
+            "ternary_expression" => self.ternary(node),
+            "call_expression" => self.call(node),
+            "new_expression" => self.made(node),
+            _ if is_function(node) => self.function(node, "function", None),
+            _ => self.not_moved(node, ""),
+        }
+    }
+
+    /// An expression as a part of another: in parentheses unless it holds together by itself.
+    pub(crate) fn operand(&mut self, node: Node<'t>) -> String {
+        let inner = node.bare();
+        let expression = self.expression(inner);
+        let holds = matches!(
+            inner.kind(),
+            "number"
+                | "string"
+                | "identifier"
+                | "member_expression"
+                | "subscript_expression"
+                | "call_expression"
+                | "true"
+                | "false"
+                | "null"
+                | "undefined"
+        );
+        if holds && !expression.contains(" or ") && !expression.contains(" ~= ") {
+            expression
+        } else {
+            format!("({expression})")
+        }
+    }
+
+    /// An expression of which something is asked, by `:` or `.`.
+    pub(crate) fn receiver(&mut self, node: Node<'t>) -> String {
+        let inner = node.bare();
+        let expression = self.expression(inner);
+        let holds =
+            matches!(inner.kind(), "identifier" | "member_expression" | "subscript_expression" | "call_expression");
+        if holds { expression } else { format!("({expression})") }
+    }
+
+    /// What is taken for true or false.
+    pub(crate) fn condition(&mut self, node: Node<'t>) -> String {
+        let node = node.bare();
+        match (node.kind(), node.operator()) {
+            ("binary_expression", sign @ ("&&" | "||")) => {
+                let word = if sign == "&&" { "and" } else { "or" };
+                let mut side = |name: &str| {
+                    let Some(part) = node.field(name).map(Node::bare) else { return String::new() };
+                    let is_mixed = part.kind() == "binary_expression"
+                        && matches!(part.operator(), "&&" | "||")
+                        && part.operator() != sign;
+                    let condition = self.condition(part);
+                    if is_mixed { format!("({condition})") } else { condition }
+                };
+                let (left, right) = (side("left"), side("right"));
+                format!("{left} {word} {right}")
+            }
+            ("unary_expression", "!") => {
+                let Some(argument) = node.field("argument").map(Node::bare) else { return String::new() };
+                let condition = self.condition(argument);
+                let is_whole = !matches!(argument.kind(), "binary_expression" | "ternary_expression");
+                if is_whole { format!("not {condition}") } else { format!("not ({condition})") }
+            }
+            _ if matches!(self.names.kind_of(node), Kind::Flag | Kind::Object | Kind::List | Kind::Answer) => {
+                self.expression(node)
+            }
+            _ => {
+                self.helper(Helper::Truthy);
+                format!("truthy({})", self.expression(node))
+            }
+        }
+    }
+
+    fn identifier(&mut self, node: Node<'t>) -> String {
+        match node.text() {
+            "__VU" => format!("{}.id", self.user()),
+            "__ITER" => format!("({}.iteration - 1)", self.user()),
+            "NaN" => "(0 / 0)".to_owned(),
+            "Infinity" => "math.huge".to_owned(),
+            name if self.names.imports.contains_key(name) => self.not_moved(node, "a module as a value"),
+            name => self.variable(name),
+        }
+    }
+
+    /// `` `a ${b}` ``.
+    fn template(&mut self, node: Node<'t>) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        let mut words = String::new();
+        for part in node.parts() {
+            match part.kind() {
+                "string_fragment" => words.push_str(part.text()),
+                "escape_sequence" => words.push_str(&text::escaped(part.text())),
+                _ => {
+                    if !words.is_empty() {
+                        parts.push(quoted(&std::mem::take(&mut words)));
+                    }
+                    if let Some(inner) = part.children().first() {
+                        parts.push(self.as_text(*inner));
+                    }
+                }
+            }
+        }
+        if !words.is_empty() || parts.is_empty() {
+            parts.push(quoted(&words));
+        }
+        if let [only] = parts.as_slice()
+            && !only.starts_with('"')
+        {
+            return format!("tostring({only})");
+        }
+        parts.join(" .. ")
+    }
+
+    /// A value as a part of a text.
+    fn as_text(&mut self, node: Node<'t>) -> String {
+        match self.names.kind_of(node) {
+            Kind::Number | Kind::Text => self.operand(node),
+            _ => format!("tostring({})", self.expression(node)),
+        }
+    }
+
+    /// An object, as a table.
+    pub(crate) fn table(&mut self, node: Node<'t>) -> String {
+        let mut parts = Vec::new();
+        for part in node.children() {
+            let value = match part.kind() {
+                "pair" => part.field("value"),
+                "shorthand_property_identifier" | "method_definition" => Some(part),
+                _ => None,
+            };
+            let key = match part.kind() {
+                "shorthand_property_identifier" => Some(text::key(part.text())),
+                _ => part.field("key").or_else(|| part.field("name")).and_then(|key| self.key(key)),
+            };
+            match (key, value) {
+                (Some(key), Some(value)) if value.kind() == "shorthand_property_identifier" => {
+                    parts.push(format!("{key} = {}", self.variable(value.text())));
+                }
+                (Some(key), Some(value)) if value.kind() == "method_definition" => {
+                    parts.push(format!("{key} = {}", self.function(value, "function", None)));
+                }
+                (Some(key), Some(value)) if value.bare().kind() == "null" => parts.push(format!("{key} = brunt.null")),
+                (Some(key), Some(value)) => parts.push(format!("{key} = {}", self.expression(value))),
+                _ => parts.push(self.not_moved(part, "")),
+            }
+        }
+        braced(&parts)
+    }
+
+    /// A key of a table.
+    fn key(&mut self, key: Node<'t>) -> Option<String> {
+        match key.kind() {
+            "computed_property_name" => {
+                let inner = key.children().into_iter().next()?;
+                Some(format!("[{}]", self.expression(inner)))
+            }
+            "number" => Some(format!("[{}]", key.text())),
+            _ => Some(text::key(&crate::constant::name_of(key)?)),
+        }
+    }
+
+    fn member(&mut self, node: Node<'t>) -> String {
+        let Some((object, property)) = node.member() else { return self.not_moved(node, "") };
+        if object.text() == "__ENV" {
+            return format!("brunt.env({}, \"\")", quoted(property));
+        }
+        if let Some(known) = self.known_value(node, object, property) {
+            return known;
+        }
+        let receiver = self.receiver(object);
+        match property {
+            "length" => format!("#{receiver}"),
+            _ => format!("{receiver}{}", text::part(property)),
+        }
+    }
+
+    /// `list[0]`, `table["key"]`.
+    fn subscript(&mut self, node: Node<'t>) -> String {
+        let (Some(object), Some(index)) = (node.field("object").map(Node::bare), node.field("index").map(Node::bare))
+        else {
+            return self.not_moved(node, "");
+        };
+        if let Some(name) = text::of(index) {
+            if object.text() == "__ENV" {
+                return format!("brunt.env({}, \"\")", quoted(&name));
+            }
+            return format!("{}{}", self.receiver(object), text::part(&name));
+        }
+        // A list begins with 1 in Lua.
+        if let Some(chosen) = self.chosen(object, index) {
+            return chosen;
+        }
+        let receiver = self.receiver(object);
+        match self.names.kind_of(index) {
+            Kind::Number => match index.text().parse::<u64>() {
+                Ok(place) => format!("{receiver}[{}]", place + 1),
+                Err(_) => format!("{receiver}[{} + 1]", self.operand(index)),
+            },
+            Kind::Text => format!("{receiver}[{}]", self.expression(index)),
+            _ => {
+                if self.names.kind_of(object) != Kind::Object {
+                    self.leave(node, format!("{}: taken for a key; lists begin at 1", node.shown()));
+                }
+                format!("{receiver}[{}]", self.expression(index))
+            }
+        }
+    }
+
+    /// `list[Math.floor(Math.random() * list.length)]`: one of a list.
+    fn chosen(&mut self, list: Node<'t>, index: Node<'t>) -> Option<String> {
+        let text: String = index.text().split_whitespace().collect();
+        let is_chosen = text == format!("Math.floor(Math.random()*{}.length)", list.text());
+        is_chosen.then(|| format!("brunt.sample({})", self.expression(list)))
+    }
+
+    fn binary(&mut self, node: Node<'t>) -> String {
+        let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else {
+            return self.not_moved(node, "");
+        };
+        let sign = node.operator();
+        if let Some(found) = self.is_found(node, left, right) {
+            return found;
+        }
+        match sign {
+            "&&" => format!("{} and {}", self.operand(left), self.operand(right)),
+            "||" | "??" => self.or_else(left, right),
+            "===" | "==" => format!("{} == {}", self.operand(left), self.operand(right)),
+            "!==" | "!=" => format!("{} ~= {}", self.operand(left), self.operand(right)),
+            "<" | "<=" | ">" | ">=" | "-" | "*" | "/" | "%" => {
+                format!("{} {sign} {}", self.operand(left), self.operand(right))
+            }
+            "**" => format!("{} ^ {}", self.operand(left), self.operand(right)),
+            "+" => match (self.names.kind_of(left), self.names.kind_of(right)) {
+                (Kind::Text, _) | (_, Kind::Text) => format!("{} .. {}", self.joined(left), self.joined(right)),
+                (Kind::Number, _) | (_, Kind::Number) => format!("{} + {}", self.operand(left), self.operand(right)),
+                _ => {
+                    self.leave(node, format!("{}: taken for a sum; texts are joined by ..", node.shown()));
+                    format!("{} + {}", self.operand(left), self.operand(right))
+                }
+            },
+            "|" | "&" | "^" | "<<" | ">>" | ">>>" => {
+                let name = match sign {
+                    "|" => "bor",
+                    "&" => "band",
+                    "^" => "bxor",
+                    "<<" => "lshift",
+                    ">>" => "arshift",
+                    _ => "rshift",
+                };
+                format!("bit.{name}({}, {})", self.expression(left), self.expression(right))
+            }
+            "in" => format!("{}[{}] ~= nil", self.receiver(right), self.expression(left)),
+            _ => self.not_moved(node, ""),
+        }
+    }
+
+    /// A part of a text that is put together.
+    fn joined(&mut self, node: Node<'t>) -> String {
+        let inner = node.bare();
+        let is_joined =
+            inner.kind() == "binary_expression" && inner.operator() == "+" && self.names.kind_of(inner) == Kind::Text;
+        if is_joined { self.expression(inner) } else { self.as_text(inner) }
+    }
+
+    /// `a || b`: `__ENV.NAME || "default"` is a value with a default.
+    fn or_else(&mut self, left: Node<'t>, right: Node<'t>) -> String {
+        let bare = left.bare();
+        let name = match (bare.member(), bare.field("object"), bare.field("index").and_then(text::of)) {
+            (Some((object, name)), ..) if object.text() == "__ENV" => Some(name.to_owned()),
+            (None, Some(object), Some(name)) if object.text() == "__ENV" => Some(name),
+            _ => None,
+        };
+        if let Some(name) = name {
+            return format!("brunt.env({}, {})", quoted(&name), self.expression(right));
+        }
+        if self.names.kind_of(left) == Kind::Number {
+            self.leave(left, format!("{}: 0 is true in Lua", left.shown()));
+        }
+        format!("{} or {}", self.operand(left), self.operand(right))
+    }
+
+    fn unary(&mut self, node: Node<'t>) -> String {
+        let Some(argument) = node.field("argument") else { return self.not_moved(node, "") };
+        match node.operator() {
+            "!" => self.condition(node),
+            "-" => format!("-{}", self.operand(argument)),
+            "+" => format!("tonumber({})", self.expression(argument)),
+            "typeof" => format!("type({})", self.expression(argument)),
+            "void" => "nil".to_owned(),
+            _ => self.not_moved(node, ""),
+        }
+    }
+
+    /// `a ? b : c`: `a and b or c`, where `b` is not false.
+    fn ternary(&mut self, node: Node<'t>) -> String {
+        let (Some(condition), Some(one), Some(other)) =
+            (node.field("condition"), node.field("consequence"), node.field("alternative"))
+        else {
+            return self.not_moved(node, "");
+        };
+        let condition = {
+            let text = self.condition(condition);
+            if text.contains(" or ") { format!("({text})") } else { text }
+        };
+        let is_value =
+            matches!(self.names.kind_of(one), Kind::Number | Kind::Text | Kind::Object | Kind::List | Kind::Answer);
+        if is_value || one.bare().kind() == "true" {
+            return format!("{condition} and {} or {}", self.operand(one), self.operand(other));
+        }
+        let (one, other) = (self.expression(one), self.expression(other));
+        format!("(function() if {condition} then return {one} else return {other} end end)()")
+    }
+
+    /// `new Counter("name")` and its like.
+    fn made(&mut self, node: Node<'t>) -> String {
+        if let Some((metric, arguments)) = self.metric(node) {
+            let name = arguments.first().map_or_else(String::new, |name| self.expression(*name));
+            let kind = format!("{metric:?}").to_lowercase();
+            let is_time = arguments.get(1).is_some_and(|flag| flag.kind() == "true");
+            let unit = if is_time { ", { unit = \"ms\" }" } else { "" };
+            return format!("brunt.{kind}({name}{unit})");
+        }
+        let made = node.field("constructor");
+        let imported = made
+            .and_then(|made| self.names.imported(made))
+            .map(|(module, member)| (module.to_owned(), member.to_owned()));
+        match (imported, made.map(Node::text)) {
+            (Some((module, member)), _) if module == "k6/data" && member == "SharedArray" => self.shared_array(node),
+            (_, Some("Error")) => {
+                node.arguments().first().map_or_else(|| "\"error\"".to_owned(), |text| self.expression(*text))
+            }
+            (_, Some("Date")) if node.arguments().is_empty() => "brunt.now()".to_owned(),
+            _ => self.not_moved(node, ""),
+        }
+    }
+
+    /// What all users share: each thread has a list of its own.
+    fn shared_array(&mut self, node: Node<'t>) -> String {
+        let Some(function) = node.arguments().get(1).copied().filter(|function| is_function(*function)) else {
+            return self.not_moved(node, "");
+        };
+        let Some(body) = function.field("body") else { return self.not_moved(node, "") };
+        let only = if body.kind() == "statement_block" {
+            let children = body.children();
+            match children.as_slice() {
+                [one] if one.kind() == "return_statement" => one.children().into_iter().next(),
+                _ => None,
+            }
+        } else {
+            Some(body)
+        };
+        match only {
+            Some(value) => self.expression(value),
+            None => format!("({})()", self.function(function, "function", None)),
+        }
+    }
+}
+
+/// A table of these parts, on one line if they are short.
+pub(crate) fn braced(parts: &[String]) -> String {
+    const MOST: usize = 100;
+
+    if parts.is_empty() {
+        return "{}".to_owned();
+    }
+    let short =
+        parts.iter().map(|part| part.len() + 2).sum::<usize>() < MOST && !parts.iter().any(|part| part.contains('\n'));
+    if short {
+        return format!("{{ {} }}", parts.join(", "));
+    }
+    let lines: Vec<String> = parts.iter().map(|part| format!("{part},")).collect();
+    format!("{{\n{}\n}}", crate::functions::indented(&lines))
+}

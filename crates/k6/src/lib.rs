@@ -1,0 +1,95 @@
+//! Scripts of k6, in JavaScript, as scenarios of brunt, in Lua that is meant to be read.
+//!
+//! ```text
+//! text ──tree-sitter──▶ syntax.rs ─▶ script.rs (what the file declares) ─▶ options.rs, thresholds.rs  (who comes when, what must hold)
+//!                                                    └─▶ statements.rs ─▶ expressions.rs ─▶ calls.rs, requests.rs, methods.rs
+//! ```
+//!
+//! The plain part of k6 is moved: `k6/http`, checks, groups, pauses, own metrics, options, thresholds, data, the environment. Nothing is left out
+//! in silence: what was not moved is marked at its place, raises an error where a user comes to it, and is listed with its line in
+//! [`Imported::left`].
+//!
+//! ```
+//! let script = r#"
+//! import http from "k6/http";
+//! export const options = { vus: 5, duration: "10s" };
+//! export default function () { http.get("http://127.0.0.1:8080/shop/"); }
+//! "#;
+//! let imported = brunt_k6::import(script, "visit.js")?;
+//! assert!(imported.lua.contains("http:get(\"/shop/\")"), "{}", imported.lua);
+//! assert!(imported.lua.contains("brunt.users(5, \"10s\")"), "{}", imported.lua);
+//! assert!(imported.left.is_empty(), "{:?}", imported.left);
+//! # Ok::<(), brunt_k6::ImportError>(())
+//! ```
+
+mod calls;
+mod constant;
+mod expressions;
+mod functions;
+mod methods;
+mod names;
+mod options;
+mod requests;
+mod script;
+mod statements;
+mod syntax;
+mod text;
+mod thresholds;
+
+use std::fmt;
+
+/// A script in Lua, and what of the one in JavaScript is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The scenarios, as a script of brunt.
+    pub lua: String,
+    /// What was not moved, or means something else here, in the order of the lines.
+    pub left: Vec<Left>,
+}
+
+/// Something of a script of k6 that was not moved, or that means something else in brunt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Left {
+    /// Its line in the script, from 1.
+    pub line: usize,
+    /// What it is, and what to write.
+    pub what: String,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// Why nothing was moved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// The text is no JavaScript.
+    #[error("line {line} is no JavaScript: {text}{}", if *typed { "; take the types out of TypeScript first, as by esbuild" } else { "" })]
+    Syntax {
+        /// The first line that cannot be read, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// Whether the script looks like TypeScript.
+        typed: bool,
+    },
+    /// More lies in each other than anybody writes.
+    #[error("line {line} has more than 500 expressions in each other")]
+    Deep {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It has no function that a user does.
+    #[error("no function is exported, as by `export default function () {{ … }}`: nothing says what users do")]
+    NoFunction,
+}
+
+/// The scenarios that a script of k6 describes. `name` is that of its file, for the first line.
+///
+/// # Errors
+/// When the text is no JavaScript, or has nothing that a user does.
+pub fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
+    script::import(text, name)
+}
