@@ -172,8 +172,7 @@ fn is_constant(plan: &Plan) -> bool {
         Load::Open { profile, .. } => profile.is_constant(),
     };
     let constant_users = plan.scenarios.as_ref().is_none_or(|scenarios| {
-        scenarios.throttle.is_none()
-            && scenarios.populations.iter().all(|population| is_constant_population(population))
+        scenarios.throttle.is_none() && scenarios.populations.iter().all(is_constant_population)
     });
     constant_rate && constant_users
 }
@@ -360,7 +359,9 @@ mod tests {
             };
             let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };
             let mut total = Snapshot::default();
-            names.iter().for_each(|name| total.figures.requests.named(name).numbers.add(Counter::Due, 1));
+            for name in names {
+                total.figures.requests.named(name).numbers.add(Counter::Due, 1);
+            }
             total.figures.scenarios.named("shop").iteration(iteration_ns);
             matches!(
                 Settled::from_points(&plan, &total, points(&slow_at_first).points()),

@@ -7,7 +7,7 @@ use brunt_plan::scenario::{Population, Step};
 use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
 
-use super::{Outcome, VirtualUser, VirtualUsers, Wake};
+use super::{Doing, Outcome, VirtualUser, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
 use crate::pace::Quota;
 use brunt_script::{Library, ScriptError};
@@ -277,7 +277,7 @@ impl VirtualUsers {
     /// Tells users between two iterations that no next one comes.
     fn call_in(&mut self, crowd: usize) {
         for slot in 0..self.users.len() as u32 {
-            if self.user(slot).is_some_and(|user| user.crowd == crowd && !user.iterates) {
+            if self.user(slot).is_some_and(|user| user.crowd == crowd && user.doing == Doing::Nothing) {
                 self.make_ready(slot, Wake::Begin);
             }
         }

@@ -1,7 +1,7 @@
 //! Answers, messages and readings delivered to users.
 
 use super::slots::{UserCall, ticket};
-use super::{State, VirtualUsers, Wait};
+use super::{Doing, State, VirtualUsers, Wait};
 use crate::network::NEVER;
 use crate::trace::Traced;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
@@ -34,7 +34,7 @@ impl VirtualUsers {
     pub(super) fn begin_iteration(&mut self, user: u32, now: u64) -> Operation {
         let Some(of) = self.user(user) else { return Operation::End };
         of.began = now;
-        of.iterates = true;
+        of.doing = Doing::Iteration;
         let (id, place, crowd) = (of.id, of.place, of.crowd);
         if self.trace.is_some()
             && let Some(scenario) = self.crowds.get(crowd).and_then(|crowd| crowd.scenario(place))
@@ -67,7 +67,7 @@ impl VirtualUsers {
         let Some(of) = self.users.get(user as usize) else { return false };
         let Some(crowd) = self.crowds.get(of.crowd) else { return false };
         !traced
-            && !of.stopping
+            && of.doing != Doing::Last
             && of.home.is_none()
             && of.tasks.is_empty()
             && of.pending == 0

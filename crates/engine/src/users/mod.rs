@@ -136,6 +136,17 @@ enum Wait {
     Message(u32),
 }
 
+/// What a user is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// It stands between two iterations, or has not begun the first.
+    Nothing,
+    /// An iteration.
+    Iteration,
+    /// Its iterations are over, and it does what its script wants done last, or is about to.
+    Last,
+}
+
 /// A virtual user.
 #[derive(Debug)]
 struct VirtualUser {
@@ -147,9 +158,9 @@ struct VirtualUser {
     place: u32,
     /// What its scenario is counted by.
     scenario: NameId,
-    /// When the iteration began, and whether it is under way.
+    /// When what it does began.
     began: u64,
-    iterates: bool,
+    doing: Doing,
     /// When it came, while its first call is not made.
     arrived: Option<u64>,
     /// How many iterations it has left, if they are counted.
@@ -183,8 +194,6 @@ struct VirtualUser {
     tasks: Vec<u32>,
     /// Whether it is a task that goes no further.
     cancelled: bool,
-    /// Whether its iterations are over, and it does what its script wants done last.
-    stopping: bool,
 }
 
 impl VirtualUser {
@@ -205,7 +214,7 @@ impl VirtualUser {
             place,
             scenario,
             began: 0,
-            iterates: false,
+            doing: Doing::Nothing,
             arrived: None,
             iterations: None,
             connections: Vec::new(),
@@ -223,7 +232,6 @@ impl VirtualUser {
             home: None,
             tasks: Vec::new(),
             cancelled: false,
-            stopping: false,
         }
     }
 }
@@ -267,8 +275,6 @@ struct Throttle {
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
-    /// Whether users of some scenario do something last.
-    stops: bool,
     clients: Vec<ScriptClient>,
     /// The origins of the clients' bases, as far as they are known.
     bases: Vec<Option<usize>>,
@@ -358,7 +364,6 @@ impl VirtualUsers {
         Self {
             bases: vec![None; library.clients().len()],
             clients: library.clients(),
-            stops: library.stops(),
             library,
             crowds,
             among,

@@ -8,7 +8,7 @@ use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 
 use super::slots::slot_of;
-use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
+use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::Recorder;
 use crate::trace::Traced;
 use crate::transport::Driver;
@@ -102,7 +102,7 @@ impl VirtualUsers {
         }
         let mut operation = match wake {
             // It may have been told twice.
-            Wake::Begin if self.user(user).is_none_or(|user| user.iterates) => return,
+            Wake::Begin if self.user(user).is_none_or(|user| user.doing != Doing::Nothing) => return,
             Wake::Begin if self.is_surplus(user) => return self.stop_or_end(network, user, true),
             Wake::Stop(between) => match self.begin_stop(user, between, now) {
                 Some(operation) => operation,
@@ -383,8 +383,11 @@ impl VirtualUsers {
             return;
         }
         let started = std::mem::take(&mut of.started);
-        let (began, scenario, found_nobody, stopping) = (of.began, of.scenario, of.found_nobody, of.stopping);
-        of.iterates = false;
+        let (began, scenario, found_nobody) = (of.began, of.scenario, of.found_nobody);
+        let stopping = of.doing == Doing::Last;
+        if !stopping {
+            of.doing = Doing::Nothing;
+        }
         of.arrived = None;
         of.chains.clear();
         of.continues = None;
@@ -456,7 +459,7 @@ impl VirtualUsers {
         for user in 0..self.users.len() as u32 {
             let Some(of) = self.user(user) else { continue };
             let (began, scenario, is_task) = (of.began, of.scenario, of.home.is_some());
-            let iterates = of.iterates && !of.stopping;
+            let iterates = of.doing == Doing::Iteration;
             let figures = &mut recorder.snapshot.figures;
             if iterates && !is_task {
                 figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use brunt_record::figures::NameId;
 
-use super::{Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wait, Wake};
+use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wait, Wake};
 use crate::tally::Tally;
 use crate::transport::Driver;
 use brunt_script::{Operation, Resumption};
@@ -91,8 +91,12 @@ impl VirtualUsers {
         let home = self.home(user);
         let of = self.user(home)?;
         let (id, crowd, place, scenario, began) = (of.id, of.crowd, of.place, of.scenario, of.began);
-        let task =
-            VirtualUser { home: Some(home), began, iterates: true, ..VirtualUser::new(id, crowd, place, scenario) };
+        let task = VirtualUser {
+            home: Some(home),
+            began,
+            doing: Doing::Iteration,
+            ..VirtualUser::new(id, crowd, place, scenario)
+        };
         let slot = self.settle(task);
         self.user(home)?.tasks.push(slot);
         self.make_ready(slot, Wake::Go);

@@ -61,7 +61,9 @@ mod tests {
             _ => None,
         };
         let mut redirect = Seen::new(302, field);
-        [&b"half"[..], &[b'x'; 300]].into_iter().for_each(|piece| redirect.body(piece));
+        for piece in [&b"half"[..], &[b'x'; 300]] {
+            redirect.body(piece);
+        }
         let look = redirect.look();
         assert_eq!(
             (look.content_type, look.length, look.location),
