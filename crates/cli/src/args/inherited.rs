@@ -13,6 +13,7 @@ use clap::{Arg, ArgMatches, Command};
 use file::BARRED;
 pub use file::{COMMANDS, is_repeatable};
 
+use crate::args::program::nearest;
 use crate::files;
 
 /// The name of the file beside a script.
@@ -65,7 +66,23 @@ pub struct Inherited {
     /// Each flag, those that have no effect included.
     pub flags: Vec<Flag>,
     /// Variables that name no flag of any run.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<Unknown>,
+}
+
+/// A variable that names no flag of any run, and has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its name.
+    pub variable: String,
+    /// The flag that it names but for a slip of the fingers, by its long name.
+    pub meant: Option<String>,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has no effect: it names no flag of a run", self.variable)?;
+        self.meant.as_ref().map_or(Ok(()), |flag| write!(f, "; did you mean {}?", variable_of(flag)))
+    }
 }
 
 /// The environment that flags are taken from.
@@ -106,7 +123,7 @@ impl Inherited {
         }
         if let Some(path) = path(given, variables) {
             let text = files::read_text(&path)?;
-            let entries = file::entries(&text, name, &|flag| is_known(&definitions, flag))
+            let entries = file::entries(&text, name, &|flag| known(&definitions, flag))
                 .with_context(|| path.display().to_string())?;
             for (entry, line) in entries {
                 if let Some(arg) = flag(command, &entry.name) {
@@ -124,7 +141,8 @@ impl Inherited {
         let name = variable.strip_prefix(PREFIX).unwrap_or(variable).to_lowercase().replace('_', "-");
         let Some(arg) = flag(command, &name) else {
             if !is_known(all, &name) {
-                self.unknown.push(variable.to_owned());
+                let meant = nearest_flag(all, &name).map(str::to_owned);
+                self.unknown.push(Unknown { variable: variable.to_owned(), meant });
             }
             return Ok(());
         };
@@ -177,6 +195,12 @@ impl Inherited {
         let place = self.place.min(words.len());
         words.splice(place..place, more);
         words
+    }
+
+    /// What to say of variables that have no effect. One that is nearly a flag is a slip, and is said to whoever wants silence, too.
+    pub fn ignored(&self, quiet: bool) -> impl Iterator<Item = String> {
+        let said = self.unknown.iter().filter(move |unknown| !quiet || unknown.meant.is_some());
+        said.map(|unknown| format!("note: {unknown}"))
     }
 
     /// The file that has an effect on the run, and the flags that it gives.
@@ -248,6 +272,23 @@ pub fn commands(all: &Command) -> impl Iterator<Item = (&'static str, &Command)>
 /// Whether any command that makes runs has this flag.
 fn is_known(all: &Command, name: &str) -> bool {
     commands(all).any(|(_, command)| flag(command, name).is_some())
+}
+
+/// That a flag of this name is known, or else the nearest one.
+fn known<'a>(all: &'a Command, name: &str) -> Result<(), Option<&'a str>> {
+    if is_known(all, name) { Ok(()) } else { Err(nearest_flag(all, name)) }
+}
+
+/// The flag of a command that makes runs that this name is a slip of the fingers away from.
+fn nearest_flag<'a>(all: &'a Command, name: &str) -> Option<&'a str> {
+    let flags = commands(all).flat_map(|(_, command)| command.get_arguments());
+    let flags = flags.filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long).filter(|long| !BARRED.contains(long));
+    nearest(name, flags)
+}
+
+/// The variable that gives this flag.
+fn variable_of(flag: &str) -> String {
+    format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
 }
 
 /// Whether the command line has it.

@@ -309,7 +309,7 @@ impl Args for Words {
 }
 
 /// What clap has to say, without the usage of a command that nobody called.
-fn problem(error: &clap::Error) -> anyhow::Error {
+pub fn problem(error: &clap::Error) -> anyhow::Error {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();

@@ -50,7 +50,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 3 * SECOND_NS, warmup_ns: SECOND
     override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
 )]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
-#[command(after_help = "brunt compare --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
     pub words: Words,

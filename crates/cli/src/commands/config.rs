@@ -46,7 +46,10 @@ pub fn run(args: &Config, program: &Program) -> Result<Exit> {
     table(&mut out, "Flags", &used);
     table(&mut out, "Without effect", &idle);
     if !inherited.unknown.is_empty() {
-        let _ = writeln!(out, "No flag of a run\n  {}", inherited.unknown.join("\n  "));
+        out.push_str("Ignored\n");
+        for unknown in &inherited.unknown {
+            let _ = writeln!(out, "  {unknown}");
+        }
     }
     if out.is_empty() {
         out.push_str("no flags: every setting has its default\n");

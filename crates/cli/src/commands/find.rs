@@ -52,7 +52,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
 #[command(mut_arg("connections", ranged))]
-#[command(after_help = "brunt find --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Find {
     #[command(flatten)]
     pub words: Words,

@@ -30,10 +30,21 @@ pub fn run(args: &Help, program: &Program) -> Result<Exit> {
     let text = match args.words.as_slice() {
         [] => contents(&command),
         [name] if guide::topic(name).is_some() => page(name),
+        [name] if of_tool(name).is_some() => of_tool(name).map_or_else(String::new, page),
         words => of_command(&mut command, words, program)?,
     };
     console::print(text.as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// The topic for whoever comes from this tool.
+fn of_tool(name: &str) -> Option<&'static str> {
+    match name {
+        "wrk" | "ab" | "hey" | "oha" | "vegeta" | "curl" => Some("other-tools"),
+        "k6" | "gatling" => Some("moving"),
+        "locust" | "jmeter" => Some("locust-jmeter"),
+        _ => None,
+    }
 }
 
 fn page(name: &str) -> String {

@@ -59,6 +59,7 @@ fn collect(command: Command, pages: &mut Vec<(Page, Option<String>)>) {
     let below: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "bench").cloned().collect();
     let source = concat!("brunt ", env!("CARGO_PKG_VERSION"));
     let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let behind = behind.filter(|behind| !behind.is_empty());
     let command = command.after_help(Resettable::Reset).after_long_help(Resettable::Reset);
     pages.push((Page::new(command).source(source).manual("brunt"), behind));
     for sub in below {

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod agents;
 pub mod bench;
+pub mod check;
 pub mod coalescing;
 pub mod compare;
 pub mod completions;
@@ -12,8 +13,8 @@ pub mod find;
 pub mod grpc;
 pub mod help;
 pub mod import;
+pub mod init;
 pub mod man;
-pub mod new;
 pub mod report;
 pub mod run;
 pub mod runs;
@@ -43,11 +44,12 @@ pub enum Command {
     #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
     Bench(Box<Bench>),
     Run(Box<run::Run>),
+    Check(check::Check),
     Find(Box<find::Find>),
     Compare(Box<compare::Compare>),
     Sweep(Box<sweep::Sweep>),
-    New(new::New),
     Import(import::Import),
+    Init(init::Init),
     Types(types::Types),
     Runs(runs::Runs),
     Show(show::Show),
@@ -76,11 +78,12 @@ impl Command {
         match self {
             Self::Bench(args) => bench::run(&args, program),
             Self::Run(args) => run::run(&args, program),
+            Self::Check(args) => check::run(&args, program),
             Self::Find(args) => find::run(&args, program),
             Self::Compare(args) => compare::run(&args, program),
             Self::Sweep(args) => sweep::run(&args, program),
-            Self::New(args) => new::run(&args),
             Self::Import(args) => import::run(&args),
+            Self::Init(args) => init::run(&args, program),
             Self::Types(args) => types::run(&args, &program.registry),
             Self::Runs(args) => runs::run(&args),
             Self::Show(args) => show::run(&args),

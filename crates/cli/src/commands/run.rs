@@ -207,13 +207,8 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 /// Which flag, file or line is wrong, and what to do about it.
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let Loaded { mut scenarios, thresholds, target, names, assigned_locals } = loaded(run, registry)?;
-    if !assigned_locals.is_empty() {
-        let named = assigned_locals.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-        console::note(&format!(
-            "note: {}: scenarios assign {named} at the top of the script, which all users of a thread share: what is a user's \
-             own belongs into brunt.user (brunt.user.token = …)",
-            run.file.display()
-        ));
+    for local in assigned_locals {
+        console::note(&format!("note: {}:{}: {}", local.file, local.line, shared_local(&local.name)));
     }
     let Some(target) = target else {
         bail!(
@@ -258,6 +253,14 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
+/// What to say of a local of the script's top that its scenarios assign.
+pub(super) fn shared_local(name: &str) -> String {
+    format!(
+        "scenarios assign '{name}', a local of the script's top, which all users of a thread share; a user's own value belongs in \
+         brunt.user.{name}"
+    )
+}
+
 /// The threads that carry the users: as many as cores, or as the flag says, and no more than the script's limits allow.
 ///
 /// # Errors
@@ -281,7 +284,7 @@ fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
 ///
 /// # Errors
 /// Which file or line is wrong.
-fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
+pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     let Change { env, base_url, inject, only, .. } = &run.change;
     let (timeout_ns, connect_timeout_ns) = timeouts(run);
     let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;

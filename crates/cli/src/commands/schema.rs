@@ -40,7 +40,7 @@ pub fn run(args: &Schema, definitions: &Command) -> Result<Exit> {
 }
 
 /// The schema of `brunt.toml`, from the definitions of the flags.
-fn config(definitions: &Command) -> Value {
+pub(super) fn config(definitions: &Command) -> Value {
     let mut definitions = definitions.clone();
     definitions.build();
     let mut all = Map::new();
@@ -67,9 +67,19 @@ fn config(definitions: &Command) -> Value {
     })
 }
 
+/// What a threshold is at least, as a regular expression: something, an operator, a limit.
+const THRESHOLD: &str = "^[^<>=].*(<=|>=|==|<|>)\\s*[0-9.].*$";
+
 /// The schema of a flag's value.
 fn described(arg: &Arg) -> Value {
-    let value = json!({ "type": ["string", "number"] });
+    let known: Vec<String> = arg.get_possible_values().iter().map(|known| known.get_name().to_owned()).collect();
+    let value = if arg.get_id() == "thresholds" {
+        json!({ "type": "string", "pattern": THRESHOLD, "examples": ["p99<50ms", "error_rate<0.1%", "rate>10k abort"] })
+    } else if known.is_empty() {
+        json!({ "type": ["string", "number"] })
+    } else {
+        json!({ "enum": known })
+    };
     let mut schema = match arg.get_action() {
         action if !action.takes_values() => json!({ "type": "boolean" }),
         _ if inherited::is_repeatable(arg) => json!({ "anyOf": [value, { "type": "array", "items": value }] }),

@@ -52,7 +52,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
-#[command(after_help = "brunt sweep --help has every flag, examples and exit statuses", after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Sweep {
     #[command(flatten)]
     pub words: Swept,

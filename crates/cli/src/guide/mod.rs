@@ -24,16 +24,20 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 24] = [
+pub const TOPICS: [Topic; 29] = [
     topic!("install", "packages, from source, container, service"),
+    topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
     topic!("report", "every figure of the report, the verdict, exit statuses"),
+    topic!("doubt", "when a result cannot be believed, and what to do"),
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
+    topic!("http2", "HTTP/2: streams, flow control, what is sent again"),
     topic!("thresholds", "pass or fail, for CI"),
     topic!("gate", "a performance gate for CI in ten minutes, without flakes"),
     topic!("results", "files, the report page, live view, runs that are kept, plans"),
     topic!("deciding", "find the capacity, compare A and B, sweep over values"),
     topic!("scenarios", "users in Lua, with sessions, data, checks"),
+    topic!("editors", "completion, and brunt check: what is misspelt, before there is load"),
     topic!("machines", "one run on many machines, by agents over NATS"),
     topic!("streams", "answers that come as messages: events, tokens of language models"),
     topic!("wrk-scripts", "wrk's Lua scripts as they are"),
@@ -46,6 +50,7 @@ pub const TOPICS: [Topic; 24] = [
     topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
     topic!("target", "the built-in target: slow, failing, with a known capacity"),
     topic!("moving", "from Gatling and k6: their words and brunt's, two scripts ported"),
+    topic!("locust-jmeter", "from Locust and JMeter: their words and brunt's, a file ported"),
     topic!("beside", "brunt beside wrk, oha, zrk, k6, Gatling, Locust, vegeta"),
     topic!("other-tools", "the flags of wrk, ab, hey, oha, curl, and brunt's for them"),
     topic!("stability", "versions, what stays, older and newer files"),

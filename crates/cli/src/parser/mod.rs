@@ -86,7 +86,7 @@ pub fn definitions(registry: &Registry) -> Result<clap::Command> {
     let with = |command| flags::add(command, registry);
     let command =
         commands::WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with));
-    Ok(short::apply(command, registry))
+    Ok(short::apply(command))
 }
 
 /// What the process's arguments ask for, and what was given.
@@ -103,9 +103,9 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
         with_source(secrets::without_secrets(error, registry), source)
     })?;
     let run = matches.subcommand().map_or(&matches, |(_, below)| below);
-    if let Some(note) = inherited.note().filter(|_| !matches!(run.try_get_one("quiet"), Ok(Some(true)))) {
-        console::note(&note);
-    }
+    let quiet = matches!(run.try_get_one("quiet"), Ok(Some(true)));
+    let notes = inherited.note().filter(|_| !quiet).into_iter().chain(inherited.ignored(quiet));
+    notes.for_each(|note| console::note(&note));
     Ok((args(&matches, registry)?, matches))
 }
 

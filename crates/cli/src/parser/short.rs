@@ -1,17 +1,16 @@
-//! The short help: what fits a screen. `--help` has the rest.
+//! The help that fits a screen. `--help-all` has the rest.
 
 use std::process::ExitCode;
 
-use brunt_protocol::Registry;
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{Command, Subcommand as _};
+use clap::{Arg, ArgAction, Command, Subcommand as _};
 
-use crate::args::words::run_flags;
 use crate::commands;
 use crate::console;
 use crate::exit::Exit;
 
-/// What `brunt -h` says.
+/// What `brunt -h` and `brunt --help` say.
 pub const HELP: &str = "\
 brunt puts load on network services and tells the truth about what happened.
 
@@ -37,7 +36,7 @@ Results
   -o FILE           write the result: .json, .csv, .xml (JUnit), .html, .txt
   -v                every figure, and a line for each second
 Commands
-  run, new, types   users by a script in Lua
+  run, check, init  users by a script in Lua
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
@@ -46,29 +45,116 @@ Commands
   proxy, coalesce-check  serve identical requests in flight once
   config            where flags come from: brunt.toml, BRUNT_*
   completions, man  for your shell
-  schema            of what -o FILE.json holds
+  schema, types     JSON Schemas; annotations of scripts, for editors
 
 brunt http://localhost:8080/               as fast as it goes, for 10 s
 brunt -r 2000 -d 30s http://localhost:8080/
 brunt help                                 topics of the guide
-brunt --help                               all flags, by protocol
+brunt --help-all                           all flags, by protocol
 ";
 
-/// The flags of a run that the short help of other commands has, by how they are called in their definitions.
-const FLAGS: [&str; 11] =
-    ["url", "connections", "threads", "duration", "rate", "thresholds", "outputs", "html", "once", "scale", "env"];
+/// What `brunt < urls.txt` says.
+const FED: &str =
+    "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
-/// Leaves in the short help of commands that make runs what most calls need.
-pub fn apply(command: Command, registry: &Registry) -> Command {
-    let run = run_flags(registry);
-    let of_runs: Vec<_> = run.get_arguments().map(clap::Arg::get_id).collect();
-    let brief = |command: Command| {
-        command.mut_args(|arg| {
-            let is_short = !of_runs.contains(&arg.get_id()) || FLAGS.contains(&arg.get_id().as_str());
-            arg.hide_short_help(!is_short)
-        })
+/// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
+const BRIEF: [(&str, &[&str]); 11] = [
+    (
+        "run",
+        &[
+            "file",
+            "scale",
+            "duration",
+            "base_url",
+            "inject",
+            "list",
+            "env",
+            "once",
+            "threads",
+            "thresholds",
+            "outputs",
+            "html",
+        ],
+    ),
+    (
+        "find",
+        &["url", "connections", "duration", "rate", "thresholds", "outputs", "keep", "from", "highest", "precision"],
+    ),
+    (
+        "sweep",
+        &["url", "connections", "threads", "duration", "rate", "thresholds", "outputs", "vary", "stop_at_failure"],
+    ),
+    ("compare", &["connections", "duration", "rate", "thresholds", "outputs", "keep", "a", "b", "rounds", "fail_if"]),
+    (
+        "serve http",
+        &[
+            "address",
+            "delay",
+            "service_time",
+            "servers",
+            "error_share",
+            "stall",
+            "body_size",
+            "duration",
+            "faults",
+            "tls",
+        ],
+    ),
+    ("serve ws", &["address", "delay", "error_share", "stall", "push", "duration", "faults", "tls"]),
+    ("serve thrift", &["address", "delay", "error_share", "stall", "duration", "faults", "tls"]),
+    ("serve grpc", &["address", "delay", "error_share", "duration", "faults", "tls"]),
+    ("grpc list", &["url", "service", "headers", "timeout", "connect_to", "insecure", "cacert"]),
+    ("grpc describe", &["url", "symbol", "headers", "timeout", "connect_to", "insecure", "cacert"]),
+    (
+        "proxy",
+        &[
+            "upstream",
+            "listen",
+            "coalesce",
+            "key_header",
+            "hold",
+            "timeout",
+            "metrics",
+            "access_log",
+            "workers",
+            "duration",
+        ],
+    ),
+];
+
+/// Lets `-h` and `--help` of each command say what fits a screen, and `--help-all` the rest.
+pub fn apply(command: Command) -> Command {
+    with_helps(command, "")
+}
+
+/// The same for one command, called so behind `brunt`, and those below it.
+fn with_helps(command: Command, path: &str) -> Command {
+    let below: Vec<_> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let brief = BRIEF.iter().find(|(name, _)| *name == path).map(|(_, own)| *own);
+    let mut command = match brief {
+        Some(own) => command.mut_args(|arg| {
+            let is_brief = own.contains(&arg.get_id().as_str());
+            arg.hide_short_help(!is_brief)
+        }),
+        None => command,
     };
-    ["run", "find", "sweep", "compare"].into_iter().fold(command, |command, name| command.mut_subcommand(name, brief))
+    let long = command.get_after_long_help().cloned();
+    if brief.is_some() || long.is_some() {
+        let long = long.or_else(|| command.get_after_help().cloned());
+        let more = if long.is_some() { ", and more" } else { "" };
+        command = command.after_help(format!("brunt {path} --help-all has every flag{more}"));
+        command = command.after_long_help(long.unwrap_or_default());
+    }
+    // Under a heading of their own, not below the last one; what is brief says at its end where the rest is.
+    let flag = |id: &'static str| Arg::new(id).help_heading(Resettable::Reset).hide_short_help(brief.is_some());
+    let help = flag("help").short('h').long("help").action(ArgAction::HelpShort).help("Print help");
+    let all = flag("help_all").long("help-all").action(ArgAction::HelpLong).help("Print help with every flag");
+    let all = all.hide_short_help(true);
+    let command = command.disable_help_flag(true).args([help, all]);
+    below.iter().fold(command, |command, name| {
+        let path = if path.is_empty() { name.clone() } else { format!("{path} {name}") };
+        command.mut_subcommand(name, |below| with_helps(below, &path))
+    })
 }
 
 /// Prints the short help where it was asked for, or nothing was; none if clap has something else to say.
@@ -76,13 +162,31 @@ pub fn shown(error: &clap::Error) -> Option<ExitCode> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     let is_top = words.first().is_none_or(|word| word == "bench" || !commands::Command::has_subcommand(word));
     match error.kind() {
-        ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help") => {
+        ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help-all") => {
             Some(console::print(HELP.as_bytes()).map_or(Exit::Wrong, |()| Exit::Done).into())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if words.is_empty() => {
-            console::note(HELP.trim_end());
+            let is_fed = std::fs::metadata("/dev/stdin").is_ok_and(|input| input.is_file());
+            console::note(if is_fed { FED } else { HELP.trim_end() });
             Some(Exit::Wrong.into())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_brief_is_there() {
+        let definitions = crate::parser::definitions(&crate::built_in()).unwrap();
+        for (path, own) in BRIEF {
+            let command = path.split(' ').fold(&definitions, |command, name| command.find_subcommand(name).unwrap());
+            let shown: Vec<_> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+            for id in own {
+                assert!(shown.contains(id), "brunt {path} has no argument {id}: {shown:?}");
+            }
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+mod check;
 mod compare;
 mod failures;
 mod find;
 mod gate;
+mod habits;
 mod import;
 mod kept;
 mod live;
@@ -16,6 +18,7 @@ mod requests;
 mod runs;
 mod sandbox;
 mod serve;
+mod settings;
 mod signals;
 mod sweep;
 mod terminal;

@@ -7,7 +7,7 @@ use crate::program::{Directory, brunt, done, run};
 
 #[test]
 fn help_names_every_flag_under_its_heading() {
-    for args in [["--help"].as_slice(), &["bench", "--help"]] {
+    for args in [["--help-all"].as_slice(), &["bench", "--help-all"]] {
         let help = run(args).with_status(0).stdout;
         for heading in ["Load:", "Request:", "Connection:", "TLS:", "Results:", "Plan:"] {
             assert!(help.contains(&format!("\n{heading}\n")), "{args:?} {heading}\n{help}");
@@ -65,26 +65,67 @@ fn help_names_every_flag_under_its_heading() {
     }
 }
 
+/// Every command with the words that lead to it, as the manual has them.
+fn commands() -> Vec<Vec<String>> {
+    let dir = Directory::new();
+    let path = dir.path("man");
+    run(["man", "--dir", &path]).with_status(0);
+    let pages = dir.names_in("man").into_iter().filter_map(|name| name.strip_suffix(".1").map(str::to_owned));
+    let words = |page: String| match page.as_str() {
+        "brunt" => Vec::new(),
+        "brunt-coalesce-check" => vec!["coalesce-check".to_owned()],
+        _ => page.split('-').skip(1).map(str::to_owned).collect(),
+    };
+    pages.map(words).collect()
+}
+
 #[test]
-fn the_short_help_fits_a_screen() {
-    for args in
-        [["-h"].as_slice(), &["bench", "-h"], &["-c", "5", "-h"], &["find", "-h"], &["sweep", "-h"], &["compare", "-h"]]
-    {
-        let help = run(args).with_status(0).stdout;
-        assert!((20..=40).contains(&help.lines().count()), "{args:?}: {} lines\n{help}", help.lines().count());
-        assert!(help.contains("--help"), "{args:?} does not say where the rest is\n{help}");
+fn the_help_of_every_command_fits_a_screen() {
+    let commands = commands();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in commands {
+        let help = |flag: &str| {
+            let args = command.iter().map(String::as_str).chain([flag]);
+            done(brunt(args).env("COLUMNS", "80")).with_status(0).stdout
+        };
+        let short = help("--help");
+        let (lines, widest) = (short.lines().count(), short.lines().map(|line| line.chars().count()).max().unwrap());
+        assert!(lines <= 40 && widest <= 80, "{command:?}: {lines} lines of {widest} columns\n{short}");
+        assert_eq!(short, help("-h"), "{command:?}");
+        // What is left out is told, and is where that says.
+        let whole = help("--help-all");
+        assert!(whole.lines().count() >= lines || command.is_empty(), "{command:?}\n{whole}");
+        let left_out = flags(&whole).into_iter().any(|flag| !flags(&short).contains(&flag) && flag != "--help-all");
+        assert!(!left_out || short.contains("--help-all"), "{command:?} does not say where the rest is\n{short}");
     }
-    let help = run(["-h"]).stdout;
-    let whole = run(["--help"]).stdout;
-    for flag in help.lines().filter_map(|line| line.strip_prefix("  -")?.split([' ', ',']).next()) {
+    let (short, whole) = (run(["--help"]).stdout, run(["--help-all"]).stdout);
+    for flag in short.lines().filter_map(|line| line.strip_prefix("  -")?.split([' ', ',']).next()) {
         assert!(whole.contains(&format!("-{flag}")), "-{flag} is in the short help alone");
+    }
+}
+
+/// The long flags that a help describes.
+fn flags(help: &str) -> Vec<String> {
+    let lines = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let flags = lines.filter_map(|line| line.split([' ', ',']).find(|word| word.starts_with("--")));
+    flags.map(|flag| flag.split(['=', '[']).next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_flag_is_in_the_manual() {
+    let manual = run(["man"]).with_status(0).stdout.replace('\\', "");
+    for command in commands() {
+        let args = command.iter().map(String::as_str).chain(["--help-all"]);
+        for flag in flags(&done(&mut brunt(args)).with_status(0).stdout) {
+            assert!(manual.contains(&flag), "{command:?} {flag}");
+        }
     }
 }
 
 #[test]
 fn defaults_in_the_help_are_the_commands_own() {
     for (command, duration) in [("find", "5s"), ("sweep", "5s"), ("compare", "3s")] {
-        let help = run([command, "--help"]).with_status(0).stdout;
+        let help = run([command, "--help-all"]).with_status(0).stdout;
         assert!(help.contains(&format!("How long each run takes [default: {duration}]")), "{help}");
         assert!(!help.contains("[default: 10s, unless"), "{help}");
     }
@@ -103,16 +144,14 @@ fn the_guide_is_there_offline() {
 }
 
 #[test]
-fn help_fits_a_terminal() {
+fn the_whole_help_fits_a_terminal() {
     for args in [
-        ["--help"].as_slice(),
-        &["-h"],
-        &["serve", "http", "--help"],
-        &["grpc", "list", "--help"],
-        &["demo", "--help"],
-        &["find", "--help"],
-        &["compare", "--help"],
-        &["sweep", "--help"],
+        ["--help-all"].as_slice(),
+        &["serve", "http", "--help-all"],
+        &["grpc", "list", "--help-all"],
+        &["find", "--help-all"],
+        &["compare", "--help-all"],
+        &["sweep", "--help-all"],
     ] {
         let help = run(args).with_status(0).stdout;
         let longest = help.lines().max_by_key(|line| line.chars().count()).unwrap();
@@ -175,6 +214,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-agent.1",
             "brunt-agents.1",
             "brunt-beside.7",
+            "brunt-check.1",
             "brunt-coalesce-check.1",
             "brunt-coalescing.7",
             "brunt-compare.1",
@@ -183,7 +223,10 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-custom-protocol.7",
             "brunt-deciding.7",
             "brunt-demo.1",
+            "brunt-doubt.7",
+            "brunt-editors.7",
             "brunt-find.1",
+            "brunt-first.7",
             "brunt-gate.7",
             "brunt-grpc-describe.1",
             "brunt-grpc-list.1",
@@ -191,14 +234,16 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-grpc.7",
             "brunt-help.1",
             "brunt-http.7",
+            "brunt-http2.7",
             "brunt-import-k6.1",
             "brunt-import.1",
+            "brunt-init.1",
             "brunt-install.7",
             "brunt-load.7",
+            "brunt-locust-jmeter.7",
             "brunt-machines.7",
             "brunt-man.1",
             "brunt-moving.7",
-            "brunt-new.1",
             "brunt-other-tools.7",
             "brunt-proxy.1",
             "brunt-report.1",
@@ -243,7 +288,7 @@ fn completions_know_flags_and_subcommands() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    for args in [["man"].as_slice(), &["completions", "bash"], &["--help"]] {
+    for args in [["man"].as_slice(), &["completions", "bash"], &["--help-all"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let done = done(brunt(args).stdout(writer).stderr(Stdio::piped()));

@@ -11,6 +11,7 @@ use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Ve
 use mlua::{Function, Lua, Table};
 
 use super::host::{Declared, Host};
+use super::met::{AssignedLocal, Met, MetKind};
 use super::operation::{self, Returned};
 use super::resources::Resources;
 use super::{data, value, written};
@@ -171,18 +172,57 @@ impl LuaLibrary {
     /// # Errors
     /// With file and line of what is misspelt in it.
     pub(super) fn rehearse(&self, place: u32) -> Result<(), ScriptError> {
-        let problem =
-            self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call::<Option<String>>(place));
-        match problem.map_err(|error| self.failed(&error))? {
-            Some(problem) => Err(ScriptError::failed("the script", &problem)),
-            None => Ok(()),
+        match self.rehearsed(place)? {
+            (Some(problem), _) => Err(ScriptError::failed("the script", &problem)),
+            (None, _) => Ok(()),
         }
     }
 
+    /// The same, where a global or a method that is not there is an error, too: it may have been made by another function before this one.
+    ///
+    /// # Errors
+    /// With file and line of what is misspelt in it.
+    pub(super) fn rehearse_strictly(&self, place: u32) -> Result<(), ScriptError> {
+        let (misspelt, missing) = self.rehearsed(place)?;
+        misspelt.or(missing).map_or(Ok(()), |problem| Err(ScriptError::failed("the script", &problem)))
+    }
+
+    fn rehearsed(&self, place: u32) -> Result<(Option<String>, Option<String>), ScriptError> {
+        let problems = self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call(place));
+        problems.map_err(|error| self.failed(&error))
+    }
+
     /// The locals of the script's top that its scenarios assign: the users of a thread share them.
-    pub(super) fn assigned_locals(&self) -> Result<Vec<String>, ScriptError> {
-        let names = self.table.get::<Function>("assigned_locals").and_then(|assigned| assigned.call(()));
-        names.map_err(|error| self.failed(&error))
+    pub(super) fn assigned_locals(&self) -> Result<Vec<AssignedLocal>, ScriptError> {
+        let read = |table: Table| {
+            let (name, file) = (table.get("name")?, table.get("file")?);
+            Ok(AssignedLocal { name, file, line: table.get("line")? })
+        };
+        self.listed("assigned_locals", read)
+    }
+
+    /// What was met by every [`rehearse`](Self::rehearse) so far, each once.
+    pub(super) fn met(&self) -> Result<Vec<Met>, ScriptError> {
+        let secrets = &self.host.common.secrets;
+        let read = |table: Table| {
+            let kind = match table.get::<String>("kind")?.as_str() {
+                "group" => MetKind::Group,
+                "check" => MetKind::Check,
+                _ => MetKind::Call,
+            };
+            let name = secrets.hide(&table.get::<String>("name")?).into_owned();
+            let tags: Vec<String> = table.get("tags")?;
+            let tags = tags.iter().map(|tag| secrets.hide(tag).into_owned()).collect();
+            Ok(Met { kind, name, tags, scenario: table.get("scenario")?, base: table.get("base")? })
+        };
+        self.listed("met", read)
+    }
+
+    /// A list of tables that a function of the library gives.
+    fn listed<T>(&self, function: &str, read: impl Fn(Table) -> mlua::Result<T>) -> Result<Vec<T>, ScriptError> {
+        let all = self.table.get::<Function>(function).and_then(|listed| listed.call::<Vec<Table>>(()));
+        let all = all.and_then(|all| all.into_iter().map(read).collect());
+        all.map_err(|error| self.failed(&error))
     }
 
     /// What the script makes of a run's result, a JSON document: texts by the names of their files, in the order of these. None where it wants to

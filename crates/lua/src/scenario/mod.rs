@@ -9,8 +9,11 @@ mod digests;
 mod files;
 mod host;
 mod library;
+mod met;
 mod operation;
+mod outline;
 mod pack;
+mod place;
 mod reading;
 mod redis;
 mod resources;
@@ -46,6 +49,9 @@ use brunt_protocol::discovery::Reply;
 use brunt_script::{Library, Program, Rehearsed, ScriptError};
 
 pub use self::files::Files;
+pub use self::met::{AssignedLocal, Met, MetKind};
+pub use self::outline::{Outline, outline};
+pub use self::place::{Place, place};
 
 /// What a script says of a run.
 #[derive(Debug)]
@@ -59,7 +65,7 @@ pub struct Loaded {
     /// The names of its scenarios, in their order.
     pub names: Vec<String>,
     /// The locals of its top that its scenarios assign, which the users of a thread share.
-    pub assigned_locals: Vec<String>,
+    pub assigned_locals: Vec<AssignedLocal>,
 }
 
 /// Asks the target at the first address, in a run whose own is the second, as [`Inquiry`](brunt_protocol::discovery::Inquiry) says; in words why
@@ -283,6 +289,9 @@ impl Program for Script {
         let library = LuaLibrary::begin_rehearsal(&self.file, &self.common)?;
         for name in scenarios {
             library.rehearse(library.place(name)?)?;
+        }
+        for which in ["setup", "teardown"] {
+            library.once(which)?.map_or(Ok(()), |place| library.rehearse(place))?;
         }
         Ok(Rehearsed { gives_rows_once: library.gives_rows_once() })
     }

@@ -61,10 +61,11 @@ fn whole_numbers_are_sent_in_full() {
 
 #[test]
 fn locals_that_scenarios_assign_are_named() {
-    let assigned = |script: &str| {
+    let places = |script: &str| {
         let file = File { name: "s.lua".to_owned(), content: Content(format!("{PRELUDE}{script}").into_bytes()) };
         read(file, Files::Plan(Vec::new()), &LoadOptions::default(), &built_in()).unwrap().assigned_locals
     };
+    let assigned = |script: &str| places(script).into_iter().map(|local| local.name).collect::<Vec<_>>();
     let names = assigned(
         "local token, count, never, nested, cache = nil, 0, 1, 2, {}
          local function login() token = http:get('/').body end
@@ -79,4 +80,8 @@ fn locals_that_scenarios_assign_are_named() {
     );
     assert_eq!(names, ["count", "nested", "token"]);
     assert_eq!(assigned("local n = 1 n = 2 brunt.scenario('s', function() local m = n m = 3 end)"), [""; 0]);
+    let script = "local token\nbrunt.scenario('s', function()\nhttp:get('/')\ntoken = 'x'\ntoken = 'y' end)";
+    let local = &places(script)[0];
+    let line = format!("{PRELUDE}{script}").lines().position(|line| line == "token = 'x'").unwrap() + 1;
+    assert_eq!((local.file.as_str(), local.line), ("s.lua", line));
 }

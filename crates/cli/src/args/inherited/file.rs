@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 /// The commands that make runs, which alone inherit flags. Each has a table of its own in `brunt.toml`.
 pub const COMMANDS: [&str; 5] = ["bench", "run", "find", "compare", "sweep"];
 /// Flags that only the command line has: what is run, and help.
-pub const BARRED: [&str; 6] = ["script", "plan", "a", "b", "help", "version"];
+pub const BARRED: [&str; 7] = ["script", "plan", "a", "b", "help", "help-all", "version"];
 
 /// Whether a flag may be given several times.
 pub fn is_repeatable(arg: &Arg) -> bool {
@@ -33,11 +33,14 @@ enum Value {
     List(Vec<String>),
 }
 
+/// Says whether a run has a flag of this name; if not, which one is near.
+pub type Known<'a> = dyn Fn(&str) -> Result<(), Option<&'a str>> + 'a;
+
 /// The entries that hold for a command, each with its line; what its own table has comes first.
 ///
 /// # Errors
 /// What is no TOML, or names no flag of a run, with its line.
-pub fn entries(text: &str, command: &str, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<(Entry, usize)>> {
+pub fn entries(text: &str, command: &str, known: &Known<'_>) -> Result<Vec<(Entry, usize)>> {
     let whole = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or_else(String::new, |span| format!("{}: ", position(text, &span)));
         anyhow!("{at}{}", error.message())
@@ -49,7 +52,7 @@ pub fn entries(text: &str, command: &str, is_known: &dyn Fn(&str) -> bool) -> Re
         let place = || position(text, &key.span());
         match value.get_ref() {
             DeValue::Table(table) if COMMANDS.contains(&name) => {
-                let read = in_table(text, table, is_known)?;
+                let read = in_table(text, table, known)?;
                 if name == command {
                     own = read;
                 }
@@ -57,32 +60,33 @@ pub fn entries(text: &str, command: &str, is_known: &dyn Fn(&str) -> bool) -> Re
             DeValue::Table(_) => {
                 bail!("{}: [{name}] is no command that makes runs; those are {}", place(), COMMANDS.join(", "))
             }
-            _ => common.push(entry(text, key, value, is_known)?),
+            _ => common.push(entry(text, key, value, known)?),
         }
     }
     own.extend(common);
     Ok(own)
 }
 
-fn in_table(text: &str, table: &DeTable, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<(Entry, usize)>> {
-    table.iter().map(|(key, value)| entry(text, key, value, is_known)).collect()
+fn in_table(text: &str, table: &DeTable, known: &Known<'_>) -> Result<Vec<(Entry, usize)>> {
+    table.iter().map(|(key, value)| entry(text, key, value, known)).collect()
 }
 
 fn entry(
     text: &str,
     key: &Spanned<Cow<'_, str>>,
     value: &Spanned<DeValue<'_>>,
-    is_known: &dyn Fn(&str) -> bool,
+    known: &Known<'_>,
 ) -> Result<(Entry, usize)> {
     let name: &str = key.get_ref();
     let place = position(text, &key.span());
     if BARRED.contains(&name) {
         bail!("{place}: {name} belongs on the command line");
     }
-    if !is_known(name) {
-        bail!(
-            "{place}: {name} is no flag of a run: brunt --help and brunt run --help have all, written here without --"
-        );
+    if let Err(meant) = known(name) {
+        match meant {
+            Some(meant) => bail!("{place}: {name} is no flag of a run; did you mean {meant}?"),
+            None => bail!("{place}: {name} is no flag of a run: brunt --help-all and brunt run --help-all have them"),
+        }
     }
     let at = |span: Range<usize>| position(text, &span);
     let value = match value.get_ref() {

@@ -13,19 +13,20 @@ for _, assignment in ipairs(known and { "x = v", "x = 'text'", "x = 1.5", "x = n
   assigning[band(util.funcbc(sample, 1), 0xff)] = true
 end
 
--- Adds the names of the outer locals that a function assigns, and that functions within it do.
-local function add_assigned(run, names)
+-- Adds the outer locals that a function assigns, and that functions within it do: by name, the line that does it first.
+local function add_assigned(run, lines)
   local info = util.funcinfo(run)
   for place = 1, info.bytecodes - 1 do
     local code = util.funcbc(run, place)
     if code and assigning[band(code, 0xff)] then
-      names[util.funcuvname(run, band(rshift(code, 8), 0xff))] = true
+      local name, line = util.funcuvname(run, band(rshift(code, 8), 0xff)), util.funcinfo(run, place).currentline
+      lines[name] = math.min(lines[name] or line, line)
     end
   end
   for place = 1, info.gcconsts do
     local constant = util.funck(run, -place)
     if type(constant) == "proto" then
-      add_assigned(constant, names)
+      add_assigned(constant, lines)
     end
   end
 end
@@ -52,21 +53,25 @@ local function look_through(value, seen, found)
       if not name then
         break
       end
-      found[name] = found[name] or assigned[name]
+      if assigned[name] and not found[name] then
+        found[name] = { name = name, file = info.source:sub(2), line = assigned[name] }
+      end
       look_through(outer, seen, found)
     end
   end
 end
 
--- The names of the top's locals that scenarios assign.
+-- The top's locals that scenarios assign, and where they do.
 function shared.assigned_locals()
-  local found, seen, names = {}, {}, {}
+  local found, seen, all = {}, {}, {}
   for _, scenario in ipairs(known and shared.scenarios or {}) do
     look_through(scenario.run, seen, found)
   end
-  for name in next, found do
-    names[#names + 1] = name
+  for _, one in next, found do
+    all[#all + 1] = one
   end
-  table.sort(names)
-  return names
+  table.sort(all, function(one, other)
+    return one.name < other.name
+  end)
+  return all
 end

@@ -52,13 +52,40 @@ end
 -- How much of a function is gone through: instructions, in thousands, and waits.
 local MOST_THOUSANDS, MOST_WAITS = 1000, 1000
 
+-- What was met on the way, each once: calls, groups and checks.
+local met, known = {}, {}
+-- The most of that: scripts may make up names without end.
+local MOST_MET = 1000
+-- The names that calls are counted by, by the numbers that they were given; clients of prepared calls by theirs.
+local labels, prepared = {}, {}
+
+local function meet(kind, name, client, tags)
+  local user = core.home("a rehearsal")
+  local key = table.concat({ kind, user.vu.scenario, name, table.concat(tags or {}, ",") }, "\0")
+  if known[key] or #met >= MOST_MET then
+    return
+  end
+  known[key] = true
+  met[#met + 1] = {
+    kind = kind, name = name, scenario = user.vu.scenario, tags = tags or {}, base = client and host.base(client) or nil,
+  }
+end
+
+local function meet_call(client, number)
+  local label = labels[number]
+  if label then
+    meet("call", label.name, client, label.tags)
+  end
+end
+
 -- What each operation is resumed with; those that are missing end the rehearsal.
 local started = 0
 local function answered()
   return 0, 200, true, 0
 end
 -- A call whose values are the script's own must be one that its protocol takes.
-local function called(client, _, _, ...)
+local function called(client, label, _, ...)
+  meet_call(client, label)
   if hidden or is_made_up({ ... }, 0) then
     return answered()
   end
@@ -69,15 +96,18 @@ local function called(client, _, _, ...)
   return 0, status, true, 0
 end
 local function nothing() end
-local function one()
-  return 1
-end
 -- Every other message is the end of its stream.
 local messages = 0
 local results = {
   [operations.CALL] = called,
-  [operations.CALL_PREPARED] = answered,
-  [operations.CONVERSE] = answered,
+  [operations.CALL_PREPARED] = function(number, label)
+    meet_call(prepared[number], label)
+    return answered()
+  end,
+  [operations.CONVERSE] = function(client, label)
+    meet_call(client, label)
+    return answered()
+  end,
   [operations.STREAM] = function(...)
     local ticket, problem, certain = called(...)
     return ticket, problem, ticket == nil and certain
@@ -100,7 +130,8 @@ local results = {
     end
     return goes_on, problem, certain
   end,
-  [operations.START] = function()
+  [operations.START] = function(client, label)
+    meet_call(client, label)
     started = started + 1
   end,
   [operations.WAIT] = function()
@@ -120,14 +151,27 @@ local results = {
   end,
   [operations.CONTINUE] = nothing,
   [operations.PAUSE] = nothing,
-  [operations.LABEL] = one,
-  [operations.CHECK] = one,
+  [operations.LABEL] = function(name, _, _, _, ...)
+    labels[#labels + 1] = { name = name, tags = { ... } }
+    return #labels
+  end,
+  [operations.CHECK] = function(label, name)
+    local of = labels[label]
+    meet("check", of and of.name .. ": " .. name or name)
+    return 1
+  end,
   [operations.CHECK_FAILED] = nothing,
   [operations.EXCUSE] = nothing,
   [operations.CHECK_PASSED] = nothing,
-  [operations.GROUP] = one,
+  [operations.GROUP] = function(path)
+    meet("group", path)
+    return 1
+  end,
   [operations.GROUP_ENDED] = nothing,
-  [operations.PREPARE] = one,
+  [operations.PREPARE] = function(client)
+    prepared[#prepared + 1] = client
+    return #prepared
+  end,
   [operations.RELEASE] = nothing,
   [operations.MEET] = nothing,
   [operations.LOG] = nothing,
@@ -137,6 +181,11 @@ local results = {
 local rehearses = false
 
 shared.anything = anything
+
+-- What was met in all rehearsals of this state.
+function shared.met()
+  return met
+end
 
 -- Whether a function is gone through now.
 function shared.is_rehearsing()
@@ -210,7 +259,15 @@ function shared.withhold()
   end
 end
 
--- What is misspelt in the function of the scenario at `place`, or nil. The state is good for nothing else afterwards.
+-- An error of Lua that no answer makes: a global or a method that is not there.
+local function of_no_answer(problem)
+  local is_one = type(problem) == "string"
+    and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call method '[^']*' %(a nil value%)"))
+  return is_one and problem or nil
+end
+
+-- What is misspelt in the function of the scenario at `place`, or nil; and behind it what else is wrong whatever answers come. The state is good
+-- for nothing else afterwards.
 function shared.rehearse(place)
   -- Compiled code would not see the hook.
   compile_nothing()
@@ -234,7 +291,7 @@ function shared.rehearse(place)
   sethook(thread, limit, "", 1000)
   local function go(alive, operation, ...)
     if not alive then
-      return nil, shared.certainly_wrong(operation)
+      return nil, { shared.certainly_wrong(operation), of_no_answer(operation) }
     end
     local result = results[operation]
     return result, result and { result(...) } or nil
@@ -249,5 +306,7 @@ function shared.rehearse(place)
   sethook()
   rehearses = false
   shared.end_rehearsal()
-  return not result and values or nil
+  if not result and values then
+    return values[1], values[2]
+  end
 end

@@ -196,7 +196,7 @@ impl Shop {
                 };
                 Reply::error(405, "not with this method").with("Allow", allowed)
             }
-            _ => Reply::error(404, "there is no such page in the shop; see brunt serve http --help"),
+            _ => Reply::error(404, "there is no such page in the shop; see brunt serve http --help-all"),
         }
     }
 

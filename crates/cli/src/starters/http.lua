@@ -1,11 +1,11 @@
 -- A scenario for brunt: what users do, how many come and when, and what must hold in the end.
 --
 --   brunt serve http                  the target that this one is written for, in another terminal
+--   brunt check FILE                  what it does, and what is misspelt in it
 --   brunt run --once FILE             one iteration, with every request and answer
 --   brunt run FILE                    the whole load
---   brunt types                       annotations, so that your editor completes and checks this file
 --
--- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md.
+-- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md, or brunt help scenarios.
 
 local brunt = require "brunt"
 

@@ -1,0 +1,277 @@
+//! `brunt check FILE`: what a script of scenarios does and what is wrong with it, without a call.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use brunt_lua::scenario::{self, Loaded, MetKind, Outline};
+use brunt_plan::threshold::{Kind, Threshold, nearest};
+use brunt_report::text::scenario_list;
+use clap::{Args, FromArgMatches as _};
+
+use super::run::{self, Run};
+use crate::args::inherited::{self, Inherited};
+use crate::args::{Program, words};
+use crate::console;
+use crate::exit::{Exit, NoAnswer};
+
+/// Check a script of scenarios without a call: what is wrong with it, and what it would do
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The script, in Lua. What stands at its top is run; its functions are gone through with made-up answers
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
+    #[arg(long, value_name = "K=V")]
+    pub env: Vec<String>,
+    /// What stands for the base of the script's first client
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Run it without io, ffi, debug, programs, the environment and bytecode
+    #[arg(long)]
+    pub sandbox: bool,
+}
+
+/// Something to say of a script.
+struct Remark {
+    is_error: bool,
+    file: String,
+    /// The line, and the column if it is known.
+    place: Option<(usize, Option<usize>)>,
+    text: String,
+}
+
+pub fn run(args: &Check, program: &Program) -> Result<Exit> {
+    let run = as_run(args, program)?;
+    let mut remarks = Vec::new();
+    let loaded = match run::loaded(&run, &program.registry) {
+        Ok(loaded) => loaded,
+        Err(error) if error.is::<NoAnswer>() => return Err(error),
+        Err(error) => {
+            remarks.push(located(&error.to_string(), &args.file));
+            return Ok(said(&remarks));
+        }
+    };
+    if loaded.names.is_empty() {
+        bail!(
+            "{} has no brunt.scenario: a script for wrk is checked by brunt -s FILE --dry-run URL",
+            args.file.display()
+        );
+    }
+    let outline = match scenario::outline(&loaded.scenarios, run.confinement.of_named(), &program.registry) {
+        Ok(outline) => outline,
+        Err(error) => {
+            remarks.push(located(&error.to_string(), &args.file));
+            Outline::default()
+        }
+    };
+    remarks.extend(outline.problems.iter().map(|problem| located(&problem.to_string(), &args.file)));
+    if loaded.target.is_none() {
+        let text =
+            "no client has a base: give one, as in brunt.http{ base = \"http://127.0.0.1:8080\" }, or --base-url";
+        remarks.push(Remark {
+            is_error: true,
+            file: args.file.display().to_string(),
+            place: None,
+            text: text.to_owned(),
+        });
+    }
+    let thresholds: Vec<&Threshold> = loaded.thresholds.iter().chain(&run.output.thresholds).collect();
+    remarks.extend(thresholds.iter().filter_map(|threshold| misspelt(threshold, &loaded, &outline)));
+    remarks.extend(loaded.assigned_locals.iter().map(|local| {
+        Remark {
+            is_error: false,
+            place: Some((
+                local.line,
+                scenario::place(&source(&local.file, &args.file), local.line, &format!("'{}'", local.name))
+                    .filter(|place| place.line == local.line)
+                    .map(|place| place.column),
+            )),
+            file: local.file.clone(),
+            text: run::shared_local(&local.name),
+        }
+    }));
+    let exit = said(&remarks);
+    if exit == Exit::Done {
+        console::print(listed(&args.file, &loaded, &outline, &thresholds).as_bytes())?;
+    }
+    Ok(exit)
+}
+
+/// The run that the script is checked for, with what it inherits: a brunt.toml beside the script is checked with it.
+fn as_run(args: &Check, program: &Program) -> Result<Run> {
+    let mut line: Vec<OsString> = ["brunt", "run"].map(OsString::from).to_vec();
+    let mut flag = |name: &str, value: &str| line.push(format!("--{name}={value}").into());
+    args.env.iter().for_each(|value| flag("env", value));
+    args.base_url.iter().for_each(|value| flag("base-url", value));
+    line.extend(args.sandbox.then(|| "--sandbox".into()));
+    line.extend(["--".into(), args.file.clone().into()]);
+    let inherited = Inherited::read(&program.definitions, &line, &inherited::variables())?;
+    let matches = program.definitions.clone().try_get_matches_from(inherited.applied(line));
+    let matches = matches.map_err(|error| words::problem(&error))?;
+    match matches.subcommand() {
+        Some((_, given)) => Ok(Run::from_arg_matches(given)?),
+        None => bail!("{} is no file of scenarios", args.file.display()),
+    }
+}
+
+/// Says what there is to say on standard error, errors first; the exit status that they make.
+fn said(remarks: &[Remark]) -> Exit {
+    let (errors, warnings): (Vec<_>, Vec<_>) = remarks.iter().partition(|remark| remark.is_error);
+    for Remark { is_error, file, place, text } in errors.iter().chain(&warnings) {
+        let place = match place {
+            Some((line, Some(column))) => format!(":{line}:{column}"),
+            Some((line, None)) => format!(":{line}"),
+            None => String::new(),
+        };
+        let severity = if *is_error { "error" } else { "warning" };
+        console::note(&format!("{file}{place}: {severity}: {text}"));
+    }
+    if errors.is_empty() { Exit::Done } else { Exit::Wrong }
+}
+
+/// An error of Lua or of the library, with its place taken out of its text and completed by a column.
+fn located(error: &str, script: &Path) -> Remark {
+    let text = error.lines().next().unwrap_or("");
+    let text = text.split_once(" failed: ").map_or(text, |(_, problem)| problem);
+    let found = text.match_indices(':').find_map(|(at, _)| {
+        let (line, problem) = text.get(at + 1..)?.split_once(": ")?;
+        Some((text.get(..at)?, line.parse::<usize>().ok()?, problem))
+    });
+    let Some((file, line, problem)) = found else {
+        let file = script.display().to_string();
+        let problem = text.strip_prefix(&format!("{file}: ")).unwrap_or(text);
+        let place = scenario::place(&source(&file, script), 0, problem);
+        let place = place.map(|place| (place.line, Some(place.column)));
+        return Remark { is_error: true, file, place, text: problem.to_owned() };
+    };
+    let place = scenario::place(&source(file, script), line, problem);
+    let place = place.map_or((line, None), |place| (place.line, Some(place.column)));
+    Remark { is_error: true, file: file.to_owned(), place: Some(place), text: problem.to_owned() }
+}
+
+/// The text of a file that an error names: the script's, or that of a module beside it. Empty where it cannot be read.
+fn source(file: &str, script: &Path) -> Vec<u8> {
+    let beside = script.parent().unwrap_or(Path::new("")).join(file);
+    let path = if script == Path::new(file) || !beside.is_file() { script } else { &beside };
+    std::fs::read(path).unwrap_or_default()
+}
+
+/// What to say of a threshold on a name that nothing has. An error is what is nearly a name that there is, and stands nowhere else in the
+/// script: the outline takes one branch of each condition, and names may be made while users run.
+fn misspelt(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option<Remark> {
+    let (name, meant) = unknown_name(threshold, loaded, outline)?;
+    let script = loaded.scenarios.files.first()?;
+    // `GET /items` is what a call of `/items` is called by itself.
+    let path = name.split_once(' ').map_or(name.as_str(), |(_, path)| path);
+    let text = String::from_utf8_lossy(&script.content.0);
+    let stands = |word: &str| ["\"", "'"].iter().any(|quote| text.contains(&format!("{quote}{word}{quote}")));
+    if stands(&name) || stands(path) {
+        return None;
+    }
+    let place = scenario::place(&script.content.0, 0, &format!("'{}'", threshold.figure()));
+    let place = place.or_else(|| scenario::place(&script.content.0, 0, &format!("'{name}'")));
+    let why = match &meant {
+        Some(meant) => format!("; did you mean '{meant}'?"),
+        None => " that was met with made-up answers".to_owned(),
+    };
+    Some(Remark {
+        is_error: meant.is_some(),
+        file: script.name.clone(),
+        place: place.map(|place| (place.line, Some(place.column))),
+        text: format!("the threshold {threshold}: nothing has the name '{name}'{why}"),
+    })
+}
+
+/// The name that a threshold is about, if nothing has it that the outline met; and the name that is near it.
+fn unknown_name(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option<(String, Option<String>)> {
+    let (kind, name) = threshold.subject()?;
+    let met = |kind: MetKind| outline.met.iter().filter(move |met| met.kind == kind).map(|met| met.name.as_str());
+    let tags = || outline.met.iter().flat_map(|met| &met.tags).map(String::as_str);
+    let own = || loaded.scenarios.own.iter().map(|figure| figure.name.as_str());
+    let scenarios = || loaded.names.iter().map(String::as_str);
+    let unknown = |name: &str, known: Vec<&str>| {
+        let near = nearest(name, known.iter().copied()).map(str::to_owned);
+        (!known.contains(&name)).then(|| (name.to_owned(), near))
+    };
+    if let Some(selection) = threshold.selection() {
+        return selection.conditions().find_map(|(key, value)| match key {
+            "name" => unknown(value, met(MetKind::Call).collect()),
+            "scenario" => unknown(value, scenarios().collect()),
+            "group" => {
+                let is_outer = |group: &str| group.strip_prefix(value).is_some_and(|rest| rest.starts_with('/'));
+                unknown(value, met(MetKind::Group).collect()).filter(|_| !met(MetKind::Group).any(is_outer))
+            }
+            _ => unknown(&format!("{key}={value}"), tags().collect()),
+        });
+    }
+    let known: Vec<&str> = match kind {
+        Some(Kind::Request) => met(MetKind::Call).collect(),
+        Some(Kind::Tag) => tags().collect(),
+        Some(Kind::Group) => met(MetKind::Group).collect(),
+        Some(Kind::Check) => met(MetKind::Check).collect(),
+        Some(Kind::Scenario) => scenarios().collect(),
+        Some(Kind::Own) => own().collect(),
+        Some(Kind::Calls) => return None,
+        None => {
+            let met = outline.met.iter().map(|met| met.name.as_str());
+            met.chain(tags()).chain(scenarios()).chain(own()).collect()
+        }
+    };
+    unknown(name, known).filter(|(name, _)| !loaded.scenarios.own.iter().any(|figure| figure.is_called(name)))
+}
+
+/// What the script does.
+fn listed(file: &Path, loaded: &Loaded, outline: &Outline, thresholds: &[&Threshold]) -> String {
+    let of = |kind: MetKind| outline.met.iter().filter(move |met| met.kind == kind);
+    let counts = [
+        (loaded.names.len(), "scenario"),
+        (of(MetKind::Call).count(), "call"),
+        (of(MetKind::Check).count(), "check"),
+        (thresholds.len(), "threshold"),
+    ];
+    let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let mut text = format!("{}: {}\n\nScenarios\n", file.display(), counts.join(", "));
+    for line in scenario_list(&loaded.names, &loaded.scenarios).lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    let calls: Vec<[&str; 3]> = of(MetKind::Call)
+        .map(|met| [met.scenario.as_str(), met.name.as_str(), met.base.as_deref().unwrap_or("")])
+        .collect();
+    table(&mut text, "Calls", &calls);
+    let groups: Vec<_> = of(MetKind::Group).map(|met| [met.scenario.as_str(), met.name.as_str(), ""]).collect();
+    table(&mut text, "Groups", &groups);
+    let mut checks: Vec<_> = of(MetKind::Check).map(|met| [met.scenario.as_str(), met.name.as_str(), ""]).collect();
+    // Tables have no order.
+    checks.sort_unstable();
+    table(&mut text, "Checks", &checks);
+    if !thresholds.is_empty() {
+        text.push_str("Thresholds\n");
+        for threshold in thresholds {
+            let _ = writeln!(text, "  {threshold}");
+        }
+    }
+    let made_up = if outline.met.iter().any(|met| met.name.contains("anything")) {
+        "; anything is what an answer would have given"
+    } else {
+        ""
+    };
+    let _ = writeln!(text, "\nEach function was gone through once, with made-up answers{made_up}.");
+    text
+}
+
+fn table(text: &mut String, title: &str, rows: &[[&str; 3]]) {
+    if rows.is_empty() {
+        return;
+    }
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let (first, second) = (width(0).unwrap_or(0), width(1).unwrap_or(0));
+    let _ = writeln!(text, "{title}");
+    for [scenario, name, base] in rows {
+        let line = format!("  {scenario:first$}  {name:second$}  {base}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}

@@ -1,0 +1,203 @@
+//! `brunt check` and `brunt init`: a script before there is any load.
+
+use std::path::Path;
+
+use brunt_testbed::grpc;
+
+use crate::program::{Directory, Running, brunt, done, run};
+
+const HEAD: &str = "local brunt = require 'brunt'\nlocal http = brunt.http { base = 'http://127.0.0.1:1' }\n";
+
+/// What is said of a script that begins with [`HEAD`], with `FILE` for its path.
+fn said(script: &str, status: i32) -> (String, String) {
+    let dir = Directory::new();
+    let file = dir.file("shop.lua", format!("{HEAD}{script}"));
+    let done = run(["check", &file]).with_status(status);
+    (done.stdout.replace(&file, "FILE"), done.stderr.replace(&file, "FILE"))
+}
+
+#[test]
+fn what_a_script_does_is_listed_without_a_call() {
+    let (listed, noted) = said(
+        "local token\n\
+         brunt.setup(function() return http:get('/token'):json().token end)\n\
+         brunt.teardown(function() http:post('/bye') end)\n\
+         local buy = brunt.scenario('buy', function()\n\
+         brunt.group('cart', function()\n\
+         local cart = http:post('/cart', { name = 'add', tags = { plan = 'pro' } })\n\
+         brunt.check(cart, { ['201'] = cart.status == 201 })\n\
+         http:get('/cart/' .. cart:json().id)\n\
+         end)\n\
+         end)\n\
+         buy:inject { brunt.rate(20, '1s') }\n\
+         brunt.expect { ['add:p95'] = '< 1s', ['plan=pro:p95'] = '< 1s', ['add: 201:checks'] = '> 99%', ['{group=cart}:p95'] = '< 1s' }",
+        0,
+    );
+    assert_eq!(noted, "");
+    let expected = "FILE: 1 scenario, 4 calls, 1 check, 4 thresholds\n\n\
+        Scenarios\n  buy  open model, 20 users/s for 1s\n\
+        Calls\n  buy       add                 http://127.0.0.1:1\n  buy       GET /cart/anything  http://127.0.0.1:1\n\
+        \x20 setup     GET /token          http://127.0.0.1:1\n  teardown  POST /bye           http://127.0.0.1:1\n\
+        Groups\n  buy  cart\n\
+        Checks\n  buy  add: 201\n\
+        Thresholds\n  ";
+    assert!(listed.starts_with(expected), "{listed}");
+    assert!(listed.contains("made-up answers; anything is what an answer would have given."), "{listed}");
+}
+
+#[test]
+fn what_is_wrong_has_file_line_and_column() {
+    let visit = |body: &str| {
+        format!("local s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}")
+    };
+    for (script, expected) in [
+        ("local x = = 1".to_owned(), "FILE:3:11: error: unexpected symbol near '='\n"),
+        ("brunt.scenaro('s')".to_owned(), "FILE:3:7: error: attempt to call field 'scenaro' (a nil value)\n"),
+        (visit("http:get('/', { tiemout = 1 })"), "FILE:4:17: error: "),
+        (visit("http:get('/', {\n  name = 'x',\n  tiemout = 1,\n})"), "FILE:6:3: error: "),
+        (visit("brunt.pause('1x')"), "FILE:4:14: error: "),
+        (visit("htp:get('/')"), "FILE:4:1: error: attempt to index global 'htp' (a nil value)\n"),
+        (visit("http:gett('/')"), "FILE:4:6: error: attempt to call method 'gett' (a nil value)\n"),
+        ("brunt.expect { p99x = '< 1s' }".to_owned(), "FILE:3:16: error: "),
+        (
+            format!("{}\nbrunt.expect {{\n  ['hoem:p95'] = '< 1s' }}", visit("http:get('/', { name = 'home' })")),
+            "FILE:8:5: error: the threshold hoem:p95 < 1s: nothing has the name 'hoem'; did you mean 'home'?\n",
+        ),
+    ] {
+        let (listed, noted) = said(&script, 2);
+        assert!(noted.starts_with(expected) && noted.lines().count() == 1, "{script}: {noted}");
+        assert_eq!(listed, "", "{script}");
+    }
+}
+
+#[test]
+fn what_may_be_right_is_no_error() {
+    let visit = |body: &str, expected: &str| {
+        format!(
+            "local s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}\nbrunt.expect {{ {expected} }}"
+        )
+    };
+    // A branch that is not taken has its name in the text, or is called by its path.
+    let branches =
+        "local r = http:get('/item')\nif r.status == 404 then http:get('/', { name = 'items' }) http:get('/itemz') end";
+    assert_eq!(said(&visit(branches, "['items:p95'] = '< 1s', ['GET /itemz:p95'] = '< 1s'"), 0).1, "");
+    // What is made of an answer may be nil here, and not there.
+    assert_eq!(said(&visit("local token = http:get('/').body:match('t=(%w+)')\nhttp:get('/' .. token)", ""), 0).1, "");
+    // A name that is made is nowhere.
+    let made = "for i = 1, 3 do http:get('/', { name = 'page ' .. i }) end";
+    let (_, noted) = said(&visit(made, "['something else:p95'] = '< 1s'"), 0);
+    assert!(
+        noted.contains("FILE:7:18: warning: ") && noted.contains("nothing has the name 'something else'"),
+        "{noted}"
+    );
+    // A local that users share.
+    let (_, noted) = said(&format!("local token\n{}", visit("token = http:get('/').body", "")), 0);
+    assert!(
+        noted.starts_with("FILE:5:1: warning: scenarios assign 'token'") && noted.contains("brunt.user.token"),
+        "{noted}"
+    );
+}
+
+#[test]
+fn a_script_may_need_values_and_a_brunt_toml_is_checked_with_it() {
+    let dir = Directory::new();
+    let script = "local v = brunt.env('TOKEN')\nbrunt.scenario('s', function() http:get('/' .. v) end)";
+    let file = dir.file("shop.lua", format!("{HEAD}{script}"));
+    let lacking = run(["check", &file]).with_status(2).stderr;
+    assert!(lacking.contains(":3:") && lacking.contains("no value 'TOKEN'"), "{lacking}");
+    let given = run(["check", "--env", "TOKEN=abc", &file]).with_status(0).stdout;
+    assert!(given.contains("GET /[redacted]") && given.contains("nobody"), "{given}");
+    dir.file("brunt.toml", "threshold = [\"GET /abd:p95<1s\"]\n[run]\nenv = [\"TOKEN=abd\"]\n");
+    let given = run(["check", &file]).with_status(0).stdout;
+    assert!(given.contains("1 threshold\n"), "{given}");
+    dir.file("brunt.toml", "[run]\nevn = [\"TOKEN=abc\"]\n");
+    let wrong = run(["check", &file]).with_status(2).stderr;
+    assert!(wrong.contains("line 2, column 1: evn is no flag of a run; did you mean env?"), "{wrong}");
+}
+
+#[test]
+fn what_is_no_script_of_scenarios_is_told() {
+    let dir = Directory::new();
+    let wrk = dir.file("post.lua", "request = function() return 'x' end");
+    let said = run(["check", &wrk]).with_status(2).stderr;
+    assert!(said.contains("no brunt.scenario") && said.contains("--dry-run"), "{said}");
+    let missing = run(["check", &dir.path("none.lua")]).with_status(2).stderr;
+    assert!(missing.contains("none.lua: error: cannot be read"), "{missing}");
+    let nowhere =
+        "local brunt = require 'brunt' local http = brunt.http() brunt.scenario('s', function() http:get('/') end)";
+    let nowhere = run(["check", &dir.file("a.lua", nowhere)]).with_status(2).stderr;
+    assert!(nowhere.contains("a.lua: error: no client has a base"), "{nowhere}");
+}
+
+#[test]
+fn a_folder_to_begin_with_runs_against_the_built_in_target() {
+    for protocol in ["http", "ws", "grpc", "thrift", "tcp"] {
+        let dir = Directory::new();
+        let folder = dir.path("shop");
+        let said = run(["init", protocol, "--dir", &folder]).with_status(0).stdout;
+        assert!(said.starts_with("wrote scenario.lua, brunt.toml, ") && said.contains("brunt serve "), "{said}");
+        let script = Path::new(&folder).join("scenario.lua").display().to_string();
+        let checked = run(["check", &script]).with_status(0);
+        assert_eq!(checked.stderr, "", "{protocol}");
+        assert!(checked.stdout.contains("Thresholds\n"), "{protocol}: {}", checked.stdout);
+        let serving = said.lines().find_map(|line| line.trim().strip_prefix("brunt serve ")).unwrap();
+        let serving = serving.split_whitespace().next().unwrap();
+        let mut server = Running::start(["serve", serving, "127.0.0.1:0"]);
+        let line = server.line();
+        let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
+        let base = if protocol == "tcp" { url.replace("http://", "tcp://") } else { url.to_owned() };
+        // How fast answers are is the machine's.
+        let done = run(["run", "--once", "--base-url", &base, &script]);
+        let holds = |words: &str| done.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words);
+        assert!(holds("✓ checks > 99% 100%") && holds("✓ error_rate < 1% 0%"), "{protocol}: {done:#?}");
+    }
+}
+
+#[test]
+fn nothing_is_written_over_unasked() {
+    let dir = Directory::new();
+    let folder = dir.path("shop");
+    let init = |args: &[&str], status: i32| run([&["init", "--dir", &folder], args].concat()).with_status(status);
+    init(&[], 0);
+    // What init itself wrote is no loss.
+    init(&[], 0);
+    dir.file("shop/brunt.toml", "timeout = \"9s\"\n");
+    std::fs::remove_file(dir.path("shop/scenario.lua")).unwrap();
+    let refused = init(&[], 2).stderr;
+    assert!(refused.contains("brunt.toml is there already, and nothing was written"), "{refused}");
+    assert!(!dir.names_in("shop").contains(&"scenario.lua".to_owned()));
+    init(&["--force"], 0);
+    assert!(std::fs::read_to_string(dir.path("shop/brunt.toml")).unwrap().starts_with("#:schema "));
+    let proto = dir.path("shop/echo.proto");
+    init(&["--force", "grpc"], 0);
+    assert_eq!(std::fs::read_to_string(proto).unwrap(), grpc::PROTO);
+}
+
+#[test]
+fn the_schema_of_the_file_knows_its_flags() {
+    let schema: serde_json::Value = serde_json::from_str(&run(["schema", "config"]).with_status(0).stdout).unwrap();
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for (file, holds) in [
+        (
+            "timeout = '2s'\nthreshold = ['p99<500ms', 'error_rate<1% abort']\ninsecure = true\n[run]\nscale = '2x'",
+            true,
+        ),
+        ("threads = 2\nthreshold = 'home:p95 <= 10ms'\narrivals = 'poisson'", true),
+        ("threshold = ['p99 50ms']", false),
+        ("arrivals = 'gauss'", false),
+        ("treshold = ['p99<50ms']", false),
+        ("insecure = 'yes'", false),
+        ("[run]\nrate = 5", false),
+        ("script = 'a.lua'", false),
+    ] {
+        let value: serde_json::Value = toml::from_str(file).unwrap();
+        assert_eq!(validator.is_valid(&value), holds, "{file}");
+        // The program says the same.
+        let dir = Directory::new();
+        let path = dir.file("flags.toml", file);
+        let config = done(brunt(["config", "run", "a.lua"]).env("BRUNT_CONFIG", &path));
+        let is_known = config.status == Some(0);
+        assert!(is_known || !holds, "{file}: {config:#?}");
+    }
+}

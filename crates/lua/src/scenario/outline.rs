@@ -1,0 +1,132 @@
+//! What a script does, told without doing it: its scenarios, setup and teardown are gone through once with made-up answers.
+
+use std::sync::Arc;
+
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::Sandbox;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::secrets::secrets_in;
+use brunt_protocol::Registry;
+use brunt_script::{Library as _, ScriptError};
+
+use super::library::LuaLibrary;
+use super::met::Met;
+use super::resources::Resources;
+use super::{Files, by_flags, directory_of, revealed};
+
+/// What one pass through a script has met.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// Calls, groups and checks, each once, in the order in which they were met.
+    pub met: Vec<Met>,
+    /// What is misspelt, of each scenario, setup and teardown the first, with file and line.
+    pub problems: Vec<ScriptError>,
+}
+
+/// Goes once through every scenario of a script that was [loaded](super::load), its setup and its teardown. Nothing is sent and nothing outside is
+/// changed. One branch is taken of each condition, so that not everything is met.
+///
+/// # Errors
+/// When the script fails before that, with file and line.
+pub fn outline(scenarios: &Scenarios, sandbox: Sandbox, registry: &Registry) -> Result<Outline, ScriptError> {
+    let environment = Environment::default();
+    let secrets = secrets_in(scenarios.env.values(), scenarios.base_url.as_deref(), |name| environment.value(name));
+    let outlined = || {
+        let script = scenarios.files.first().ok_or_else(|| ScriptError::new("the plan", "there is no script"))?;
+        let env = revealed(&script.name, &scenarios.env, &environment)?;
+        let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
+        let common = Resources::new(files, by_flags::dialects(registry), env, scenarios.base_url.clone(), 0)
+            .within(sandbox)
+            .hiding(secrets.clone())
+            .streaming(directory_of(script), Some(scenarios.streamed.clone()));
+        let library = LuaLibrary::begin_rehearsal(script, &Arc::new(common))?;
+        let mut places: Vec<u32> = library.names()?.iter().map(|name| library.place(name)).collect::<Result<_, _>>()?;
+        for which in ["setup", "teardown"] {
+            places.extend(library.once(which)?);
+        }
+        let problems = places.into_iter().filter_map(|place| library.rehearse_strictly(place).err());
+        let problems = problems.map(|problem| problem.without(&secrets)).collect();
+        Ok(Outline { problems, met: library.met()? })
+    };
+    outlined().map_err(|error: ScriptError| error.without(&secrets))
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_plan::content::Content;
+    use brunt_plan::scenario::File;
+
+    use super::*;
+    use crate::scenario::{LoadOptions, MetKind, read};
+
+    fn outlined(source: &str) -> Outline {
+        let mut registry = Registry::default();
+        registry.register(brunt_http1::Http1);
+        let script = File { name: "a.lua".to_owned(), content: Content(source.as_bytes().to_vec()) };
+        let loaded = read(script, Files::Plan(Vec::new()), &LoadOptions::default(), &registry).unwrap();
+        outline(&loaded.scenarios, Sandbox::Open, &registry).unwrap()
+    }
+
+    fn names(outline: &Outline, kind: MetKind) -> Vec<(&str, &str)> {
+        let met = outline.met.iter().filter(|met| met.kind == kind);
+        met.map(|met| (met.scenario.as_str(), met.name.as_str())).collect()
+    }
+
+    const SCRIPT: &str = "
+        local brunt = require 'brunt'
+        local http = brunt.http { base = 'http://127.0.0.1:1' }
+        brunt.setup(function() return http:get('/token'):json().token end)
+        brunt.teardown(function(token) http:post('/bye/' .. token) end)
+        local buy = brunt.scenario('buy', function(vu, token)
+          brunt.group('cart', function()
+            local cart = http:post('/cart', { name = 'add', tags = { plan = 'pro' }, headers = { t = token } })
+            brunt.check(cart, { ['201'] = cart.status == 201 })
+            http:get('/cart/' .. cart:json().id)
+          end)
+          http:batch { { 'GET', '/a' }, { 'GET', '/b' } }
+        end)
+        brunt.scenario('look', function() for i = 1, 3 do http:get('/same') end end)
+        buy:inject { brunt.users(1, '1s') }";
+
+    #[test]
+    fn everything_with_a_name_is_met_once_and_nothing_is_sent() {
+        let outline = outlined(SCRIPT);
+        assert!(outline.problems.is_empty(), "{:?}", outline.problems);
+        let calls = [
+            ("buy", "add"),
+            ("buy", "GET /cart/anything"),
+            ("buy", "GET /a"),
+            ("buy", "GET /b"),
+            ("look", "GET /same"),
+            ("setup", "GET /token"),
+            ("teardown", "POST /bye/anything"),
+        ];
+        assert_eq!(names(&outline, MetKind::Call), calls);
+        assert_eq!(names(&outline, MetKind::Group), [("buy", "cart")]);
+        assert_eq!(names(&outline, MetKind::Check), [("buy", "add: 201")]);
+        let add = outline.met.iter().find(|met| met.name == "add").unwrap();
+        assert_eq!(
+            (add.tags.as_slice(), add.base.as_deref()),
+            (&["plan=pro".to_owned()][..], Some("http://127.0.0.1:1"))
+        );
+    }
+
+    #[test]
+    fn each_function_tells_what_is_misspelt_in_it() {
+        let outline = outlined(
+            "local brunt = require 'brunt'
+             local http = brunt.http { base = 'http://127.0.0.1:1' }
+             brunt.teardown(function() http:get('/', { tiemout = 1 }) end)
+             brunt.scenario('one', function() http:get('/', { nmae = 'x' }) end)
+             brunt.scenario('two', function() http:get('/fine') htp:get('/') end)
+             brunt.scenario('three', function() local t = http:get('/'):json().t:match('x'):lower() http:gett('/') end)",
+        );
+        let problems: Vec<_> = outline.problems.iter().map(ToString::to_string).collect();
+        let expected = [(4, "'nmae'"), (5, "global 'htp'"), (6, "method 'gett'"), (3, "'tiemout'")];
+        assert_eq!(problems.len(), expected.len(), "{problems:?}");
+        for (problem, (line, word)) in problems.iter().zip(expected) {
+            assert!(problem.contains(&format!("a.lua:{line}: ")) && problem.contains(word), "{problems:?}");
+        }
+        assert_eq!(names(&outline, MetKind::Call), [("two", "GET /fine"), ("three", "GET /")]);
+    }
+}
