@@ -35,12 +35,93 @@ pub struct Manifest<'a> {
     pub quiet: bool,
 }
 
+/// An agent's container: its arguments, what its Secret has, and what is mounted, in lines of YAML.
+#[derive(Debug, Default)]
+struct Container {
+    args: Vec<String>,
+    secrets: String,
+    mounts: Vec<String>,
+    volumes: Vec<String>,
+}
+
+impl Container {
+    fn new(manifest: &Manifest<'_>) -> Result<Self> {
+        let Manifest { bus, cores, tags, no_sandbox, keep, quiet, .. } = *manifest;
+        // Kubernetes puts variables in the place of $(NAME), and a $ in the place of $$.
+        let words = ["agent", "--nats", "@NATS_URL", "--name", "$(POD_NAME)", "--tag", "node=$(NODE_NAME)"];
+        let mut container = Self { args: words.map(str::to_owned).into(), ..Self::default() };
+        for (key, value) in tags {
+            container.flag(&["--tag", &format!("{key}={value}")]);
+        }
+        if let Some(cores) = cores {
+            container.flag(&["--cores", &cores.to_string()]);
+        }
+        for (flag, _) in [("--no-sandbox", no_sandbox), ("--quiet", quiet)].iter().filter(|(_, is_given)| *is_given) {
+            container.flag(&[flag]);
+        }
+        if let Some(prefix) = &bus.nats_prefix {
+            container.flag(&["--nats-prefix", prefix]);
+        }
+        container.take_files(bus, manifest.name.unwrap_or(NAME))?;
+        if let Some(keep) = keep {
+            container.keep(keep)?;
+        }
+        Ok(container)
+    }
+
+    fn flag(&mut self, words: &[&str]) {
+        self.args.extend(words.iter().map(|word| word.replace('$', "$$")));
+    }
+
+    /// Files that log in to the bus become a part of the Secret called `name`.
+    fn take_files(&mut self, bus: &Bus, name: &str) -> Result<()> {
+        let files = [
+            ("--nats-creds", "agent.creds", &bus.nats_creds),
+            ("--nats-nkey", "agent.nkey", &bus.nats_nkey),
+            ("--nats-ca", "ca.pem", &bus.nats_ca),
+            ("--nats-cert", "agent.pem", &bus.nats_cert),
+            ("--nats-key", "agent.key", &bus.nats_key),
+        ];
+        for (option, file, path) in files {
+            let Some(path) = path else { continue };
+            let content = files::read_text(path).context(option)?;
+            self.secrets += &["\n  ", file, ": ", &text(&content)].concat();
+            self.flag(&[option, &format!("{SECRETS}/{file}")]);
+        }
+        if !self.secrets.is_empty() {
+            self.mounts.push(format!("{{name: secrets, mountPath: {SECRETS}, readOnly: true}}"));
+            self.volumes.push(format!("{{name: secrets, secret: {{secretName: {name}}}}}"));
+        }
+        Ok(())
+    }
+
+    /// Parts are written into a directory of the pod.
+    fn keep(&mut self, directory: &Path) -> Result<()> {
+        let Some(directory) = directory.to_str().filter(|directory| directory.starts_with('/')) else {
+            bail!("--keep: a manifest wants an absolute path, as it is one in the container")
+        };
+        self.flag(&["--keep", directory]);
+        self.mounts.push(format!("{{name: parts, mountPath: {}}}", text(directory)));
+        self.volumes.push("{name: parts, emptyDir: {}}".to_owned());
+        Ok(())
+    }
+}
+
+/// A list in YAML below `name`, so far indented; nothing where it is empty.
+fn list(name: &str, indent: usize, items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let (name, before) = (format!("\n{:indent$}{name}:", ""), format!("\n{:indent$}  - ", ""));
+    [&name, &before, items.join(&before).as_str()].concat()
+}
+
 /// A Secret with the way to the bus and what logs in to it, and a stateful set of so many agents.
 ///
 /// # Errors
 /// When a file cannot be read, or a name is none for Kubernetes.
 pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
-    let Manifest { agents, bus, cores, tags, no_sandbox, keep, quiet, .. } = *manifest;
+    let Manifest { agents, bus, cores, .. } = *manifest;
     let name = manifest.name.unwrap_or(NAME);
     check_name(name)?;
     let url = match &bus.nats {
@@ -49,56 +130,8 @@ pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     };
     let url = text(&url);
     let version = env!("CARGO_PKG_VERSION");
-    // Kubernetes puts variables in the place of $(NAME), and a $ in the place of $$.
-    let words = ["agent", "--nats", "@NATS_URL", "--name", "$(POD_NAME)", "--tag", "node=$(NODE_NAME)"];
-    let mut args: Vec<String> = words.map(str::to_owned).into();
-    let mut flag = |words: &[&str]| args.extend(words.iter().map(|word| word.replace('$', "$$")));
-    for (key, value) in tags {
-        flag(&["--tag", &format!("{key}={value}")]);
-    }
-    if let Some(cores) = cores {
-        flag(&["--cores", &cores.to_string()]);
-    }
-    if no_sandbox {
-        flag(&["--no-sandbox"]);
-    }
-    if quiet {
-        flag(&["--quiet"]);
-    }
-    if let Some(prefix) = &bus.nats_prefix {
-        flag(&["--nats-prefix", prefix]);
-    }
-    let files = [
-        ("--nats-creds", "agent.creds", &bus.nats_creds),
-        ("--nats-nkey", "agent.nkey", &bus.nats_nkey),
-        ("--nats-ca", "ca.pem", &bus.nats_ca),
-        ("--nats-cert", "agent.pem", &bus.nats_cert),
-        ("--nats-key", "agent.key", &bus.nats_key),
-    ];
-    let (mut secrets, mut mounts, mut volumes) = (String::new(), String::new(), String::new());
-    for (option, file, path) in files {
-        let Some(path) = path else { continue };
-        let content = files::read_text(path).context(option)?;
-        secrets += &format!("\n  {file}: {}", text(&content));
-        flag(&[option, &format!("{SECRETS}/{file}")]);
-    }
-    if !secrets.is_empty() {
-        mounts += &format!("\n            - {{name: secrets, mountPath: {SECRETS}, readOnly: true}}");
-        volumes += &format!("\n        - {{name: secrets, secret: {{secretName: {name}}}}}");
-    }
-    if let Some(keep) = keep {
-        let keep = keep.to_str().filter(|keep| keep.starts_with('/'));
-        let Some(keep) = keep else {
-            bail!("--keep: a manifest wants an absolute path, as it is one in the container")
-        };
-        flag(&["--keep", keep]);
-        mounts += &format!("\n            - {{name: parts, mountPath: {}}}", text(keep));
-        volumes += "\n        - {name: parts, emptyDir: {}}";
-    }
-    if !mounts.is_empty() {
-        mounts = format!("\n          volumeMounts:{mounts}");
-        volumes = format!("\n      volumes:{volumes}");
-    }
+    let Container { args, secrets, mounts, volumes } = Container::new(manifest)?;
+    let (mounts, volumes) = (list("volumeMounts", 10, &mounts), list("volumes", 6, &volumes));
     let cores = cores.unwrap_or(CORES);
     let args = args.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(", ");
     Ok(format!(

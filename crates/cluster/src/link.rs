@@ -200,7 +200,8 @@ impl Link {
     /// Takes in that the peer has this many bytes.
     pub(crate) fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
         let (mut pieces, mut took_ns) = (0, None);
-        while let Some(piece) = self.outgoing.pop_front_if(|piece| piece.end() <= arrived) {
+        while self.outgoing.front().is_some_and(|piece| piece.end() <= arrived) {
+            let Some(piece) = self.outgoing.pop_front() else { break };
             pieces += 1;
             took_ns = (!piece.is_resent).then(|| now_ns.saturating_sub(piece.sent_ns));
         }

@@ -102,10 +102,10 @@ export function teardown(data) {{
         .unwrap()
         .iter()
         .filter(|one| one["held"] != true)
-        .map(|one| one.to_string())
+        .map(ToString::to_string)
         .collect();
     let checks = json["names"]["checks"].as_array().unwrap();
-    let not_held: Vec<_> = checks.iter().filter(|one| one["fails"] != 0).map(|one| one.to_string()).collect();
+    let not_held: Vec<_> = checks.iter().filter(|one| one["fails"] != 0).map(ToString::to_string).collect();
     let errors = &json["names"]["scenarios"];
     assert!(
         done.status == Some(0) && failed.is_empty() && not_held.is_empty(),
