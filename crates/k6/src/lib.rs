@@ -26,6 +26,7 @@ mod calls;
 mod constant;
 mod expressions;
 mod functions;
+mod import;
 mod methods;
 mod names;
 mod options;
@@ -91,5 +92,5 @@ pub enum ImportError {
 /// # Errors
 /// When the text is no JavaScript, or has nothing that a user does.
 pub fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
-    script::import(text, name)
+    import::import(text, name)
 }

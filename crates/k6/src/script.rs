@@ -1,29 +1,24 @@
-//! A whole script: what it declares at its top, and the Lua that says the same.
+//! A script that is moved: what is known of it, and what was not moved.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write as _;
-use std::path::Path;
 
+use crate::Left;
 use crate::names::{Metric, Names};
-use crate::syntax::{Node, parse};
+use crate::syntax::Node;
 use crate::text::quoted;
-use crate::{ImportError, Imported, Left, options, text};
-
-/// Where calls go if the script names no whole URL.
-const NO_BASE: &str = "http://127.0.0.1:8080";
 
 /// A script that is moved.
 pub(crate) struct Script<'t> {
     pub(crate) names: Names<'t>,
     /// Top-level functions, by their names, and the one that users do unless options name another.
     pub(crate) functions: HashMap<&'t str, Node<'t>>,
-    default: Option<Node<'t>>,
+    pub(crate) default: Option<Node<'t>>,
     /// Whether options name scenarios, and not everybody does the same.
     pub(crate) has_scenarios: bool,
     /// The scheme, host and port of the first URL in the script.
     pub(crate) base: Option<String>,
     /// What was not moved.
-    left: Vec<Left>,
+    pub(crate) left: Vec<Left>,
     /// Functions of the prelude that what was moved so far needs.
     pub(crate) helpers: BTreeSet<Helper>,
     /// Whether a function that is no scenario's asks for the user.
@@ -44,7 +39,7 @@ pub(crate) enum Helper {
 }
 
 impl Helper {
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Truthy => {
                 "-- What JavaScript takes for true: 0 and \"\" are not.\nlocal function truthy(value)\n  return value and value ~= 0 and value ~= \"\"\nend\n"
@@ -60,18 +55,6 @@ impl Helper {
             }
         }
     }
-}
-
-/// What a script declares at its top.
-#[derive(Default)]
-struct Top<'t> {
-    options: Option<Node<'t>>,
-    /// The function that users do unless options name others.
-    default: Option<Node<'t>>,
-    /// Variables, functions and whatever else is done there, in order.
-    variables: Vec<Node<'t>>,
-    functions: Vec<(&'t str, Node<'t>)>,
-    others: Vec<Node<'t>>,
 }
 
 impl<'t> Script<'t> {
@@ -109,6 +92,22 @@ impl<'t> Script<'t> {
         self.asks_user = true;
         "brunt.user.vu"
     }
+
+    /// What a `new Counter("name")` makes, and its arguments.
+    pub(crate) fn metric(&self, value: Node<'t>) -> Option<(Metric, Vec<Node<'t>>)> {
+        if value.kind() != "new_expression" {
+            return None;
+        }
+        let made = value.field("constructor")?;
+        let name = if let Some(("k6/metrics", member)) = self.names.imported(made) {
+            member.to_owned()
+        } else {
+            let (object, property) = made.member()?;
+            let (module, _) = self.names.imported(object)?;
+            (module == "k6/metrics").then(|| property.to_owned())?
+        };
+        Some((Metric::named(&name)?, value.arguments()))
+    }
 }
 
 /// The scheme, host and port of a whole URL.
@@ -133,326 +132,7 @@ pub(crate) fn without_user(url: &str) -> String {
     }
 }
 
-/// Whether a URL names a module.
-fn is_file_of_javascript(url: &str) -> bool {
-    Path::new(url).extension().is_some_and(|extension| extension == "js")
-}
-
-/// The first origin in the texts of a script.
-fn first_origin(root: Node<'_>) -> Option<String> {
-    root.all().into_iter().find_map(|node| {
-        // `import … from "https://…"` is no target.
-        let fragment = (node.kind() == "string_fragment").then(|| node.text())?;
-        let is_module = fragment.contains("jslib.k6.io") || is_file_of_javascript(fragment);
-        if is_module { None } else { origin(&without_user(fragment)).map(str::to_owned) }
-    })
-}
-
-fn top(root: Node<'_>) -> Top<'_> {
-    let mut top = Top::default();
-    for node in root.children() {
-        match node.kind() {
-            "import_statement" | "empty_statement" | "hash_bang_line" => {}
-            "export_statement" => {
-                let is_default = node.has_word("default");
-                let Some(inner) = node.field("declaration").or_else(|| node.field("value")) else {
-                    top.others.push(node);
-                    continue;
-                };
-                if is_default {
-                    top.default = Some(inner);
-                    if let ("function_declaration", Some(name)) = (inner.kind(), inner.field("name")) {
-                        top.functions.push((name.text(), inner));
-                    }
-                } else {
-                    top.declare(inner, true);
-                }
-            }
-            _ => top.declare(node, false),
-        }
-    }
-    top
-}
-
-impl<'t> Top<'t> {
-    fn declare(&mut self, node: Node<'t>, exported: bool) {
-        match node.kind() {
-            "lexical_declaration" | "variable_declaration" => {
-                for declarator in node.children() {
-                    let (name, value) = (declarator.field("name"), declarator.field("value"));
-                    match (name, value) {
-                        (Some(name), Some(value)) if exported && name.text() == "options" => self.options = Some(value),
-                        (Some(name), Some(value)) if is_function(value) && name.kind() == "identifier" => {
-                            self.functions.push((name.text(), value));
-                        }
-                        _ => self.variables.push(declarator),
-                    }
-                }
-            }
-            "function_declaration" | "generator_function_declaration" => {
-                if let Some(name) = node.field("name") {
-                    self.functions.push((name.text(), node));
-                }
-            }
-            _ => self.others.push(node),
-        }
-    }
-}
-
 /// Whether it is a function, as a value.
 pub(crate) fn is_function(node: Node<'_>) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "function_declaration")
-}
-
-/// The names that are assigned within functions, of those that the top has.
-fn assigned<'t>(root: Node<'t>, variables: &[Node<'t>]) -> Vec<&'t str> {
-    let names: Vec<&str> = variables.iter().filter_map(|one| one.field("name")).map(Node::text).collect();
-    let functions = root.all().into_iter().filter(|node| is_function(*node));
-    let inner: Vec<Node<'t>> = functions.flat_map(Node::all).collect();
-    let mut found = Vec::new();
-    for node in &inner {
-        if matches!(node.kind(), "assignment_expression" | "augmented_assignment_expression" | "update_expression") {
-            let target = node.field("left").or_else(|| node.field("argument"));
-            let target = target.filter(|target| target.kind() == "identifier").map(Node::text);
-            if let Some(name) = target.filter(|name| names.contains(name) && !found.contains(name)) {
-                found.push(name);
-            }
-        }
-    }
-    // A function's own variable of that name is another.
-    let is_local = |name: &str| {
-        inner.iter().any(|node| {
-            node.kind() == "variable_declarator" && node.field("name").is_some_and(|known| known.text() == name)
-        })
-    };
-    found.retain(|name| !is_local(name));
-    found
-}
-
-/// The scenarios that a script of k6 describes.
-pub(crate) fn import(source: &str, name: &str) -> Result<Imported, ImportError> {
-    let tree = parse(source, name)?;
-    let root = Node::root(&tree, source);
-    let top = top(root);
-    let mut script = Script {
-        names: Names::default(),
-        functions: top.functions.iter().copied().collect(),
-        default: top.default,
-        has_scenarios: false,
-        base: first_origin(root),
-        left: Vec::new(),
-        helpers: BTreeSet::new(),
-        asks_user: false,
-        in_scenario: false,
-    };
-    for declarator in &top.variables {
-        if let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) {
-            script.names.values.insert(name.text(), value);
-        }
-    }
-    script.names.learn(root);
-    script.names.own = assigned(root, &top.variables).into_iter().collect();
-    script.learn_metrics(&top.variables);
-    let load = options::load(&mut script, top.options);
-    if script.base.is_none() {
-        script.leave(
-            root,
-            format!("no whole URL stands in the script: {NO_BASE} is taken for the base; give --base-url"),
-        );
-    }
-    if !load.scenarios.iter().any(|scenario| script.performed(&scenario.exec).is_some()) {
-        return Err(ImportError::NoFunction);
-    }
-    let body = script.body(&top, &load);
-    Ok(script.written(name, &load, &body))
-}
-
-impl<'t> Script<'t> {
-    fn learn_metrics(&mut self, variables: &[Node<'t>]) {
-        for declarator in variables {
-            let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) else { continue };
-            let Some((metric, arguments)) = self.metric(value) else { continue };
-            let Some(reported) = arguments.first().copied().and_then(text::of) else { continue };
-            let is_time = arguments.get(1).is_some_and(|flag| flag.kind() == "true");
-            self.names.metrics.insert(name.text(), (reported, metric, is_time));
-        }
-    }
-
-    /// What a `new Counter("name")` makes, and its arguments.
-    pub(crate) fn metric(&self, value: Node<'t>) -> Option<(Metric, Vec<Node<'t>>)> {
-        if value.kind() != "new_expression" {
-            return None;
-        }
-        let made = value.field("constructor")?;
-        let name = if let Some(("k6/metrics", member)) = self.names.imported(made) {
-            member.to_owned()
-        } else {
-            let (object, property) = made.member()?;
-            let (module, _) = self.names.imported(object)?;
-            (module == "k6/metrics").then(|| property.to_owned())?
-        };
-        Some((Metric::named(&name)?, value.arguments()))
-    }
-
-    /// Whether what a variable is given calls a function of the script.
-    fn calls_function(&self, declarator: Node<'t>) -> bool {
-        let Some(value) = declarator.field("value") else { return false };
-        value.all().into_iter().any(|node| node.kind() == "identifier" && self.functions.contains_key(node.text()))
-    }
-
-    /// Everything between the client and the scenarios' users, in the order that Lua needs: what is used stands before.
-    fn body(&mut self, top: &Top<'t>, load: &options::Load) -> String {
-        let mut body = String::new();
-        let (late, early): (Vec<_>, Vec<_>) = top.variables.iter().copied().partition(|one| self.calls_function(*one));
-        for declarator in &early {
-            self.top_variable(*declarator, &mut body);
-        }
-        let late_names: Vec<&str> = late.iter().filter_map(|one| one.field("name")).map(Node::text).collect();
-        let special = ["setup", "teardown", "handleSummary"];
-        let is_exec = |name: &str| load.scenarios.iter().any(|scenario| scenario.exec == name);
-        let own_default = top.default.and_then(|node| node.field("name")).map(Node::text);
-        let functions: Vec<_> = top
-            .functions
-            .iter()
-            .filter(|(name, _)| !special.contains(name) && !is_exec(name) && own_default != Some(*name))
-            .copied()
-            .collect();
-        let mut declared: Vec<String> = late_names.iter().map(|name| self.variable(name)).collect();
-        declared.extend(functions.iter().map(|(name, _)| self.variable(name)));
-        declared.retain(|name| text::is_name(name));
-        if !declared.is_empty() {
-            let _ = writeln!(body, "\nlocal {}", declared.join(", "));
-        }
-        for (name, function) in &functions {
-            let head = format!("function {}", self.variable(name));
-            let text = self.function(*function, &head, None);
-            let _ = writeln!(body, "\n{text}");
-        }
-        for declarator in &late {
-            let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) else { continue };
-            let (name, value) = (self.variable(name.text()), self.expression(value));
-            let _ = writeln!(body, "{name} = {value}");
-        }
-        for other in &top.others {
-            for line in self.statement(*other) {
-                let _ = writeln!(body, "{line}");
-            }
-        }
-        self.hooks(top, &mut body);
-        body
-    }
-
-    /// A variable of the top.
-    fn top_variable(&mut self, declarator: Node<'t>, body: &mut String) {
-        let is_own = declarator.field("name").is_some_and(|name| self.names.own.contains(name.text()));
-        if is_own {
-            // Each user's own: it is given its value where a user begins.
-            return;
-        }
-        for line in self.declaration(declarator) {
-            let _ = writeln!(body, "{line}");
-        }
-    }
-
-    /// What is done once a run.
-    fn hooks(&mut self, top: &Top<'t>, body: &mut String) {
-        for (name, hook) in [("setup", "brunt.setup"), ("teardown", "brunt.teardown")] {
-            if let Some(function) = self.functions.get(name).copied() {
-                let text = self.function(function, "function", None);
-                let _ = writeln!(body, "\n{hook}({text})");
-            }
-        }
-        if let Some(function) = self.functions.get("handleSummary").copied() {
-            let what = "not moved: handleSummary; brunt.handle_summary(function(summary) … end) has a document of brunt's own: brunt schema result";
-            self.leave(function, what);
-        }
-        for other in &top.others {
-            if other.kind() == "export_statement" {
-                self.leave(*other, "not moved: what another module exports");
-            }
-        }
-    }
-
-    /// The function that the users of a scenario do, as a value.
-    fn scenario(&mut self, function: Node<'t>) -> String {
-        let mut first = Vec::new();
-        if self.asks_user {
-            first.push("brunt.user.vu = vu".to_owned());
-        }
-        let mut names: Vec<&str> = self.names.own.iter().copied().collect();
-        names.sort_unstable();
-        for name in names {
-            let Some(value) = self.names.values.get(name).copied() else { continue };
-            let value = self.expression(value);
-            let part = text::part(name);
-            first.push(format!("if brunt.user{part} == nil then brunt.user{part} = {value} end"));
-        }
-        self.in_scenario = true;
-        let function = self.function(function, "function", Some(first));
-        self.in_scenario = false;
-        function
-    }
-
-    /// The whole file.
-    fn written(mut self, name: &str, load: &options::Load, body: &str) -> Imported {
-        let mut scenarios = String::new();
-        let mut done: HashMap<String, String> = HashMap::new();
-        for scenario in &load.scenarios {
-            let mut text = done.get(&scenario.exec).cloned().unwrap_or_default();
-            if text.is_empty() {
-                let Some(function) = self.performed(&scenario.exec) else { continue };
-                text = self.scenario(function);
-                // A function that several scenarios do stands once.
-                if load.scenarios.iter().filter(|other| other.exec == scenario.exec).count() > 1 {
-                    let called =
-                        format!("do_{}", if text::is_name(&scenario.exec) { &scenario.exec } else { "default" });
-                    let _ = writeln!(scenarios, "\nlocal {called} = {text}");
-                    done.insert(scenario.exec.clone(), called.clone());
-                    text = called;
-                }
-            }
-            let _ = writeln!(
-                scenarios,
-                "\nbrunt.scenario({}, {text}):inject {{ {} }}",
-                quoted(&scenario.name),
-                scenario.steps
-            );
-        }
-        let mut lua = format!(
-            "-- From {name}, a script for k6, by `brunt import k6`. k6 fails a run by thresholds alone: for that, give --max-error-rate 100%.\nlocal brunt = require \"brunt\"\n"
-        );
-        // A run is aimed at something, also by a script that calls nothing.
-        let base = self.base.clone().unwrap_or_else(|| NO_BASE.to_owned());
-        let _ = writeln!(lua, "local http = brunt.http {{ base = {}{} }}", quoted(&base), load.client);
-        for helper in std::mem::take(&mut self.helpers) {
-            let _ = write!(lua, "\n{}", helper.text());
-        }
-        if !body.trim().is_empty() {
-            let _ = write!(lua, "\n{}", body.trim_start_matches('\n'));
-        }
-        lua.push_str(&scenarios);
-        // A table has a key once: another condition on the same figure stands in another.
-        let mut left: Vec<_> = load.thresholds.iter().collect();
-        while !left.is_empty() {
-            let (mut seen, mut again) = (BTreeSet::new(), Vec::new());
-            let _ = writeln!(lua, "\nbrunt.expect {{");
-            for threshold in left {
-                if seen.insert(&threshold.0) {
-                    let _ = writeln!(lua, "  {} = {},", text::key(&threshold.0), threshold.1);
-                } else {
-                    again.push(threshold);
-                }
-            }
-            let _ = writeln!(lua, "}}");
-            left = again;
-        }
-        self.left.sort();
-        if !self.left.is_empty() {
-            lua.push_str("\n-- What was not moved, or means something else here:\n");
-            for left in &self.left {
-                let _ = writeln!(lua, "-- {left}");
-            }
-        }
-        Imported { lua, left: self.left }
-    }
 }
