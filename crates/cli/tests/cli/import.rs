@@ -110,9 +110,11 @@ export function buy(data) {{
     );
     let due = |name: &str| {
         let all = json["names"]["requests"].as_array().unwrap();
-        all.iter().find(|one| one["name"] == name).map_or(0, |one| one["due"].as_u64().unwrap())
+        all.iter()
+            .find(|one| one["name"].as_str().unwrap().ends_with(name))
+            .map_or(0, |one| one["due"].as_u64().unwrap())
     };
-    assert_eq!((due("item"), due("POST /shop/login")), (2 * 3 * 2, 4), "{text}");
+    assert_eq!((due("item"), due("/shop/login")), (2 * 3 * 2, 4), "{text}");
     assert_eq!(json["outcomes"]["due"], 12 + 4 * 3);
 }
 
