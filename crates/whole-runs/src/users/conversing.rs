@@ -167,10 +167,11 @@ fn a_push_can_be_waited_for_and_need_not_come() {
            local early = socket:receive { timeout = '10ms', optional = true }
            local push = socket:receive { timeout = '100ms', optional = true, name = 'push' }
            local never = socket:receive { timeout = '50ms', match = 'never', optional = true }
+           local kept = socket:receive { timeout = '20ms', name = 'kept' }
            local missing = socket:receive { timeout = '20ms', name = 'missing' }
            local still = socket:request('still there')
            brunt.check(nil, { early = early.error == 'timeout' and not early.ok, push = push.body == 'news',
-             never = never.error == 'timeout', missing = missing.error == 'timeout',
+             never = never.error == 'timeout', kept = kept.body == 'other news', missing = missing.error == 'timeout',
              still = still.body == 'still there' })
          end):inject { brunt.iterations_each(1, 4) }",
         true,
@@ -182,8 +183,9 @@ fn a_push_can_be_waited_for_and_need_not_come() {
     );
     // What did not come in time is counted where it had to, and nowhere else.
     assert_eq!((due(&summary, "receive"), due(&summary, "push"), due(&summary, "missing")), (0, 4, 4));
+    assert_eq!(due(&summary, "kept"), 4, "what did not match is for who asks next");
     assert_eq!(summary.failures(Failure::Timeout), 4);
-    assert_eq!(summary.total.numbers.get(Counter::Due), 4 * 4);
+    assert_eq!(summary.total.numbers.get(Counter::Due), 4 * 5);
     assert_eq!(summary.total.numbers.get(Counter::ConnectionsMade), 4);
 }
 
