@@ -154,7 +154,7 @@ fn its_flags_are_brunts() {
         let output = server.brunt(args);
         (output.status.code(), String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap())
     };
-    let (status, help) = said(&["--help"]);
+    let (status, help) = said(&["--help-all"]);
     assert!(status == Some(0) && help.contains("memcached:") && help.contains("--item <KEY>"), "{help}");
     let (status, wrong) = said(&["--item", "a b"]);
     assert!(status == Some(2) && wrong.contains("expected 1 to 250 characters without spaces"), "{wrong}");
