@@ -119,7 +119,7 @@ fn list(name: &str, indent: usize, items: &[String]) -> String {
 /// A Secret with the way to the bus and what logs in to it, and a stateful set of so many agents.
 ///
 /// # Errors
-/// When a file cannot be read, or a name is none for Kubernetes.
+/// When a file cannot be read, or Kubernetes takes no object of that name.
 pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     let Manifest { agents, bus, cores, .. } = *manifest;
     let name = manifest.name.unwrap_or(NAME);

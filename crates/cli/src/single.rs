@@ -128,7 +128,8 @@ fn explain(exit: Exit, summary: &Summary) {
             if let Ending::Aborted(reason) = &summary.run.ending {
                 console::note(&format!("error: aborted: {reason}"));
             }
-            for failed in summary.thresholds.iter().filter(|result| !result.held) {
+            let failed = summary.thresholds.iter().filter(|result| !result.held);
+            for failed in failed.filter(|result| !summary.is_said_by_ending(result)) {
                 let whose = if failed.implicit { "default threshold" } else { "threshold" };
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
@@ -163,7 +164,7 @@ fn no_answer_as_expected(summary: &Summary) -> String {
     shown(&format!("error: no answer was as expected{}", worst_failure(summary)))
 }
 
-/// The most frequent failure, with its most frequent reason, behind a colon; empty if there is none.
+/// `: timeout (no answer in 10s)`, the most frequent failure with its most frequent reason; empty if nothing failed.
 fn worst_failure(summary: &Summary) -> String {
     let failures = &summary.total.failures;
     let Some((failure, _)) = failures.counted().max_by_key(|(_, count)| *count) else { return String::new() };

@@ -287,6 +287,12 @@ impl Link {
         self.outgoing.get(place).map(|piece| self.frame(piece))
     }
 
+    /// The frames to be sent now, however many bytes they have.
+    pub(crate) fn poll_all(&mut self, now_ns: u64) -> Vec<Frame> {
+        let mut room = usize::MAX;
+        self.poll(now_ns, &mut room)
+    }
+
     /// The frames to be sent now: lost pieces, new ones while there is room for so many bytes, or an acknowledgement alone.
     pub(crate) fn poll(&mut self, now_ns: u64, room: &mut usize) -> Vec<Frame> {
         let mut frames = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) struct Guards<'a> {
 
 struct Second {
     length_ns: u64,
-    /// Without what no figure is of.
+    /// Without calls by when they were due, examples and kinds of answers.
     snapshot: Snapshot,
     /// Calls that were open at its end.
     open: u64,
@@ -56,8 +56,10 @@ impl<'a> Guards<'a> {
     }
 
     fn keep(&mut self, second: &Live) {
-        let Snapshot { numbers, statuses, failures, troubles, times, figures, .. } = second.snapshot.clone();
-        let snapshot = Snapshot { numbers, statuses, failures, troubles, times, figures, ..Snapshot::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.merge(&second.snapshot);
+        // No figure of a condition is of these.
+        (snapshot.timeline, snapshot.examples, snapshot.kinds) = Default::default();
         let has_ends = snapshot.statuses.total() + snapshot.failures.total() > 0;
         let open = second.in_flight + second.waiting;
         self.seconds.push_back(Second { length_ns: second.length_ns, snapshot, open, has_ends });
@@ -127,8 +129,18 @@ impl ThresholdResult {
             // It could never have fired.
             None => missing().map_or_else(|| ("did not fire".to_owned(), true), |why| (why, false)),
         };
-        Self { threshold: format!("guard {guard}"), got, held, sure: true, implicit: false }
+        Self { threshold: name(guard), got, held, sure: true, implicit: false }
     }
+}
+
+/// What a guard is called among thresholds.
+pub(crate) fn name(guard: &Guard) -> String {
+    format!("guard {guard}")
+}
+
+/// Whether a run that was aborted for this reason was ended by the guard.
+pub(crate) fn ended(guard: &Guard, reason: &str) -> bool {
+    reason.starts_with(&beginning(guard))
 }
 
 /// How the reason begins for which a guard ends a run.
@@ -174,37 +186,41 @@ mod tests {
         Plan { guards: guards.iter().map(|guard| guard.parse().unwrap()).collect(), ..crate::fixtures::plan() }
     }
 
+    fn live(phase: Phase, ended_s: u64, calls: Calls) -> Live {
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, calls.ended)]);
+        for call in 0..calls.ended {
+            snapshot.times.record(Timing::Response, calls.took);
+            if call < calls.failed {
+                snapshot.times.record(Timing::Failed, calls.took);
+                snapshot.failures.record(Failure::Closed, "gone");
+            } else {
+                snapshot.statuses.record(200);
+            }
+        }
+        Live {
+            phase,
+            elapsed_ns: ended_s * SECOND_NS,
+            planned_ns: Some(10 * SECOND_NS),
+            planned_requests: None,
+            length_ns: SECOND_NS,
+            snapshot,
+            open_connections: 1,
+            in_flight: calls.open,
+            waiting: 0,
+            oldest_ns: 0,
+            users: None,
+            agents: Vec::new(),
+        }
+    }
+
     /// After which second the run was aborted, and why.
     fn fired(guards: &[&str], phase: Phase, seconds: &[Calls]) -> Option<(usize, String)> {
         let (plan, mut nobody) = (plan(guards), Nobody);
         let mut watch = AbortWatch::new(&plan, &mut nobody);
         let mut measured = Snapshot::default();
         seconds.iter().enumerate().find_map(|(second, calls)| {
-            let mut snapshot = Snapshot::with_numbers([(Counter::Due, calls.ended)]);
-            for call in 0..calls.ended {
-                snapshot.times.record(Timing::Response, calls.took);
-                if call < calls.failed {
-                    snapshot.times.record(Timing::Failed, calls.took);
-                    snapshot.failures.record(Failure::Closed, "gone");
-                } else {
-                    snapshot.statuses.record(200);
-                }
-            }
-            measured.merge(&snapshot);
-            let live = Live {
-                phase,
-                elapsed_ns: (second as u64 + 1) * SECOND_NS,
-                planned_ns: Some(10 * SECOND_NS),
-                planned_requests: None,
-                length_ns: SECOND_NS,
-                snapshot,
-                open_connections: 1,
-                in_flight: calls.open,
-                waiting: 0,
-                oldest_ns: 0,
-                users: None,
-                agents: Vec::new(),
-            };
+            let live = live(phase, second as u64 + 1, *calls);
+            measured.merge(&live.snapshot);
             let measured_ns = (second as u64 + 1) * SECOND_NS;
             let so_far = RunningTotal { measured: &measured, measured_ns, users: 0, most_users: 0 };
             match watch.second(&live, &so_far) {
@@ -233,6 +249,28 @@ mod tests {
         assert_eq!(fired(&["error_rate>5% for 2s"], Phase::Measured, &long_and_good).map(|(at, _)| at), Some(31));
         let bad_once = [[failing].as_slice(), &[GOOD; 30]].concat();
         assert_eq!(fired(&["error_rate>5% for 5s"], Phase::Measured, &bad_once), None);
+    }
+
+    #[test]
+    fn answers_that_fail_a_check_or_are_excused_count_as_they_do_in_the_run() {
+        let plan = plan(&["error_rate>5% for 1s"]);
+        let fires = |answered: fn(&mut Snapshot)| {
+            let mut snapshot = Snapshot::with_numbers([(Counter::Due, 1)]);
+            answered(&mut snapshot);
+            let live = Live { snapshot: snapshot.clone(), ..live(Phase::Measured, 1, GOOD) };
+            let so_far = RunningTotal { measured: &snapshot, measured_ns: SECOND_NS, users: 0, most_users: 0 };
+            Guards::new(&plan).second(&live, &so_far).is_some()
+        };
+        assert!(!fires(|snapshot| snapshot.statuses.record(200)));
+        assert!(fires(|snapshot| snapshot.statuses.record(404)));
+        assert!(fires(|snapshot| {
+            snapshot.statuses.record(200);
+            snapshot.failed_check.record(200);
+        }));
+        assert!(!fires(|snapshot| {
+            snapshot.statuses.record(404);
+            snapshot.excused.record(404);
+        }));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent_figures::AgentFigures;
 use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
+use crate::guard;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
 use crate::thresholds::{Standing, ThresholdResult};
@@ -238,6 +239,12 @@ impl Summary {
     pub fn answered(&self) -> bool {
         // An answer that is not the expected one is one.
         self.total.statuses.total() + self.failures(Failure::Mismatch) > 0
+    }
+
+    /// Whether the reason for which the run ended says already what came of this threshold: a guard that ended it.
+    pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
+        let Ending::Aborted(reason) = &self.run.ending else { return false };
+        self.plan.guards.iter().any(|guard| result.threshold == guard::name(guard) && guard::ended(guard, reason))
     }
 
     /// Whether every threshold held.

@@ -44,7 +44,7 @@ impl<'t> Script<'t> {
 
     fn plain_call(&mut self, node: Node<'t>, function: Node<'t>) -> String {
         match function.text() {
-            "open" => match node.arguments().first().copied().and_then(text::of) {
+            "open" => match node.arguments().first().copied().and_then(text::literal) {
                 // Both look beside the script.
                 Some(name) => format!("brunt.file({})", quoted(name.strip_prefix("./").unwrap_or(&name))),
                 None => format!("brunt.file({})", self.argument(node, 0)),
@@ -94,7 +94,7 @@ impl<'t> Script<'t> {
                 format!("brunt.{function}({})", self.digest_arguments(node, 1))
             }
             ("k6/encoding", "b64encode") => {
-                let form = node.arguments().get(1).copied().and_then(text::of).unwrap_or_default();
+                let form = node.arguments().get(1).copied().and_then(text::literal).unwrap_or_default();
                 let name = if form.contains("url") { "base64url" } else { "base64" };
                 format!("brunt.{name}({})", self.argument(node, 0))
             }
@@ -113,7 +113,7 @@ impl<'t> Script<'t> {
         let arguments = node.arguments();
         let mut all = Vec::new();
         for (place, argument) in arguments.into_iter().enumerate() {
-            let encoding = (place == at).then(|| text::of(argument)).flatten();
+            let encoding = (place == at).then(|| text::literal(argument)).flatten();
             all.push(match encoding.as_deref() {
                 Some("base64rawurl" | "base64url") => "\"base64url\"".to_owned(),
                 Some(other) => quoted(other),

@@ -24,20 +24,20 @@ impl PartialEq for Node<'_> {
 }
 
 /// The value of an expression. `known` are the values of the script's top-level names.
-pub(crate) fn of<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -> Constant<'t> {
+pub(crate) fn evaluate<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -> Constant<'t> {
     let node = node.bare();
     match node.kind() {
         "number" => {
             text::number(node.text()).and_then(|text| text.parse().ok()).map_or(Constant::Unknown, Constant::Number)
         }
-        "string" | "template_string" => text::of(node).map_or(Constant::Unknown, Constant::Text),
+        "string" | "template_string" => text::literal(node).map_or(Constant::Unknown, Constant::Text),
         "true" => Constant::Flag(true),
         "false" => Constant::Flag(false),
         "array" => Constant::List(node.children()),
         "object" => Constant::Object(fields(node)),
         "identifier" => match known.get(node.text()) {
             // A name that stands for itself is no value.
-            Some(value) if value.bare().kind() != "identifier" => of(*value, known),
+            Some(value) if value.bare().kind() != "identifier" => evaluate(*value, known),
             _ => Constant::Unknown,
         },
         _ => Constant::Unknown,
@@ -62,7 +62,7 @@ pub(crate) fn name_of(key: Node<'_>) -> Option<String> {
         "property_identifier" | "shorthand_property_identifier" | "identifier" | "number" => {
             Some(key.text().to_owned())
         }
-        "string" => text::of(key),
+        "string" => text::literal(key),
         _ => None,
     }
 }

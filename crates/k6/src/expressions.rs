@@ -16,7 +16,7 @@ impl<'t> Script<'t> {
             // Users wait by themselves.
             "await_expression" => node.children().first().map_or_else(String::new, |inner| self.expression(*inner)),
             "number" => text::number(node.text()).unwrap_or_else(|| node.text().to_owned()),
-            "string" => text::of(node).map_or_else(String::new, |text| quoted(&text)),
+            "string" => text::literal(node).map_or_else(String::new, |text| quoted(&text)),
             "template_string" => self.template(node),
             "true" | "false" => node.text().to_owned(),
             "null" | "undefined" => "nil".to_owned(),
@@ -213,7 +213,7 @@ impl<'t> Script<'t> {
         else {
             return self.not_moved(node, "");
         };
-        if let Some(name) = text::of(index) {
+        if let Some(name) = text::literal(index) {
             if object.text() == "__ENV" {
                 return format!("brunt.env({}, \"\")", quoted(&name));
             }
@@ -298,7 +298,7 @@ impl<'t> Script<'t> {
     /// `a || b`: `__ENV.NAME || "default"` is a value with a default.
     fn or_else(&mut self, left: Node<'t>, right: Node<'t>) -> String {
         let bare = left.bare();
-        let name = match (bare.member(), bare.field("object"), bare.field("index").and_then(text::of)) {
+        let name = match (bare.member(), bare.field("object"), bare.field("index").and_then(text::literal)) {
             (Some((object, name)), ..) if object.text() == "__ENV" => Some(name.to_owned()),
             (None, Some(object), Some(name)) if object.text() == "__ENV" => Some(name),
             _ => None,

@@ -159,7 +159,7 @@ impl<'t> Script<'t> {
         for declarator in variables {
             let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) else { continue };
             let Some((metric, arguments)) = self.metric(value) else { continue };
-            let Some(reported) = arguments.first().copied().and_then(text::of) else { continue };
+            let Some(reported) = arguments.first().copied().and_then(text::literal) else { continue };
             let is_time = arguments.get(1).is_some_and(|flag| flag.kind() == "true");
             self.names.metrics.insert(name.text(), (reported, metric, is_time));
         }

@@ -85,7 +85,7 @@ impl<'t> Script<'t> {
                 let receiver = self.receiver(object);
                 Some(match argument {
                     None => format!("{receiver}:json()"),
-                    Some(path) => match text::of(path).and_then(|path| jsonpath(&path)) {
+                    Some(path) => match text::literal(path).and_then(|path| jsonpath(&path)) {
                         Some((path, Asked::One)) => format!("{receiver}:jsonpath({})", quoted(&path)),
                         Some((path, Asked::All)) => format!("{receiver}:jsonpath_all({})", quoted(&path)),
                         Some((path, Asked::Number)) => format!("#{receiver}:jsonpath({})", quoted(&path)),

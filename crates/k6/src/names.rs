@@ -118,7 +118,7 @@ impl<'t> Names<'t> {
     }
 
     fn learn_import(&mut self, import: Node<'t>) {
-        let Some(module) = import.field("source").and_then(text::of) else { return };
+        let Some(module) = import.field("source").and_then(text::literal) else { return };
         let mut learn = |name: Node<'t>, member: &str| {
             self.imports.insert(name.text(), (module.clone(), member.to_owned()));
         };
@@ -249,7 +249,7 @@ impl<'t> Names<'t> {
 
     /// The fields of an object that a name was first given, if that is known.
     pub(crate) fn fields_of(&self, node: Node<'t>) -> Option<Vec<(String, Node<'t>)>> {
-        match constant::of(node, &self.values) {
+        match constant::evaluate(node, &self.values) {
             constant::Constant::Object(fields) => Some(fields),
             _ => None,
         }

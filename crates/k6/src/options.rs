@@ -94,14 +94,14 @@ fn advice(name: &str) -> &'static str {
 }
 
 pub(crate) fn number<'t>(script: &Script<'t>, node: Node<'t>) -> Option<f64> {
-    match constant::of(node, &script.names.values) {
+    match constant::evaluate(node, &script.names.values) {
         Constant::Number(number) => Some(number),
         _ => None,
     }
 }
 
 fn text_of<'t>(script: &Script<'t>, node: Node<'t>) -> Option<String> {
-    match constant::of(node, &script.names.values) {
+    match constant::evaluate(node, &script.names.values) {
         Constant::Text(text) => Some(text),
         _ => None,
     }
@@ -113,7 +113,7 @@ fn field<'t>(fields: &Fields<'t>, name: &str) -> Option<Node<'t>> {
 
 /// A length as brunt writes it: milliseconds where it is a number.
 fn length<'t>(script: &Script<'t>, node: Node<'t>) -> Option<String> {
-    match constant::of(node, &script.names.values) {
+    match constant::evaluate(node, &script.names.values) {
         Constant::Text(text) => Some(quoted(&text)),
         Constant::Number(ms) => Some(format!("{}", ms / 1e3)),
         _ => None,
@@ -170,7 +170,7 @@ fn plain_steps<'t>(script: &mut Script<'t>, plain: &Fields<'t>) -> String {
 
 /// Steps of stages: from a level, by `ramp` and `hold` where they stay. `per` is the length that a level is counted in, in seconds.
 fn stages<'t>(script: &mut Script<'t>, node: Node<'t>, from: f64, per: f64, ramp: &str, hold: &str) -> String {
-    let Constant::List(all) = constant::of(node, &script.names.values) else {
+    let Constant::List(all) = constant::evaluate(node, &script.names.values) else {
         script.leave(node, "not moved: stages that are put together while the script runs");
         return format!("brunt.{hold}({from}, 1)");
     };

@@ -54,7 +54,7 @@ impl<'t> Script<'t> {
         let options = self.options(url, body, parameters);
         // Digest has the user of the URL, which would send Basic.
         let has_digest = options.iter().any(|part| part.starts_with("digest"));
-        let url = match url.and_then(text::of).filter(|_| has_digest) {
+        let url = match url.and_then(text::literal).filter(|_| has_digest) {
             Some(text) => self.path(quoted(&without_user(&text))),
             None => url.map_or_else(String::new, |url| self.url(url)),
         };
@@ -152,15 +152,17 @@ impl<'t> Script<'t> {
             match name.as_str() {
                 "headers" => parts.push(format!("headers = {}", self.expression(value))),
                 "tags" => self.tags(value, &mut parts),
-                "timeout" => parts.push(match constant::of(value, &self.names.values) {
+                "timeout" => parts.push(match constant::evaluate(value, &self.names.values) {
                     Constant::Number(ms) => format!("timeout = {}", ms / 1e3),
                     _ => format!("timeout = {}", self.expression(value)),
                 }),
-                "redirects" => match constant::of(value, &self.names.values) {
+                "redirects" => match constant::evaluate(value, &self.names.values) {
                     Constant::Number(most) if most <= 0.0 => parts.push("redirects = false".to_owned()),
                     _ => parts.push(format!("redirects = {}", self.expression(value))),
                 },
-                "responseType" if text::of(value).as_deref() == Some("none") => parts.push("discard = true".to_owned()),
+                "responseType" if text::literal(value).as_deref() == Some("none") => {
+                    parts.push("discard = true".to_owned())
+                }
                 "responseType" => {}
                 "cookies" => self.cookies(value, &mut parts),
                 "auth" => self.authorization(value, url, &mut parts),
@@ -198,7 +200,7 @@ impl<'t> Script<'t> {
     fn cookies(&mut self, value: Node<'t>, parts: &mut Parts) {
         let mut texts = Vec::new();
         for (name, value) in self.names.fields_of(value).unwrap_or_default() {
-            match constant::of(value, &self.names.values) {
+            match constant::evaluate(value, &self.names.values) {
                 Constant::Text(text) => texts.push(format!("{name}={text}")),
                 _ => texts.clear(),
             }
@@ -212,12 +214,12 @@ impl<'t> Script<'t> {
 
     /// How a request authorizes itself, with the user in its URL.
     fn authorization(&mut self, value: Node<'t>, url: Option<Node<'t>>, parts: &mut Parts) {
-        let kind = text::of(value).unwrap_or_default();
+        let kind = text::literal(value).unwrap_or_default();
         if kind == "basic" {
             // A user in the URL sends Basic by itself.
             return;
         }
-        let user = url.and_then(text::of).and_then(|url| {
+        let user = url.and_then(text::literal).and_then(|url| {
             let (_, rest) = url.split_once("://")?;
             let (user, _) = rest.split_once('@')?;
             let (name, password) = user.split_once(':')?;
@@ -240,7 +242,7 @@ impl<'t> Script<'t> {
         }
         let mut all = Vec::new();
         for argument in call.arguments() {
-            match constant::of(argument, &self.names.values) {
+            match constant::evaluate(argument, &self.names.values) {
                 Constant::Number(status) => all.push(status.to_string()),
                 Constant::Object(fields) => {
                     let get =

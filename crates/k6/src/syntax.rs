@@ -21,7 +21,7 @@ impl<'t> Node<'t> {
         Self { node: tree.root_node(), source }
     }
 
-    fn of(self, node: tree_sitter::Node<'t>) -> Self {
+    fn with_node(self, node: tree_sitter::Node<'t>) -> Self {
         Self { node, source: self.source }
     }
 
@@ -57,14 +57,14 @@ impl<'t> Node<'t> {
 
     /// The part of this name.
     pub(crate) fn field(self, name: &str) -> Option<Self> {
-        self.node.child_by_field_name(name).map(|node| self.of(node))
+        self.node.child_by_field_name(name).map(|node| self.with_node(node))
     }
 
     /// Its parts that are more than punctuation, comments among them.
     pub(crate) fn parts(self) -> Vec<Self> {
         (0..self.node.named_child_count())
             .filter_map(|at| self.node.named_child(at))
-            .map(|node| self.of(node))
+            .map(|node| self.with_node(node))
             .collect()
     }
 
@@ -111,7 +111,7 @@ impl<'t> Node<'t> {
 
     /// What it stands in.
     pub(crate) fn parent(self) -> Option<Self> {
-        self.node.parent().map(|node| self.of(node))
+        self.node.parent().map(|node| self.with_node(node))
     }
 
     /// Object and property of `object.property`.

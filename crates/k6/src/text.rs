@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::syntax::Node;
 
 /// What a text in quotes says, or a template without expressions in it.
-pub(crate) fn of(node: Node<'_>) -> Option<String> {
+pub(crate) fn literal(node: Node<'_>) -> Option<String> {
     if !matches!(node.kind(), "string" | "template_string") {
         return None;
     }

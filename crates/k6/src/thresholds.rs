@@ -13,7 +13,7 @@ pub(crate) fn all<'t>(script: &mut Script<'t>, node: Node<'t>, thresholds: &mut 
         return;
     };
     for (metric, value) in fields {
-        let conditions = match constant::of(value, &script.names.values) {
+        let conditions = match constant::evaluate(value, &script.names.values) {
             Constant::List(all) => all,
             _ => vec![value],
         };
@@ -28,11 +28,11 @@ pub(crate) fn all<'t>(script: &mut Script<'t>, node: Node<'t>, thresholds: &mut 
 
 /// One threshold; none where brunt has no such figure.
 fn one<'t>(script: &mut Script<'t>, metric: &str, node: Node<'t>) -> Option<(String, String)> {
-    let (text, aborts) = match constant::of(node, &script.names.values) {
+    let (text, aborts) = match constant::evaluate(node, &script.names.values) {
         Constant::Text(text) => (text, false),
         Constant::Object(fields) => {
             let get = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-            let Constant::Text(text) = constant::of(get("threshold")?, &script.names.values) else { return None };
+            let Constant::Text(text) = constant::evaluate(get("threshold")?, &script.names.values) else { return None };
             if let Some(delay) = get("delayAbortEval") {
                 script.leave(delay, "not moved: delayAbortEval; brunt aborts once a threshold can no longer hold");
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use brunt_lua::scenario::{self, Loaded, MetKind, Outline};
-use brunt_plan::threshold::{Kind, Threshold, nearest};
+use brunt_plan::threshold::{Guard, Kind, Threshold, nearest};
 use brunt_report::text::scenario_list;
 use clap::{Args, FromArgMatches as _};
 
@@ -80,7 +80,8 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
         });
     }
     let thresholds: Vec<&Threshold> = loaded.thresholds.iter().chain(&run.output.thresholds).collect();
-    remarks.extend(thresholds.iter().filter_map(|threshold| misspelt(threshold, &loaded, &outline)));
+    let conditions = thresholds.iter().copied().chain(run.output.guards.iter().map(Guard::condition));
+    remarks.extend(conditions.filter_map(|condition| misspelt(condition, &loaded, &outline)));
     remarks.extend(loaded.assigned_locals.iter().map(|local| {
         Remark {
             is_error: false,
@@ -160,8 +161,8 @@ fn source(file: &str, script: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_default()
 }
 
-/// What to say of a threshold on a name that nothing has. An error is what is nearly a name that there is, and stands nowhere else in the
-/// script: the outline takes one branch of each condition, and names may be made while users run.
+/// A remark on a threshold whose name the outline did not meet. It is an error if another name is near, and a warning else: the outline takes one
+/// branch of each condition, and scripts may make names while users run. A name that stands in the script elsewhere is no mistake.
 fn misspelt(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option<Remark> {
     let (name, meant) = unknown_name(threshold, loaded, outline)?;
     let script = loaded.scenarios.files.first()?;

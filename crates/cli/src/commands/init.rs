@@ -29,7 +29,7 @@ pub struct Init {
     pub force: bool,
 }
 
-/// Protocols that there is a scenario for.
+/// Protocols with a starter scenario.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Starter {
     /// HTTP: a login, items, a cart

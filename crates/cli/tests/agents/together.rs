@@ -125,6 +125,34 @@ fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
     assert!(last_row < first_after, "who comes after comes after all: {paths:?}");
 }
 
+/// What thresholds and guards ask for is recorded on the agents, and judged over all of them.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn thresholds_by_conditions_and_guards_hold_over_all_agents() {
+    let (bus, server) = (Bus::start(), target());
+    let _agents = bus.agents(2);
+    let dir = Directory::new();
+    let script = dir.file(
+        "home.lua",
+        r#"
+        local brunt = require "brunt"
+        local http = brunt.http {}
+        brunt.scenario("s", function() http:get("/", { name = "home" }) end):inject { brunt.rate(40, 8) }
+        "#,
+    );
+    let url = server.url();
+    let of_all = ["--threshold", "{name=home,status=2xx}:due>=320", "--guard", "{name=home}:due>100 for 2s"];
+    let report = bus.run(&[&["run", "--base-url", &url], &of_all[..], &[&script]].concat());
+    closes(&report);
+    let got: Vec<_> = report["thresholds"].as_array().unwrap().iter().map(|result| &result["got"]).collect();
+    assert_eq!(got[..2], ["320", "did not fire"], "{}", report["thresholds"]);
+    // Each agent has 20 a second of them, both 40.
+    let guarded = ["run", "--base-url", &url, "--guard", "{name=home}:due>60 for 2s", &script];
+    let done = bus.command(&guarded).with_status(1);
+    assert!(done.stderr.contains("error: aborted: the guard '{name=home}:due>60 for 2s' fired at 0:0"), "{done:#?}");
+    assert_eq!(done.stderr.matches("fired").count(), 1, "{done:#?}");
+}
+
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
 fn a_script_for_wrk_is_set_up_on_each_agent_and_is_done_once() {

@@ -385,7 +385,7 @@ impl Agent {
             self.end_session(SessionEnd::GivenUp(reason));
         }
         let Some(session) = self.session() else { return };
-        let frames = session.link.poll(now, &mut usize::MAX.clone());
+        let frames = session.link.poll_all(now);
         let controller = session.controller.clone();
         // Whoever gives a run up hands over first what it has measured, to a controller that may stand still.
         let is_told = match &session.ending {

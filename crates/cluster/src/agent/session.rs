@@ -70,7 +70,7 @@ pub(super) enum OwnPart {
     Ready,
     /// It puts load on, or was told when to begin.
     Begun,
-    /// There is none, or none any more.
+    /// It has ended, or the agent was given none.
     Over,
 }
 

@@ -6,7 +6,7 @@ use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
 use crate::roster::{RosterError, Wanted, choose, unusable};
 use crate::words::{Announcement, FromAgent, ToAgent};
 
-/// The most agents of which it is said why they cannot be used: anybody may announce more.
+/// For how many agents an error says why they cannot be used. Anybody may announce more.
 const MOST_NAMED: usize = 100;
 
 impl Controller {

@@ -29,7 +29,7 @@ pub(super) enum Breach {
         /// The second of the measured part.
         second: u64,
     },
-    /// A second that is none.
+    /// A second of an impossible length.
     #[error("it reported a second of {length_ns} ns")]
     Length {
         /// How long it was said to be.
@@ -66,7 +66,7 @@ pub(super) enum Breach {
         most: u64,
     },
     /// Calls without an end, of an agent that says that it has done its part.
-    #[error("it finished with {due} calls due, of which {ended} ended")]
+    #[error("it finished, and of its {due} calls due only {ended} had ended")]
     Open {
         /// What it says was due.
         due: u64,

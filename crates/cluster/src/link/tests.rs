@@ -75,8 +75,8 @@ proptest! {
                 one.fit(4 << 10);
                 other.fit(4 << 10);
             }
-            bus.take(one.poll(now, &mut usize::MAX.clone()), &mut fates);
-            bus_back.take(other.poll(now, &mut usize::MAX.clone()), &mut fates);
+            bus.take(one.poll_all(now), &mut fates);
+            bus_back.take(other.poll_all(now), &mut fates);
             for frame in bus.deliver() {
                 got.extend(other.receive(frame, now).unwrap());
             }
@@ -119,16 +119,16 @@ fn what_was_lost_with_the_bus_comes_again_within_seconds() {
     let (mut one, mut other) = (link(1 << 30), link(1 << 30));
     one.pace.window = MOST_WINDOW;
     one.send(vec![7; MOST_WINDOW * PIECE_BYTES]);
-    assert!(one.poll(0, &mut usize::MAX.clone()).len() >= MOST_WINDOW);
+    assert!(one.poll_all(0).len() >= MOST_WINDOW);
     one.fit(4 << 10);
     let mut now = 0;
     while !one.is_acknowledged() {
         now += 10_000_000;
-        for frame in one.poll(now, &mut usize::MAX.clone()) {
+        for frame in one.poll_all(now) {
             assert!(frame.to_bytes().len() <= 4 << 10);
             other.receive(frame, now).unwrap();
         }
-        for frame in other.poll(now, &mut usize::MAX.clone()) {
+        for frame in other.poll_all(now) {
             one.receive(frame, now).unwrap();
         }
         assert!(now < 2_000_000_000, "{one:?}");
@@ -145,7 +145,7 @@ fn carry(bytes_per_s: u64, round_trip_ns: u64) -> (f64, usize) {
     let mut has_come = false;
     while !has_come {
         now += MS;
-        for frame in one.poll(now, &mut usize::MAX.clone()) {
+        for frame in one.poll_all(now) {
             sent += frame.payload.len();
             is_free_at = now.max(is_free_at) + frame.payload.len() as u64 * 1_000_000_000 / bytes_per_s;
             there.push_back((is_free_at + round_trip_ns / 2, frame));
@@ -153,7 +153,7 @@ fn carry(bytes_per_s: u64, round_trip_ns: u64) -> (f64, usize) {
         while let Some((_, frame)) = there.pop_front_if(|(at, _)| *at <= now) {
             has_come |= !other.receive(frame, now).unwrap().is_empty();
         }
-        back.extend(other.poll(now, &mut usize::MAX.clone()).into_iter().map(|frame| (now + round_trip_ns / 2, frame)));
+        back.extend(other.poll_all(now).into_iter().map(|frame| (now + round_trip_ns / 2, frame)));
         while let Some((_, frame)) = back.pop_front_if(|(at, _)| *at <= now) {
             one.receive(frame, now).unwrap();
         }

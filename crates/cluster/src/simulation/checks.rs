@@ -47,7 +47,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(measured: &Snapshot, drained: &Snapshot) -> Self {
+    fn new(measured: &Snapshot, drained: &Snapshot) -> Self {
         let of = |counter| measured.numbers.get(counter) + drained.numbers.get(counter);
         Self {
             due: of(Counter::Due),
@@ -61,7 +61,7 @@ impl Sums {
     }
 
     fn of_part(part: &AgentPart) -> Self {
-        Self::of(&part.measured, &part.drained)
+        Self::new(&part.measured, &part.drained)
     }
 
     fn close(&self, whose: &str) {
@@ -136,7 +136,7 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
         let (sums, truth) = (Sums::of_part(part), truth_of(world, &part.name));
         println!("{}: {sums:?} {truth:?} {:?} after {} ns", part.name, part.ended, part.measured_ns);
     }
-    let total = Sums::of(&run.measured, &run.drained);
+    let total = Sums::new(&run.measured, &run.drained);
     total.close("the run");
     let mut of_parts = Sums { due: 0, answered: 0, failed: 0, unfinished: 0, unsent: 0, held: 0, unknown: 0 };
     let (mut sent, mut unreported) = (0, 0);
@@ -235,7 +235,7 @@ pub(super) fn check_next(case: &Case, world: &mut World) {
         Came::Ran { run, lost_its_agents: false } => {
             assert!(run.agents.iter().all(|part| !part.is_lost()), "{:?}", run.agents);
             assert_eq!(run.agents.len(), living.len());
-            let calm = Case { hardness: Hardness::Calm, setup_fails: false, liar: None, ..Case::of(0) };
+            let calm = Case { hardness: Hardness::Calm, setup_fails: false, liar: None, ..Case::from_seed(0) };
             let calm = Case { plan: case.plan.clone(), on_lost: case.on_lost, ..calm };
             check_run(&calm, world, &run, false);
         }

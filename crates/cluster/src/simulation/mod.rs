@@ -87,7 +87,7 @@ fn plan(dice: &mut Dice) -> Plan {
 }
 
 impl Case {
-    fn of(seed: u64) -> Self {
+    fn from_seed(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let hardness = match dice.below(10) {
             0 => Hardness::Calm,
@@ -257,7 +257,7 @@ fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> 
 
 /// One seed: a run in which things go wrong, and one after it in which nothing does.
 fn seed(seed: u64) {
-    let case = Case::of(seed);
+    let case = Case::from_seed(seed);
     case.describe();
     let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
     world.machines.iter_mut().for_each(|machine| machine.setup_fails = case.setup_fails);
@@ -297,7 +297,7 @@ fn with_a_secret() -> Plan {
 
 #[test]
 fn no_secret_is_in_any_message_where_a_side_is_not_private() {
-    let calm = Case { agents: 2, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    let calm = Case { agents: 2, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::from_seed(0) };
     for (is_private, server) in [(true, "the-only-one"), (false, "the-only-one"), (true, "another")] {
         let mut world = World::new(7, 2, Weather::FAIR, 0);
         world.agents[1].about.is_private = is_private;
@@ -332,7 +332,7 @@ fn a_hundred_thousand_messages_of_strangers_change_nothing() {
         connections: 20.into(),
         ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
     };
-    let calm = Case { agents: 3, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::of(0) };
+    let calm = Case { agents: 3, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::from_seed(0) };
     let calm = Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm };
     let before = resident_kb();
     let mut world = World::new(3, 3, Weather::FAIR, 50_000);
