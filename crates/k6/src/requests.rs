@@ -161,7 +161,7 @@ impl<'t> Script<'t> {
                     _ => parts.push(format!("redirects = {}", self.expression(value))),
                 },
                 "responseType" if text::literal(value).as_deref() == Some("none") => {
-                    parts.push("discard = true".to_owned())
+                    parts.push("discard = true".to_owned());
                 }
                 "responseType" => {}
                 "cookies" => self.cookies(value, &mut parts),
