@@ -223,6 +223,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-custom-protocol.7",
             "brunt-deciding.7",
             "brunt-demo.1",
+            "brunt-doctor.1",
             "brunt-doubt.7",
             "brunt-editors.7",
             "brunt-find.1",
