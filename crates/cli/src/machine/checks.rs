@@ -334,7 +334,8 @@ fn milliseconds(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Busy, Processors};
+    use super::super::Processors;
+    use super::super::busy::Busy;
     use super::*;
 
     /// A machine with nothing wrong.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 
-pub use busy::{Busy, Processors};
+pub use busy::Processors;
 pub use reached::Reached;
 
 /// How long other programs are watched, in milliseconds.

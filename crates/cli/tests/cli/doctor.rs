@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use brunt_testbed::Config;
+use brunt_testbed::server::Config;
 use serde_json::Value;
 
 use crate::program::{Done, done, nobody, run};
@@ -47,7 +47,7 @@ fn a_target_that_refuses_is_a_problem() {
 fn without_a_target_nothing_is_connected_to() {
     let text = run(["doctor"]).stdout;
     assert!(text.starts_with("This machine, for as many requests as it takes, "), "{text}");
-    assert!(!text.contains(" target "), "{text}");
+    assert!(!text.contains("  target  "), "{text}");
 }
 
 #[test]
