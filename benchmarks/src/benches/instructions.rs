@@ -20,10 +20,11 @@ const BASE: &str = "BRUNT_BASE";
 const MOST: f64 = 1.01;
 /// How often each length is run, where nothing else is asked for.
 const ROUNDS: usize = 5;
-/// Requests of the shorter run. What it takes to begin and to end is in both.
-const FEW: u64 = 1_000;
-/// Requests of a calm run, and how many there are a second.
-const CALM: u64 = 500;
+/// The shorter run has one in so many of the longer one's requests. What it takes to begin and to end is in both, and so is the first second, in
+/// which brunt does more than in others (it looks at more answers).
+const SHORTER: u64 = 3;
+/// Requests of the two calm runs, and how many there are a second.
+const CALM: [u64; 2] = [100, 600];
 const CALM_PER_S: u64 = 100;
 
 pub(super) const BENCH: Bench = Bench {
@@ -47,8 +48,8 @@ struct Case {
 enum Length {
     /// So many, one after the other.
     InARow(u64),
-    /// [`CALM`], at [`CALM_PER_S`].
-    Calm,
+    /// So many, [`CALM_PER_S`] a second.
+    Calm(u64),
 }
 
 /// What came of a run.
@@ -59,19 +60,30 @@ struct Ran {
     instructions: f64,
 }
 
+impl Ran {
+    /// What it has more than a shorter one.
+    fn less(self, shorter: Self) -> Self {
+        Self {
+            requests: self.requests - shorter.requests,
+            seconds: self.seconds - shorter.seconds,
+            instructions: self.instructions - shorter.instructions,
+        }
+    }
+}
+
 const CASES: [Case; 5] = [
-    Case { name: "flood", many: 21_000, tls: false, arguments: |length, url| flood(length, url, &[]) },
-    Case { name: "TLS", many: 11_000, tls: true, arguments: |length, url| flood(length, url, &["-k"]) },
+    Case { name: "flood", many: 30_000, tls: false, arguments: |length, url| flood(length, url, &[]) },
+    Case { name: "TLS", many: 18_000, tls: true, arguments: |length, url| flood(length, url, &["-k"]) },
     Case {
         name: "Lua, both hooks",
-        many: 4_000,
+        many: 9_000,
         tls: false,
         arguments: |length, url| flood(length, url, &["-s", &script("interpreted.lua")]),
     },
-    Case { name: "scenario", many: 4_000, tls: false, arguments: scenario },
+    Case { name: "scenario", many: 9_000, tls: false, arguments: scenario },
     Case {
         name: "HTTP/2",
-        many: 16_000,
+        many: 24_000,
         tls: false,
         arguments: |length, url| flood(length, url, &["--http", "2", "--streams", "1"]),
     },
@@ -84,7 +96,7 @@ const COMMON: [&str; 8] = ["-t", "1", "--seed", "1", "--quiet", "--no-save", "--
 fn flood(length: Length, url: &str, more: &[&str]) -> Vec<String> {
     let (requests, rate) = match length {
         Length::InARow(requests) => (requests.to_string(), None),
-        Length::Calm => (CALM.to_string(), Some(CALM_PER_S.to_string())),
+        Length::Calm(requests) => (requests.to_string(), Some(CALM_PER_S.to_string())),
     };
     let rate = rate.as_deref().map_or(Vec::new(), |rate| vec!["-r", rate]);
     let words = [&COMMON[..], &["-c", "1", "-n", &requests], &rate, more, &[url]].concat();
@@ -94,7 +106,7 @@ fn flood(length: Length, url: &str, more: &[&str]) -> Vec<String> {
 fn scenario(length: Length, url: &str) -> Vec<String> {
     let (requests, pause) = match length {
         Length::InARow(requests) => (requests, 0.0),
-        Length::Calm => (CALM, 1.0 / CALM_PER_S as f64),
+        Length::Calm(requests) => (requests, 1.0 / CALM_PER_S as f64),
     };
     let (iterations, pause) = (format!("ITERATIONS={requests}"), format!("PAUSE={pause}"));
     let base = ["--base-url", url.trim_end_matches('/'), "--env", &iterations, "--env", &pause];
@@ -166,23 +178,19 @@ fn a_request(setup: &Setup, brunt: &Path, case: &Case, url: &str) -> anyhow::Res
     let ran = |length| {
         let begin = Instant::now();
         let instructions = instructions(setup.client_core, brunt, &(case.arguments)(length, url))? as f64;
-        let requests = match length {
-            Length::InARow(requests) => requests,
-            Length::Calm => CALM,
-        };
+        let (Length::InARow(requests) | Length::Calm(requests)) = length;
         anyhow::Ok(Ran { requests: requests as f64, seconds: begin.elapsed().as_secs_f64(), instructions })
     };
-    Ok(of_a_request(ran(Length::InARow(FEW))?, ran(Length::InARow(case.many))?, ran(Length::Calm)?))
+    let busy = ran(Length::InARow(case.many))?.less(ran(Length::InARow(case.many / SHORTER))?);
+    let [short, long] = CALM;
+    let calm = ran(Length::Calm(long))?.less(ran(Length::Calm(short))?);
+    Ok(of_a_request(busy, calm))
 }
 
-/// Solves `instructions = of a request × requests + of a second × seconds + of a run` for the first of the three.
-fn of_a_request(few: Ran, many: Ran, calm: Ran) -> f64 {
-    let less_few = |ran: Ran| {
-        let [requests, seconds] = [ran.requests - few.requests, ran.seconds - few.seconds];
-        (requests, seconds, ran.instructions - few.instructions)
-    };
-    let ((requests, seconds, all), (calm_requests, calm_seconds, calm)) = (less_few(many), less_few(calm));
-    (all * calm_seconds - calm * seconds) / (requests * calm_seconds - calm_requests * seconds)
+/// Solves `instructions = of a request × requests + of a second × seconds` for the first.
+fn of_a_request(busy: Ran, calm: Ran) -> f64 {
+    (busy.instructions * calm.seconds - calm.instructions * busy.seconds)
+        / (busy.requests * calm.seconds - calm.requests * busy.seconds)
 }
 
 fn percent(share: f64) -> String {
@@ -196,9 +204,12 @@ mod tests {
     #[test]
     fn the_number_of_requests_alone_differs_between_two_lengths() {
         for case in &CASES {
-            let [few, many] = [FEW, case.many].map(|n| (case.arguments)(Length::InARow(n), "http://127.0.0.1:1/"));
-            let differing = few.iter().zip(&many).filter(|(one, other)| one != other).count();
-            assert_eq!((few.len(), differing), (many.len(), 1), "{}", case.name);
+            let in_a_row = [case.many / SHORTER, case.many].map(Length::InARow);
+            for lengths in [in_a_row, CALM.map(Length::Calm)] {
+                let [few, many] = lengths.map(|length| (case.arguments)(length, "http://127.0.0.1:1/"));
+                let differing = few.iter().zip(&many).filter(|(one, other)| one != other).count();
+                assert_eq!((few.len(), differing), (many.len(), 1), "{}", case.name);
+            }
         }
     }
 
@@ -209,7 +220,8 @@ mod tests {
             seconds,
             instructions: 3000.0 * requests + 200_000.0 * seconds + 5_000_000.0,
         };
-        assert!((of_a_request(ran(1000.0, 1.2), ran(21_000.0, 8.0), ran(500.0, 5.9)) - 3000.0).abs() < 1e-6);
+        let (busy, calm) = (ran(21_000.0, 8.0).less(ran(7000.0, 3.0)), ran(600.0, 6.9).less(ran(100.0, 1.9)));
+        assert!((of_a_request(busy, calm) - 3000.0).abs() < 1e-6);
     }
 
     #[test]
