@@ -126,6 +126,27 @@ fn a_controller_that_stands_still_for_six_seconds_loses_nothing() {
     assert_eq!(report["outcomes"]["answered"], 2000, "{:#}", report["outcomes"]);
 }
 
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn ctrl_c_while_the_bus_stands_still_ends_the_run() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", "-t", "1", &server.url()]);
+    sleep(Duration::from_millis(2500));
+    bus.send(Signal::STOP);
+    sleep(Duration::from_secs(1));
+    // A server that lets nothing through for 10 s ends the run with another status.
+    running.send(Signal::INT);
+    let report = read(&running.wait().with_status(130));
+    bus.send(Signal::CONT);
+    for agent in &agents {
+        agent.says("is free again");
+    }
+    // What they did not tell of is unknown: they may go on for as long as was granted.
+    agrees(&report, server.requests());
+    assert!(unknown(&report) > 200 && report["outcomes"]["answered"].as_u64() > Some(200), "{:#}", report["outcomes"]);
+}
+
 /// The names of what is found of a run.
 fn found(report: &serde_json::Value) -> Vec<&str> {
     report["remarks"].as_array().unwrap().iter().filter_map(|remark| remark["about"].as_str()).collect()
