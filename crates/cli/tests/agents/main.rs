@@ -4,6 +4,7 @@
 
 mod breaking;
 mod bus;
+mod guide;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;
@@ -12,6 +13,7 @@ mod lost;
 mod manifest;
 mod names;
 mod outage;
+mod payload;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;

@@ -470,7 +470,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
         self.snapshot.times.record_bounds(Timing::Response, now.saturating_sub(due), calls);
         if measured {
-            self.by_due.unsent(due, now.saturating_sub(due), calls);
+            self.by_due.untold(due, calls);
         }
     }
 
