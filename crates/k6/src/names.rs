@@ -47,6 +47,8 @@ pub(crate) struct Names<'t> {
     pub(crate) imports: HashMap<&'t str, (String, String)>,
     /// Whatever the script declares: variables, functions, parameters.
     pub(crate) declared: HashSet<&'t str>,
+    /// Variables of loops that nobody declares.
+    pub(crate) loops: HashSet<&'t str>,
     /// What top-level names were first given.
     pub(crate) values: HashMap<&'t str, Node<'t>>,
     /// These names, in the order of the text.
@@ -115,6 +117,10 @@ impl<'t> Names<'t> {
         }
         let all = root.all();
         self.declared = all.iter().flat_map(|node| bound(*node)).collect();
+        let loops = all.iter().filter(|node| node.kind() == "for_in_statement").filter_map(|node| node.field("left"));
+        let undeclared = |name: &&str| !self.declared.contains(name);
+        self.loops = loops.filter(|left| left.kind() == "identifier").map(Node::text).filter(undeclared).collect();
+        self.declared.extend(&self.loops);
         for node in &all {
             if let ("variable_declarator", Some(name), Some(value)) =
                 (node.kind(), node.field("name"), node.field("value"))

@@ -447,6 +447,7 @@ impl<'t> Script<'t> {
         let list = self.expression(right);
         let (name, first) = match (left.kind(), node.field("kind")) {
             ("identifier", Some(_)) => (self.variable(left.text()), Vec::new()),
+            ("identifier", None) if self.names.loops.contains(left.text()) => (self.variable(left.text()), Vec::new()),
             // A variable that is there already stays what it was last.
             ("identifier", None) => ("each".to_owned(), vec![format!("{} = each", self.variable(left.text()))]),
             _ => ("taken".to_owned(), self.taken_apart(left, "taken")),
