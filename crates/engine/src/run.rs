@@ -243,9 +243,10 @@ fn run_scenarios<M: Machine>(
     // What setup has made is torn down, whatever came of the load.
     let torn_down = surroundings.teardown(given.machine, given.stop);
     let mut run = carried?;
-    // What was measured stays, whatever comes of the teardown.
-    if let Err(error) = torn_down {
-        run.fail(error.without(&plan.secrets()).to_string());
+    match torn_down {
+        Ok(counted) => run.measured.figures.merge(&counted),
+        // What was measured stays, whatever comes of the teardown.
+        Err(error) => run.fail(error.without(&plan.secrets()).to_string()),
     }
     Ok(Finished { plan: plan.clone(), run, script: None })
 }
@@ -267,6 +268,7 @@ fn with_users<M: Machine>(
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
+    run.measured.figures.merge(surroundings.counted());
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
     run.status_names = figures.status_names();
@@ -303,7 +305,7 @@ pub(crate) fn teardown<M: Machine>(
     let tear_down = || {
         let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.give(given);
-        surroundings.teardown(machine, stop)
+        surroundings.teardown(machine, stop).map(drop)
     };
     tear_down().map_err(|error| error.without(&plan.secrets()))
 }

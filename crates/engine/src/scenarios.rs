@@ -1,7 +1,7 @@
 //! What surrounds the users of a run: the script's states, its setup and teardown, the ways to where it calls.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use brunt_plan::scenario::{Population, Scenarios, Step};
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
+use brunt_record::figures::Figures;
 
 use crate::error::EngineError;
 use crate::gate::Horizon;
@@ -22,7 +23,7 @@ use crate::transport::tls::TlsRoute;
 use crate::transport::{Machine, Resolve};
 use crate::users::VirtualUsers;
 use crate::users::among_workers::AmongWorkers;
-use crate::worker::{self, Shared, Worker};
+use crate::worker::{self, Report, Shared, Worker};
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
 use brunt_script::{Library, Program, ScriptClient, ScriptError, ScriptHost};
@@ -48,6 +49,8 @@ pub(crate) struct Surroundings<'a> {
     /// Whether a feeder of the script gives each row out only once.
     gives_rows_once: bool,
     given: Value<'static>,
+    /// What setup has counted: checks, and figures of the script's own.
+    counted: Figures,
     /// Sees everything that users do, those of setup and teardown too.
     trace: Option<Arc<dyn Trace>>,
     portion: Portion,
@@ -71,7 +74,16 @@ impl<'a> Surroundings<'a> {
         let rehearsed = scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
         let gives_rows_once = rehearsed.gives_rows_once;
         let script = scripts.program(plan, scenarios, registry, portion)?;
-        Ok(Self { plan, scenarios, script, gives_rows_once, given: Value::Nil, trace: None, portion })
+        Ok(Self {
+            plan,
+            scenarios,
+            script,
+            gives_rows_once,
+            given: Value::Nil,
+            counted: Figures::default(),
+            trace: None,
+            portion,
+        })
     }
 
     /// Checks that others can go on where some of the users are lost, although nobody knows how far these have come.
@@ -108,6 +120,11 @@ impl<'a> Surroundings<'a> {
         &self.given
     }
 
+    /// The checks of setup, and what it recorded in the script's own figures.
+    pub(crate) fn counted(&self) -> &Figures {
+        &self.counted
+    }
+
     /// Takes over what setup has returned elsewhere.
     pub(crate) fn give(&mut self, given: Value<'static>) {
         self.given = given;
@@ -119,18 +136,21 @@ impl<'a> Surroundings<'a> {
     /// # Errors
     /// When it fails, or has not returned although the run is to end: nothing is torn down then.
     pub(crate) fn setup<M: Machine>(&mut self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        if let Some(library) = self.run("setup", machine, stop, RETURN)? {
+        if let Some((library, counted)) = self.run("setup", machine, stop, RETURN)? {
             self.given = library.given()?;
+            self.counted = counted;
         }
         Ok(())
     }
 
-    /// Runs the script's teardown, if it has one. A run that is stopped is torn down all the same, unless it is to leave.
+    /// Runs the script's teardown, if it has one; its checks, and what it recorded in the script's own figures. A run that is stopped is torn
+    /// down all the same, unless it is to leave.
     ///
     /// # Errors
     /// When it fails, or has not returned although the run is to leave.
-    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        self.run("teardown", machine, stop, Duration::MAX).map(drop)
+    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<Figures, EngineError> {
+        let done = self.run("teardown", machine, stop, Duration::MAX)?;
+        Ok(done.map(|(_, counted)| counted).unwrap_or_default())
     }
 
     /// The users of each worker, who make calls up to `horizon`. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
@@ -165,15 +185,15 @@ impl<'a> Surroundings<'a> {
             .collect()
     }
 
-    /// Lets one user go through setup or teardown; the state in which it did, if the script has such a function. It is cut off `patience` after
-    /// the run was stopped, and at once where it is to leave.
+    /// Lets one user go through setup or teardown; the state in which it did and what it counted, if the script has such a function. It is cut
+    /// off `patience` after the run was stopped, and at once where it is to leave.
     fn run<M: Machine>(
         &self,
         which: &'static str,
         machine: &M,
         stop: &StopHandle,
         patience: Duration,
-    ) -> Result<Option<Box<dyn Library>>, EngineError> {
+    ) -> Result<Option<(Box<dyn Library>, Figures)>, EngineError> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };
@@ -195,7 +215,7 @@ impl<'a> Surroundings<'a> {
         let cut = StopHandle::default();
         let shared = Arc::new(Shared::new(Arc::new(plan), &cut, None));
         let driver = worker::make_driver(machine, 0)?;
-        let (reports, _unread) = channel();
+        let (reports, reported) = channel();
         let (done, ended) = channel();
         let spawned = thread::Builder::new().name(which.to_owned()).spawn(move || {
             let worker = Worker::new(shared, driver, origins, 0, users, reports);
@@ -228,9 +248,21 @@ impl<'a> Surroundings<'a> {
         }
         match users.into_library() {
             (_, Some(problem)) => Err(ScriptError::failed(which, &problem).into()),
-            (library, None) => Ok(Some(library)),
+            (library, None) => Ok(Some((library, counted(&reported)))),
         }
     }
+}
+
+/// What the user of setup or teardown has counted besides its calls, which are no load.
+fn counted(reported: &Receiver<Report>) -> Figures {
+    let mut counted = Figures::default();
+    for report in reported.try_iter() {
+        if let Report::Interval(interval) | Report::Part(interval) = report {
+            counted.checks.merge(&interval.snapshot.figures.checks);
+            counted.own.merge(&interval.snapshot.figures.own);
+        }
+    }
+    counted
 }
 
 /// The origins of the clients' bases. `routes` has the ways that were found already.

@@ -1,11 +1,14 @@
 //! Calls of functions: k6's own, JavaScript's, and the script's.
 
-use crate::expressions::braced;
+use crate::helpers::Helper;
 use crate::names::{Kind, Metric};
 use crate::options::shown;
 use crate::script::{Script, is_function};
 use crate::syntax::Node;
 use crate::text::{self, quoted};
+
+/// The time in milliseconds, as `Date.now()` gives it.
+pub(crate) const NOW: &str = "math.floor(brunt.now() * 1000)";
 
 impl<'t> Script<'t> {
     /// A call.
@@ -14,7 +17,9 @@ impl<'t> Script<'t> {
             return self.call_of_module(node, &module, &function);
         }
         let Some(function) = node.field("function").map(Node::bare) else { return self.not_moved(node, "") };
-        if node.field("arguments").is_none_or(|arguments| arguments.kind() == "template_string") {
+        let has_spread = node.arguments().iter().any(|argument| argument.kind() == "spread_element");
+        let is_tagged = node.field("arguments").is_none_or(|arguments| arguments.kind() == "template_string");
+        if is_tagged || has_spread || node.is_optional() || function.is_optional() {
             return self.not_moved(node, "");
         }
         match function.member() {
@@ -22,7 +27,7 @@ impl<'t> Script<'t> {
                 "Math" => self.math(node, name),
                 "JSON" => self.json(node, name),
                 "console" => self.console(node, name),
-                "Date" if name == "now" => "math.floor(brunt.now() * 1000)".to_owned(),
+                "Date" if name == "now" => NOW.to_owned(),
                 "Object" if name == "keys" => self.not_moved(node, "for key in pairs(object) goes through its keys"),
                 "String" | "Number" | "Array" | "Object" | "Date" | "Promise" => self.not_moved(node, ""),
                 _ => self.method(node, object, name),
@@ -49,7 +54,10 @@ impl<'t> Script<'t> {
                 Some(name) => format!("brunt.file({})", quoted(name.strip_prefix("./").unwrap_or(&name))),
                 None => format!("brunt.file({})", self.argument(node, 0)),
             },
-            "parseInt" => format!("math.floor(tonumber({}))", self.argument(node, 0)),
+            "parseInt" => {
+                let all = self.all_arguments(node);
+                format!("(math.modf(tonumber({all})))")
+            }
             "parseFloat" | "Number" => format!("tonumber({})", self.argument(node, 0)),
             "String" => format!("tostring({})", self.argument(node, 0)),
             "encodeURIComponent" => format!("brunt.url_encode({})", self.argument(node, 0)),
@@ -60,8 +68,8 @@ impl<'t> Script<'t> {
             "require" | "setTimeout" | "setInterval" | "clearTimeout" | "clearInterval" | "fetch" => {
                 self.not_moved(node, "")
             }
-            _ if function.kind() == "identifier" => {
-                format!("{}({})", self.variable(function.text()), self.all_arguments(node))
+            name if function.kind() == "identifier" && self.names.declared.contains(name) => {
+                format!("{}({})", self.variable(name), self.all_arguments(node))
             }
             _ if is_function(function) => format!("({})({})", self.expression(function), self.all_arguments(node)),
             _ => self.not_moved(node, ""),
@@ -93,11 +101,7 @@ impl<'t> Script<'t> {
             ("k6/crypto", "md5" | "sha1" | "sha256" | "sha384" | "sha512") => {
                 format!("brunt.{function}({})", self.digest_arguments(node, 1))
             }
-            ("k6/encoding", "b64encode") => {
-                let form = node.arguments().get(1).copied().and_then(text::literal).unwrap_or_default();
-                let name = if form.contains("url") { "base64url" } else { "base64" };
-                format!("brunt.{name}({})", self.argument(node, 0))
-            }
+            ("k6/encoding", "b64encode") => self.base64(node),
             ("k6/encoding", "b64decode") => format!("brunt.base64_decode({})", self.argument(node, 0)),
             (_, "randomIntBetween") => format!("brunt.random({})", self.all_arguments(node)),
             (_, "randomItem") => format!("brunt.sample({})", self.all_arguments(node)),
@@ -108,6 +112,22 @@ impl<'t> Script<'t> {
         }
     }
 
+    /// `encoding.b64encode(text, form)`.
+    fn base64(&mut self, node: Node<'t>) -> String {
+        let text = self.argument(node, 0);
+        let form = node.arguments().get(1).copied();
+        match form.map(text::literal) {
+            None => format!("brunt.base64({text})"),
+            Some(Some(form)) if form == "std" => format!("brunt.base64({text})"),
+            Some(Some(form)) if form == "rawurl" => format!("brunt.base64url({text})"),
+            Some(Some(form)) if form == "rawstd" => format!("(brunt.base64({text}):gsub(\"=\", \"\"))"),
+            Some(Some(form)) if form == "url" => {
+                format!("(brunt.base64({text}):gsub(\"[+/]\", {{ [\"+\"] = \"-\", [\"/\"] = \"_\" }}))")
+            }
+            Some(_) => self.not_moved(node, ""),
+        }
+    }
+
     /// Arguments of a digest, whose encoding, at this place, has other names.
     fn digest_arguments(&mut self, node: Node<'t>, at: usize) -> String {
         let arguments = node.arguments();
@@ -115,7 +135,9 @@ impl<'t> Script<'t> {
         for (place, argument) in arguments.into_iter().enumerate() {
             let encoding = (place == at).then(|| text::literal(argument)).flatten();
             all.push(match encoding.as_deref() {
-                Some("base64rawurl" | "base64url") => "\"base64url\"".to_owned(),
+                // brunt's has no padding.
+                Some("base64rawurl") => "\"base64url\"".to_owned(),
+                Some("base64url") => self.not_moved(argument, "base64url of brunt has no padding"),
                 Some(other) => quoted(other),
                 None => self.expression(argument),
             });
@@ -189,30 +211,38 @@ impl<'t> Script<'t> {
             },
         };
         let value = value.bare();
-        let written = if is_function(value) { self.checked(value) } else { self.expression(value) };
+        let written = match value.kind() {
+            _ if is_function(value) => self.checked(value),
+            // A function by its name: what it gives is true as JavaScript has it.
+            "identifier" if self.functions.contains_key(value.text()) => {
+                self.helper(Helper::Truthy);
+                format!("function(r) return truthy({}(r)) end", self.variable(value.text()))
+            }
+            _ => self.condition(value),
+        };
         format!("{key} = {written}")
     }
 
     /// A check's function: what it gives is true or false as JavaScript has it.
     fn checked(&mut self, function: Node<'t>) -> String {
+        let adds = |body: Node<'t>| {
+            body.bare().field("function").and_then(Node::member).is_some_and(|(_, name)| name == "add")
+        };
         match function.field("body") {
-            Some(body)
-                if body.kind() != "statement_block"
-                    && !matches!(self.names.called(body.bare()), Some((_, name)) if name == "check") =>
-            {
-                let is_call_of_own =
-                    body.bare().field("function").and_then(Node::member).is_some_and(|(_, name)| name == "add");
-                let names: Vec<String> = match (function.field("parameters"), function.field("parameter")) {
-                    (Some(all), _) => all.children().into_iter().map(|name| self.variable(name.text())).collect(),
-                    (None, one) => one.into_iter().map(|name| self.variable(name.text())).collect(),
-                };
-                if is_call_of_own {
-                    // To k6 it is true that something was added.
-                    return format!("function({}) {} return true end", names.join(", "), self.expression(body.bare()));
-                }
-                format!("function({}) return {} end", names.join(", "), self.condition(body))
+            // To k6 it is true that something was added.
+            Some(body) if adds(body) => {
+                let value = self.expression(body.bare());
+                let names = self.parameter_names(function);
+                format!("function({}) {value} return true end", names.join(", "))
             }
-            _ => self.function(function, "function", None),
+            _ => self.asked(function),
+        }
+    }
+
+    fn parameter_names(&self, function: Node<'t>) -> Vec<String> {
+        match (function.field("parameters"), function.field("parameter")) {
+            (Some(all), _) => all.children().into_iter().map(|name| self.variable(name.text())).collect(),
+            (None, one) => one.into_iter().map(|name| self.variable(name.text())).collect(),
         }
     }
 
@@ -223,7 +253,7 @@ impl<'t> Script<'t> {
             }
             "random" => "math.random()".to_owned(),
             "round" => format!("math.floor({} + 0.5)", self.argument(node, 0)),
-            "trunc" => format!("math.floor({})", self.argument(node, 0)),
+            "trunc" => format!("(math.modf({}))", self.argument(node, 0)),
             "pow" => format!("({}) ^ ({})", self.argument(node, 0), self.argument(node, 1)),
             _ => self.not_moved(node, ""),
         }
@@ -231,8 +261,13 @@ impl<'t> Script<'t> {
 
     fn json(&mut self, node: Node<'t>, name: &str) -> String {
         match name {
-            "stringify" => format!("brunt.json.encode({})", self.argument(node, 0)),
-            "parse" => format!("brunt.json.decode({})", self.argument(node, 0)),
+            "stringify" => {
+                if let Some(more) = node.arguments().get(1) {
+                    self.leave(*more, "not moved: further arguments of JSON.stringify; the text has no spaces");
+                }
+                format!("brunt.json.encode({})", self.argument(node, 0))
+            }
+            "parse" => format!("assert(brunt.json.decode({}))", self.argument(node, 0)),
             _ => self.not_moved(node, ""),
         }
     }
@@ -283,12 +318,21 @@ impl<'t> Script<'t> {
                 _ => self.not_moved(node, ""),
             });
         }
-        if self.names.kind_of(object) == Kind::Answer || matches!(object.text(), "r" | "res" | "response") {
-            return match property {
-                "error_code" | "proto" | "request" | "remote_ip" | "remote_port" | "tls_version"
-                | "tls_cipher_suite" | "ocsp" | "status_text" | "cookies" => Some(self.not_moved(node, "")),
-                _ => None,
-            };
+        let kind = self.names.kind_of(object);
+        let is_answer = kind == Kind::Answer
+            || kind == Kind::Unknown && matches!(object.text(), "r" | "res" | "resp" | "response" | "answer");
+        match property {
+            // These names are k6's alone.
+            "error_code" | "remote_ip" | "remote_port" | "tls_version" | "tls_cipher_suite" | "ocsp"
+            | "status_text"
+                if kind != Kind::Object =>
+            {
+                return Some(self.not_moved(node, ""));
+            }
+            "proto" | "request" | "cookies" | "url" if is_answer => return Some(self.not_moved(node, "")),
+            // Where nothing went wrong, it is an empty text in k6.
+            "error" if is_answer => return Some(format!("({}.error or \"\")", self.receiver(object))),
+            _ => {}
         }
         if self.names.imported(object).is_some() {
             return Some(self.not_moved(node, ""));
@@ -304,17 +348,7 @@ impl<'t> Script<'t> {
         let arguments = node.arguments();
         let first = arguments.first().copied()?;
         let value = if metric == Metric::Rate { self.condition(first) } else { self.expression(first) };
-        let tags = match arguments.get(1).copied().map(Node::bare) {
-            Some(tags) if tags.kind() == "object" => {
-                let parts: Vec<String> = crate::constant::fields(tags)
-                    .into_iter()
-                    .map(|(name, value)| format!("{} = {}", text::key(&name), self.expression(value)))
-                    .collect();
-                format!(", {}", braced(&parts))
-            }
-            Some(tags) => format!(", {}", self.expression(tags)),
-            None => String::new(),
-        };
+        let tags = arguments.get(1).map_or_else(String::new, |tags| format!(", {}", self.expression(*tags)));
         Some(format!("{figure}:{verb}({value}{tags})"))
     }
 }

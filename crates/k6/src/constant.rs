@@ -34,7 +34,10 @@ pub(crate) fn evaluate<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -
         "true" => Constant::Flag(true),
         "false" => Constant::Flag(false),
         "array" => Constant::List(node.children()),
-        "object" => Constant::Object(fields(node)),
+        "object" => {
+            let (fields, others) = fields(node, known);
+            if others.is_empty() { Constant::Object(fields) } else { Constant::Unknown }
+        }
         "identifier" => match known.get(node.text()) {
             // A name that stands for itself is no value.
             Some(value) if value.bare().kind() != "identifier" => evaluate(*value, known),
@@ -44,16 +47,38 @@ pub(crate) fn evaluate<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -
     }
 }
 
-/// The fields of an object whose names are known.
-pub(crate) fn fields(object: Node<'_>) -> Vec<(String, Node<'_>)> {
-    let field = |part: Node<'_>| match part.kind() {
-        "shorthand_property_identifier" => Some(part.text().to_owned()),
-        "pair" => part.field("key").and_then(name_of),
-        "method_definition" => part.field("name").and_then(name_of),
-        _ => None,
+/// The fields of an object, those that it spreads among them; and the parts whose names the text does not say. Of two fields of a name the
+/// later one counts.
+pub(crate) fn fields<'t>(
+    object: Node<'t>,
+    known: &HashMap<&'t str, Node<'t>>,
+) -> (Vec<(String, Node<'t>)>, Vec<Node<'t>>) {
+    let (mut fields, mut others) = (Vec::<(String, Node<'t>)>::new(), Vec::new());
+    let mut add = |name: String, value: Node<'t>| {
+        fields.retain(|(earlier, _)| *earlier != name);
+        fields.push((name, value));
     };
-    let parts = object.children();
-    parts.into_iter().filter_map(|part| Some((field(part)?, part.field("value").unwrap_or(part)))).collect()
+    for part in object.children() {
+        let name = match part.kind() {
+            "shorthand_property_identifier" => Some(part.text().to_owned()),
+            "pair" => part.field("key").and_then(name_of),
+            "method_definition" => part.field("name").and_then(name_of),
+            "spread_element" => {
+                let spread = part.children().first().map_or(Constant::Unknown, |inner| evaluate(*inner, known));
+                match spread {
+                    Constant::Object(fields) => fields.into_iter().for_each(|(name, value)| add(name, value)),
+                    _ => others.push(part),
+                }
+                continue;
+            }
+            _ => None,
+        };
+        match name {
+            Some(name) => add(name, part.field("value").unwrap_or(part)),
+            None => others.push(part),
+        }
+    }
+    (fields, others)
 }
 
 /// The name of a field.

@@ -1,7 +1,8 @@
 //! Expressions.
 
+use crate::helpers::Helper;
 use crate::names::Kind;
-use crate::script::{Helper, Script, is_function};
+use crate::script::{Script, is_function};
 use crate::syntax::Node;
 use crate::text::{self, quoted};
 
@@ -55,7 +56,7 @@ impl<'t> Script<'t> {
                 | "null"
                 | "undefined"
         );
-        if holds && !expression.contains(" or ") && !expression.contains(" ~= ") {
+        if holds && !expression.contains(" or ") && !expression.contains(" ~= ") || is_wrapped(&expression) {
             expression
         } else {
             format!("({expression})")
@@ -71,39 +72,6 @@ impl<'t> Script<'t> {
         if holds { expression } else { format!("({expression})") }
     }
 
-    /// What is taken for true or false.
-    pub(crate) fn condition(&mut self, node: Node<'t>) -> String {
-        let node = node.bare();
-        match (node.kind(), node.operator()) {
-            ("binary_expression", sign @ ("&&" | "||")) => {
-                let word = if sign == "&&" { "and" } else { "or" };
-                let mut side = |name: &str| {
-                    let Some(part) = node.field(name).map(Node::bare) else { return String::new() };
-                    let is_mixed = part.kind() == "binary_expression"
-                        && matches!(part.operator(), "&&" | "||")
-                        && part.operator() != sign;
-                    let condition = self.condition(part);
-                    if is_mixed { format!("({condition})") } else { condition }
-                };
-                let (left, right) = (side("left"), side("right"));
-                format!("{left} {word} {right}")
-            }
-            ("unary_expression", "!") => {
-                let Some(argument) = node.field("argument").map(Node::bare) else { return String::new() };
-                let condition = self.condition(argument);
-                let is_whole = !matches!(argument.kind(), "binary_expression" | "ternary_expression");
-                if is_whole { format!("not {condition}") } else { format!("not ({condition})") }
-            }
-            _ if matches!(self.names.kind_of(node), Kind::Flag | Kind::Object | Kind::List | Kind::Answer) => {
-                self.expression(node)
-            }
-            _ => {
-                self.helper(Helper::Truthy);
-                format!("truthy({})", self.expression(node))
-            }
-        }
-    }
-
     fn identifier(&mut self, node: Node<'t>) -> String {
         match node.text() {
             "__VU" => format!("{}.id", self.user()),
@@ -111,6 +79,8 @@ impl<'t> Script<'t> {
             "NaN" => "(0 / 0)".to_owned(),
             "Infinity" => "math.huge".to_owned(),
             name if self.names.imports.contains_key(name) => self.not_moved(node, "a module as a value"),
+            // What nobody declares is JavaScript's own.
+            name if !self.names.declared.contains(name) => self.not_moved(node, ""),
             name => self.variable(name),
         }
     }
@@ -145,7 +115,7 @@ impl<'t> Script<'t> {
     }
 
     /// A value as a part of a text.
-    fn as_text(&mut self, node: Node<'t>) -> String {
+    pub(crate) fn as_text(&mut self, node: Node<'t>) -> String {
         match self.names.kind_of(node) {
             Kind::Number | Kind::Text => self.operand(node),
             _ => format!("tostring({})", self.expression(node)),
@@ -154,30 +124,53 @@ impl<'t> Script<'t> {
 
     /// An object, as a table.
     pub(crate) fn table(&mut self, node: Node<'t>) -> String {
-        let mut parts = Vec::new();
+        // `{ ...a, b: 1 }` is several tables, in their order.
+        let (mut tables, mut parts) = (Vec::new(), Vec::new());
         for part in node.children() {
-            let value = match part.kind() {
-                "pair" => part.field("value"),
-                "shorthand_property_identifier" | "method_definition" => Some(part),
-                _ => None,
-            };
-            let key = match part.kind() {
-                "shorthand_property_identifier" => Some(text::key(part.text())),
-                _ => part.field("key").or_else(|| part.field("name")).and_then(|key| self.key(key)),
-            };
-            match (key, value) {
-                (Some(key), Some(value)) if value.kind() == "shorthand_property_identifier" => {
-                    parts.push(format!("{key} = {}", self.variable(value.text())));
+            if part.kind() == "spread_element"
+                && let Some(inner) = part.children().first()
+            {
+                if !parts.is_empty() {
+                    tables.push(braced(&std::mem::take(&mut parts)));
                 }
-                (Some(key), Some(value)) if value.kind() == "method_definition" => {
-                    parts.push(format!("{key} = {}", self.function(value, "function", None)));
-                }
-                (Some(key), Some(value)) if value.bare().kind() == "null" => parts.push(format!("{key} = brunt.null")),
-                (Some(key), Some(value)) => parts.push(format!("{key} = {}", self.expression(value))),
-                _ => parts.push(self.not_moved(part, "")),
+                tables.push(self.expression(*inner));
+            } else {
+                let field = self.field(part);
+                parts.push(field);
             }
         }
-        braced(&parts)
+        if tables.is_empty() {
+            return braced(&parts);
+        }
+        if !parts.is_empty() {
+            tables.push(braced(&parts));
+        }
+        self.helper(Helper::Merged);
+        format!("merged({})", tables.join(", "))
+    }
+
+    /// A field of a table: `name = value`.
+    fn field(&mut self, part: Node<'t>) -> String {
+        let value = match part.kind() {
+            "pair" => part.field("value"),
+            "shorthand_property_identifier" | "method_definition" => Some(part),
+            _ => None,
+        };
+        let key = match part.kind() {
+            "shorthand_property_identifier" => Some(text::key(part.text())),
+            _ => part.field("key").or_else(|| part.field("name")).and_then(|key| self.key(key)),
+        };
+        match (key, value) {
+            (Some(key), Some(value)) if value.kind() == "shorthand_property_identifier" => {
+                format!("{key} = {}", self.variable(value.text()))
+            }
+            (Some(key), Some(value)) if value.kind() == "method_definition" => {
+                format!("{key} = {}", self.function(value, "function", None))
+            }
+            (Some(key), Some(value)) if value.bare().kind() == "null" => format!("{key} = brunt.null"),
+            (Some(key), Some(value)) => format!("{key} = {}", self.expression(value)),
+            _ => self.not_moved(part, ""),
+        }
     }
 
     /// A key of a table.
@@ -195,12 +188,15 @@ impl<'t> Script<'t> {
     fn member(&mut self, node: Node<'t>) -> String {
         let Some((object, property)) = node.member() else { return self.not_moved(node, "") };
         if object.text() == "__ENV" {
-            return format!("brunt.env({}, \"\")", quoted(property));
+            return format!("brunt.env({})", quoted(property));
         }
         if let Some(known) = self.known_value(node, object, property) {
             return known;
         }
-        let receiver = self.receiver(object);
+        let mut receiver = self.receiver(object);
+        if node.is_optional() {
+            receiver = format!("({receiver} or {{}})");
+        }
         match property {
             "length" => format!("#{receiver}"),
             _ => format!("{receiver}{}", text::part(property)),
@@ -215,9 +211,15 @@ impl<'t> Script<'t> {
         };
         if let Some(name) = text::literal(index) {
             if object.text() == "__ENV" {
-                return format!("brunt.env({}, \"\")", quoted(&name));
+                return format!("brunt.env({})", quoted(&name));
+            }
+            if node.is_optional() {
+                return format!("({} or {{}}){}", self.receiver(object), text::part(&name));
             }
             return format!("{}{}", self.receiver(object), text::part(&name));
+        }
+        if node.is_optional() {
+            return self.not_moved(node, "");
         }
         // A list begins with 1 in Lua.
         if let Some(chosen) = self.chosen(object, index) {
@@ -246,104 +248,6 @@ impl<'t> Script<'t> {
         is_chosen.then(|| format!("brunt.sample({})", self.expression(list)))
     }
 
-    fn binary(&mut self, node: Node<'t>) -> String {
-        let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else {
-            return self.not_moved(node, "");
-        };
-        let sign = node.operator();
-        if let Some(found) = self.is_found(node, left, right) {
-            return found;
-        }
-        match sign {
-            "&&" => format!("{} and {}", self.operand(left), self.operand(right)),
-            "||" | "??" => self.or_else(left, right),
-            "===" | "==" => format!("{} == {}", self.operand(left), self.operand(right)),
-            "!==" | "!=" => format!("{} ~= {}", self.operand(left), self.operand(right)),
-            "<" | "<=" | ">" | ">=" | "-" | "*" | "/" | "%" => {
-                format!("{} {sign} {}", self.operand(left), self.operand(right))
-            }
-            "**" => format!("{} ^ {}", self.operand(left), self.operand(right)),
-            "+" => match (self.names.kind_of(left), self.names.kind_of(right)) {
-                (Kind::Text, _) | (_, Kind::Text) => format!("{} .. {}", self.joined(left), self.joined(right)),
-                (Kind::Number, _) | (_, Kind::Number) => format!("{} + {}", self.operand(left), self.operand(right)),
-                _ => {
-                    self.leave(node, format!("{}: taken for a sum; texts are joined by ..", node.shown()));
-                    format!("{} + {}", self.operand(left), self.operand(right))
-                }
-            },
-            "|" | "&" | "^" | "<<" | ">>" | ">>>" => {
-                let name = match sign {
-                    "|" => "bor",
-                    "&" => "band",
-                    "^" => "bxor",
-                    "<<" => "lshift",
-                    ">>" => "arshift",
-                    _ => "rshift",
-                };
-                format!("bit.{name}({}, {})", self.expression(left), self.expression(right))
-            }
-            "in" => format!("{}[{}] ~= nil", self.receiver(right), self.expression(left)),
-            _ => self.not_moved(node, ""),
-        }
-    }
-
-    /// A part of a text that is put together.
-    fn joined(&mut self, node: Node<'t>) -> String {
-        let inner = node.bare();
-        let is_joined =
-            inner.kind() == "binary_expression" && inner.operator() == "+" && self.names.kind_of(inner) == Kind::Text;
-        if is_joined { self.expression(inner) } else { self.as_text(inner) }
-    }
-
-    /// `a || b`: `__ENV.NAME || "default"` is a value with a default.
-    fn or_else(&mut self, left: Node<'t>, right: Node<'t>) -> String {
-        let bare = left.bare();
-        let name = match (bare.member(), bare.field("object"), bare.field("index").and_then(text::literal)) {
-            (Some((object, name)), ..) if object.text() == "__ENV" => Some(name.to_owned()),
-            (None, Some(object), Some(name)) if object.text() == "__ENV" => Some(name),
-            _ => None,
-        };
-        if let Some(name) = name {
-            return format!("brunt.env({}, {})", quoted(&name), self.expression(right));
-        }
-        if self.names.kind_of(left) == Kind::Number {
-            self.leave(left, format!("{}: 0 is true in Lua", left.shown()));
-        }
-        format!("{} or {}", self.operand(left), self.operand(right))
-    }
-
-    fn unary(&mut self, node: Node<'t>) -> String {
-        let Some(argument) = node.field("argument") else { return self.not_moved(node, "") };
-        match node.operator() {
-            "!" => self.condition(node),
-            "-" => format!("-{}", self.operand(argument)),
-            "+" => format!("tonumber({})", self.expression(argument)),
-            "typeof" => format!("type({})", self.expression(argument)),
-            "void" => "nil".to_owned(),
-            _ => self.not_moved(node, ""),
-        }
-    }
-
-    /// `a ? b : c`: `a and b or c`, where `b` is not false.
-    fn ternary(&mut self, node: Node<'t>) -> String {
-        let (Some(condition), Some(one), Some(other)) =
-            (node.field("condition"), node.field("consequence"), node.field("alternative"))
-        else {
-            return self.not_moved(node, "");
-        };
-        let condition = {
-            let text = self.condition(condition);
-            if text.contains(" or ") { format!("({text})") } else { text }
-        };
-        let is_value =
-            matches!(self.names.kind_of(one), Kind::Number | Kind::Text | Kind::Object | Kind::List | Kind::Answer);
-        if is_value || one.bare().kind() == "true" {
-            return format!("{condition} and {} or {}", self.operand(one), self.operand(other));
-        }
-        let (one, other) = (self.expression(one), self.expression(other));
-        format!("(function() if {condition} then return {one} else return {other} end end)()")
-    }
-
     /// `new Counter("name")` and its like.
     fn made(&mut self, node: Node<'t>) -> String {
         if let Some((metric, arguments)) = self.metric(node) {
@@ -362,7 +266,10 @@ impl<'t> Script<'t> {
             (_, Some("Error")) => {
                 node.arguments().first().map_or_else(|| "\"error\"".to_owned(), |text| self.expression(*text))
             }
-            (_, Some("Date")) if node.arguments().is_empty() => "brunt.now()".to_owned(),
+            (_, Some("Date")) if node.arguments().is_empty() => {
+                self.leave(node, "new Date(): taken for its milliseconds");
+                crate::calls::NOW.to_owned()
+            }
             _ => self.not_moved(node, ""),
         }
     }
@@ -387,6 +294,20 @@ impl<'t> Script<'t> {
             None => format!("({})()", self.function(function, "function", None)),
         }
     }
+}
+
+/// Whether an expression stands in parentheses as a whole.
+fn is_wrapped(expression: &str) -> bool {
+    let mut depth = 0;
+    let closes = |letter: char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    };
+    expression.find(closes).is_some_and(|end| expression.starts_with('(') && end + 1 == expression.len())
 }
 
 /// A table of these parts, on one line if they are short.

@@ -4,14 +4,47 @@ use crate::script::Script;
 use crate::syntax::Node;
 use crate::text::{self, KEYWORDS};
 
-/// Names that the script in Lua has for itself.
-const TAKEN: [&str; 5] = ["brunt", "vu", "truthy", "not_moved", "http"];
+/// Names that the script in Lua has for itself, and functions of Lua that it calls.
+const TAKEN: [&str; 30] = [
+    "brunt",
+    "vu",
+    "http",
+    "begin",
+    "truthy",
+    "absent",
+    "either",
+    "merged",
+    "map",
+    "filter",
+    "not_moved",
+    "taken",
+    "each",
+    "value",
+    "assert",
+    "bit",
+    "error",
+    "ipairs",
+    "math",
+    "next",
+    "pairs",
+    "pcall",
+    "print",
+    "select",
+    "string",
+    "table",
+    "tonumber",
+    "tostring",
+    "type",
+    "unpack",
+];
 
 impl<'t> Script<'t> {
     /// A variable, by its name in JavaScript.
     pub(crate) fn variable(&self, name: &str) -> String {
         if self.names.own.contains(name) {
-            return format!("brunt.user{}", text::part(name));
+            // These two are `begin`'s.
+            let mark = if matches!(name, "begun" | "vu") { "_" } else { "" };
+            return format!("brunt.user{}", text::part(&format!("{name}{mark}")));
         }
         let name = name.replace('$', "_");
         if KEYWORDS.contains(&name.as_str()) || TAKEN.contains(&name.as_str()) { format!("{name}_") } else { name }
@@ -20,7 +53,28 @@ impl<'t> Script<'t> {
     /// A function that begins so (`function`, `local function name`). `first` are lines before its own, of one that is a scenario's.
     pub(crate) fn function(&mut self, function: Node<'t>, head: &str, first: Option<Vec<String>>) -> String {
         let is_scenario = first.is_some();
-        let mut lines = first.unwrap_or_default();
+        let outer = (self.in_scenario, self.gives_condition);
+        (self.in_scenario, self.gives_condition) = (is_scenario || outer.0, false);
+        let written = self.function_with(function, head, is_scenario, first.unwrap_or_default());
+        (self.in_scenario, self.gives_condition) = outer;
+        written
+    }
+
+    /// A function that is no scenario's, with lines before its own.
+    pub(crate) fn function_after(&mut self, function: Node<'t>, first: Vec<String>) -> String {
+        self.function_with(function, "function", false, first)
+    }
+
+    /// A function of which is asked whether JavaScript takes for true what it gives.
+    pub(crate) fn asked(&mut self, function: Node<'t>) -> String {
+        let outer = std::mem::replace(&mut self.gives_condition, true);
+        let written = self.function_with(function, "function", false, Vec::new());
+        self.gives_condition = outer;
+        written
+    }
+
+    fn function_with(&mut self, function: Node<'t>, head: &str, is_scenario: bool, first: Vec<String>) -> String {
+        let mut lines = first;
         let mut parameters: Vec<String> = if is_scenario { vec!["vu".to_owned()] } else { Vec::new() };
         let given = match (function.field("parameters"), function.field("parameter")) {
             (Some(all), _) => all.children(),
@@ -51,23 +105,16 @@ impl<'t> Script<'t> {
             }
         }
         let head = format!("{head}({})", parameters.join(", "));
-        let outer = self.in_scenario;
-        self.in_scenario = is_scenario || outer;
-        let Some(body) = function.field("body") else {
-            self.in_scenario = outer;
-            return format!("{head} end");
-        };
+        let Some(body) = function.field("body") else { return format!("{head} end") };
         if body.kind() == "statement_block" {
             lines.extend(self.block(body));
         } else {
             let value = self.returned(body);
             if lines.is_empty() && !value.contains('\n') {
-                self.in_scenario = outer;
                 return format!("{head} {value} end");
             }
             lines.push(value);
         }
-        self.in_scenario = outer;
         if lines.is_empty() {
             return format!("{head} end");
         }
@@ -81,7 +128,12 @@ impl<'t> Script<'t> {
         if matches!(body.kind(), "assignment_expression" | "augmented_assignment_expression" | "update_expression") {
             return self.statement_of(body).join("\n");
         }
-        format!("return {}", self.expression(body))
+        format!("return {}", self.given_back(body))
+    }
+
+    /// What a function gives: as a condition, if that is asked.
+    pub(crate) fn given_back(&mut self, value: Node<'t>) -> String {
+        if self.gives_condition { self.condition(value) } else { self.expression(value) }
     }
 }
 

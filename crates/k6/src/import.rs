@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::functions::indented;
 use crate::names::Names;
+use crate::own::own;
 use crate::script::{Script, is_function, origin, without_user};
 use crate::syntax::{Node, parse};
 use crate::text::quoted;
@@ -48,7 +50,7 @@ fn top(root: Node<'_>) -> Top<'_> {
             "export_statement" => {
                 let is_default = node.has_word("default");
                 let Some(inner) = node.field("declaration").or_else(|| node.field("value")) else {
-                    top.others.push(node);
+                    top.exported(node);
                     continue;
                 };
                 if is_default {
@@ -67,6 +69,28 @@ fn top(root: Node<'_>) -> Top<'_> {
 }
 
 impl<'t> Top<'t> {
+    /// `export { options, visit as default }` of what stands before it, or of another module.
+    fn exported(&mut self, node: Node<'t>) {
+        let clause = node.children().into_iter().find(|part| part.kind() == "export_clause");
+        let Some(clause) = clause.filter(|_| node.field("source").is_none()) else {
+            self.others.push(node);
+            return;
+        };
+        for specifier in clause.children() {
+            let Some(name) = specifier.field("name").map(Node::text) else { continue };
+            match specifier.field("alias").map_or(name, Node::text) {
+                "options" => {
+                    let is_it = |one: &Node<'t>| one.field("name").is_some_and(|known| known.text() == name);
+                    self.options = self.variables.iter().copied().find(is_it).and_then(|one| one.field("value"));
+                }
+                "default" => {
+                    self.default = self.functions.iter().find(|(known, _)| *known == name).map(|(_, node)| *node);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn declare(&mut self, node: Node<'t>, exported: bool) {
         match node.kind() {
             "lexical_declaration" | "variable_declaration" => {
@@ -91,31 +115,6 @@ impl<'t> Top<'t> {
     }
 }
 
-/// The names that are assigned within functions, of those that the top has.
-fn assigned<'t>(root: Node<'t>, variables: &[Node<'t>]) -> Vec<&'t str> {
-    let names: Vec<&str> = variables.iter().filter_map(|one| one.field("name")).map(Node::text).collect();
-    let functions = root.all().into_iter().filter(|node| is_function(*node));
-    let inner: Vec<Node<'t>> = functions.flat_map(Node::all).collect();
-    let mut found = Vec::new();
-    for node in &inner {
-        if matches!(node.kind(), "assignment_expression" | "augmented_assignment_expression" | "update_expression") {
-            let target = node.field("left").or_else(|| node.field("argument"));
-            let target = target.filter(|target| target.kind() == "identifier").map(Node::text);
-            if let Some(name) = target.filter(|name| names.contains(name) && !found.contains(name)) {
-                found.push(name);
-            }
-        }
-    }
-    // A function's own variable of that name is another.
-    let is_local = |name: &str| {
-        inner.iter().any(|node| {
-            node.kind() == "variable_declarator" && node.field("name").is_some_and(|known| known.text() == name)
-        })
-    };
-    found.retain(|name| !is_local(name));
-    found
-}
-
 /// The scenarios that a script of k6 describes.
 pub(crate) fn import(source: &str, name: &str) -> Result<Imported, ImportError> {
     let tree = parse(source, name)?;
@@ -131,14 +130,20 @@ pub(crate) fn import(source: &str, name: &str) -> Result<Imported, ImportError> 
         helpers: BTreeSet::new(),
         asks_user: false,
         in_scenario: false,
+        gives_condition: false,
     };
     for declarator in &top.variables {
         if let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) {
             script.names.values.insert(name.text(), value);
+            script.names.order.push(name.text());
         }
     }
     script.names.learn(root);
-    script.names.own = assigned(root, &top.variables).into_iter().collect();
+    let own = own(root, &top.variables);
+    for changed in own.unclear {
+        script.leave(changed, format!("{}: users of a thread share it; write brunt.user.{0}", changed.text()));
+    }
+    script.names.own = own.names;
     script.learn_metrics(&top.variables);
     let load = options::load(&mut script, top.options);
     if script.base.is_none() {
@@ -201,15 +206,25 @@ impl<'t> Script<'t> {
         }
         for declarator in &late {
             let (Some(name), Some(value)) = (declarator.field("name"), declarator.field("value")) else { continue };
-            let (name, value) = (self.variable(name.text()), self.expression(value));
-            let _ = writeln!(body, "{name} = {value}");
+            if name.kind() != "identifier" {
+                self.leave(*declarator, format!("{}: functions do not see it", declarator.shown()));
+                self.top_variable(*declarator, &mut body);
+            } else if !self.names.own.contains(name.text()) {
+                let (name, value) = (self.variable(name.text()), self.expression(value));
+                let _ = writeln!(body, "{name} = {value}");
+            }
         }
         for other in &top.others {
+            if other.kind() == "export_statement" {
+                self.leave(*other, "not moved: what another module exports");
+            } else if other.kind() != "comment" {
+                self.leave(*other, format!("{}: done after the top's variables have their values", other.shown()));
+            }
             for line in self.statement(*other) {
                 let _ = writeln!(body, "{line}");
             }
         }
-        self.hooks(top, &mut body);
+        body.push_str(&self.hooks());
         body
     }
 
@@ -225,39 +240,56 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// What is done once a run.
-    fn hooks(&mut self, top: &Top<'t>, body: &mut String) {
-        for (name, hook) in [("setup", "brunt.setup"), ("teardown", "brunt.teardown")] {
-            if let Some(function) = self.functions.get(name).copied() {
-                let text = self.function(function, "function", None);
-                let _ = writeln!(body, "\n{hook}({text})");
-            }
+    /// What is done once a run, and before it what users begin with.
+    fn hooks(&mut self) -> String {
+        let hooks = [("setup", "brunt.setup"), ("teardown", "brunt.teardown")];
+        let hooks: Vec<_> =
+            hooks.into_iter().filter_map(|(name, hook)| Some((hook, *self.functions.get(name)?))).collect();
+        for (_, function) in &hooks {
+            // By this it is known whether one of them asks for the user.
+            self.function(*function, "function", None);
+        }
+        let mut text = self.begin();
+        for (hook, function) in hooks {
+            let first = if self.begins() { vec!["begin({ id = 0, iteration = 1 })".to_owned()] } else { Vec::new() };
+            let function = self.function_after(function, first);
+            let _ = writeln!(text, "\n{hook}({function})");
         }
         if let Some(function) = self.functions.get("handleSummary").copied() {
             let what = "not moved: handleSummary; brunt.handle_summary(function(summary) … end) has a document of brunt's own: brunt schema result";
             self.leave(function, what);
         }
-        for other in &top.others {
-            if other.kind() == "export_statement" {
-                self.leave(*other, "not moved: what another module exports");
-            }
+        text
+    }
+
+    /// Whether users have something of their own that begins with them.
+    fn begins(&self) -> bool {
+        self.asks_user || !self.names.own.is_empty()
+    }
+
+    /// The function that gives a user what is its own.
+    fn begin(&mut self) -> String {
+        if !self.begins() {
+            return String::new();
         }
+        let mut lines = vec![
+            "local user = brunt.user".to_owned(),
+            "if user.begun then return end".to_owned(),
+            "user.begun, user.vu = true, vu".to_owned(),
+        ];
+        for name in self.names.order.clone() {
+            let value = self.names.values.get(name).copied().filter(|_| self.names.own.contains(name));
+            let Some(value) = value else { continue };
+            let is_parameters = self.names.parameters.contains(name) && value.bare().kind() == "object";
+            let value = if is_parameters { self.parameters(value.bare()) } else { self.expression(value) };
+            lines.push(format!("{} = {value}", self.variable(name)));
+        }
+        format!("\n-- What each user has for itself.\nlocal function begin(vu)\n{}\nend\n", indented(&lines))
     }
 
     /// The function that the users of a scenario do, as a value.
     fn scenario(&mut self, function: Node<'t>) -> String {
-        let mut first = Vec::new();
-        if self.asks_user {
-            first.push("brunt.user.vu = vu".to_owned());
-        }
-        let mut names: Vec<&str> = self.names.own.iter().copied().collect();
-        names.sort_unstable();
-        for name in names {
-            let Some(value) = self.names.values.get(name).copied() else { continue };
-            let value = self.expression(value);
-            let part = text::part(name);
-            first.push(format!("if brunt.user{part} == nil then brunt.user{part} = {value} end"));
-        }
+        let first = if self.begins() { vec!["begin(vu)".to_owned()] } else { Vec::new() };
         self.in_scenario = true;
         let function = self.function(function, "function", Some(first));
         self.in_scenario = false;

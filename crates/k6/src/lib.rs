@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! text ──tree-sitter──▶ syntax.rs ─▶ script.rs (what the file declares) ─▶ options.rs, thresholds.rs  (who comes when, what must hold)
-//!                                                    └─▶ statements.rs ─▶ expressions.rs ─▶ calls.rs, requests.rs, methods.rs
+//!                                                    └─▶ statements.rs ─▶ expressions.rs ─▶ operators.rs, calls.rs, requests.rs, methods.rs
 //! ```
 //!
 //! The plain part of k6 is moved: `k6/http`, checks, groups, pauses, own metrics, options, thresholds, data, the environment. Nothing is left out
@@ -26,10 +26,13 @@ mod calls;
 mod constant;
 mod expressions;
 mod functions;
+mod helpers;
 mod import;
 mod methods;
 mod names;
+mod operators;
 mod options;
+mod own;
 mod requests;
 mod script;
 mod statements;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::helpers::Helper;
 use crate::names::Kind;
-use crate::script::{Helper, Script};
+use crate::script::Script;
 use crate::syntax::Node;
 use crate::text::{self, quoted};
 
@@ -34,10 +35,11 @@ impl<'t> Script<'t> {
             "trim" => format!("{}:match(\"^%s*(.-)%s*$\")", self.text_receiver(object)),
             "repeat" => format!("{}:rep({})", self.text_receiver(object), first(self)),
             "toString" => format!("tostring({})", self.expression(object)),
-            "toFixed" => match node.arguments().first().map(|digits| digits.text()) {
-                None => format!("(\"%.0f\"):format({})", self.expression(object)),
-                Some(digits) => format!("(\"%.{digits}f\"):format({})", self.expression(object)),
+            "toFixed" => match node.arguments().first().map_or(Ok(0), |digits| digits.text().parse::<u8>()) {
+                Ok(digits) => format!("(\"%.{digits}f\"):format({})", self.expression(object)),
+                Err(_) => self.not_moved(node, "(\"%.2f\"):format(number) has two digits"),
             },
+            "getTime" | "valueOf" if is_new_date(object) => crate::calls::NOW.to_owned(),
             "substring" | "slice" | "substr" => self.cut(node, object, name),
             "indexOf" => format!("(({}:find({}, 1, true) or 0) - 1)", self.text_receiver(object), first(self)),
             "join" => format!(
@@ -56,10 +58,13 @@ impl<'t> Script<'t> {
             }
             "forEach" => {
                 let (list, function) = (self.expression(object), first(self));
-                format!("for _, value in ipairs({list}) do ({function})(value) end")
+                format!("for place, value in ipairs({list}) do ({function})(value, place - 1) end")
             }
             "hasOwnProperty" => format!("({}[{}] ~= nil)", self.receiver(object), first(self)),
-            "text" => format!("{}.text", self.receiver(object)),
+            "text" => {
+                self.leave(node, format!("{}: the text of the first element, without spaces around it", node.shown()));
+                format!("{}.text", self.receiver(object))
+            }
             "abort" if self.is_test(object) => {
                 let reason = if node.arguments().is_empty() { String::new() } else { first(self) };
                 format!("brunt.stop_run({reason})")
@@ -185,6 +190,13 @@ fn jsonpath(path: &str) -> Option<(String, Asked)> {
         }
     }
     Some((written, asked))
+}
+
+/// Whether it is `new Date()`.
+fn is_new_date(object: Node<'_>) -> bool {
+    object.kind() == "new_expression"
+        && object.field("constructor").is_some_and(|made| made.text() == "Date")
+        && object.arguments().is_empty()
 }
 
 /// Whether it is `answer.html()`.

@@ -45,8 +45,14 @@ impl Metric {
 pub(crate) struct Names<'t> {
     /// Module and member of what was imported, by its name in the script.
     pub(crate) imports: HashMap<&'t str, (String, String)>,
+    /// Whatever the script declares: variables, functions, parameters.
+    pub(crate) declared: HashSet<&'t str>,
+    /// Variables of loops that nobody declares.
+    pub(crate) loops: HashSet<&'t str>,
     /// What top-level names were first given.
     pub(crate) values: HashMap<&'t str, Node<'t>>,
+    /// These names, in the order of the text.
+    pub(crate) order: Vec<&'t str>,
     /// The kinds of variables, of all functions.
     kinds: HashMap<&'t str, Kind>,
     /// Top-level variables that functions assign: each user has its own.
@@ -55,6 +61,28 @@ pub(crate) struct Names<'t> {
     pub(crate) parameters: HashSet<&'t str>,
     /// Figures of the script's own: the name that they are reported by, by the variable.
     pub(crate) metrics: HashMap<&'t str, (String, Metric, bool)>,
+}
+
+/// The names that a node declares.
+pub(crate) fn bound(node: Node<'_>) -> Vec<&str> {
+    let parts = match node.kind() {
+        "variable_declarator" | "class_declaration" => vec![node.field("name")],
+        "function_declaration"
+        | "generator_function_declaration"
+        | "function_expression"
+        | "arrow_function"
+        | "method_definition" => {
+            let name = node.field("name").filter(|_| node.kind().ends_with("function_declaration"));
+            vec![name, node.field("parameters"), node.field("parameter")]
+        }
+        "catch_clause" => vec![node.field("parameter")],
+        // `for (x of list)` assigns a name that is there.
+        "for_in_statement" if node.field("kind").is_some() => vec![node.field("left")],
+        _ => Vec::new(),
+    };
+    let names = parts.into_iter().flatten().flat_map(Node::all);
+    let is_name = |name: &Node<'_>| matches!(name.kind(), "identifier" | "shorthand_property_identifier_pattern");
+    names.filter(is_name).map(Node::text).collect()
 }
 
 impl<'t> Names<'t> {
@@ -88,6 +116,11 @@ impl<'t> Names<'t> {
             }
         }
         let all = root.all();
+        self.declared = all.iter().flat_map(|node| bound(*node)).collect();
+        let loops = all.iter().filter(|node| node.kind() == "for_in_statement").filter_map(|node| node.field("left"));
+        let undeclared = |name: &&str| !self.declared.contains(name);
+        self.loops = loops.filter(|left| left.kind() == "identifier").map(Node::text).filter(undeclared).collect();
+        self.declared.extend(&self.loops);
         for node in &all {
             if let ("variable_declarator", Some(name), Some(value)) =
                 (node.kind(), node.field("name"), node.field("value"))
@@ -114,6 +147,31 @@ impl<'t> Names<'t> {
                 }
             }
             self.learn_parameters(*node);
+        }
+        self.learn_given(&all);
+    }
+
+    /// Learns what functions are given: those of a check its subject, and others whatever it may be.
+    fn learn_given(&mut self, all: &[Node<'t>]) {
+        let mut given: HashMap<usize, Kind> = HashMap::new();
+        for call in all {
+            let is_check = self.called(*call).is_some_and(|(module, function)| module == "k6" && function == "check");
+            if let (true, [subject, checks, ..]) = (is_check, call.arguments().as_slice()) {
+                let kind = self.kind_of(*subject);
+                let functions = checks.children().into_iter().filter_map(|part| part.field("value"));
+                given.extend(functions.map(|function| (function.id(), kind)));
+            }
+        }
+        for function in all {
+            let kind = given.get(&function.id()).copied().unwrap_or(Kind::Unknown);
+            let parameters = [function.field("parameters"), function.field("parameter")];
+            for name in parameters.into_iter().flatten().flat_map(Node::all).filter(|name| name.kind() == "identifier")
+            {
+                let known = self.kinds.entry(name.text()).or_insert(kind);
+                if *known != kind {
+                    *known = Kind::Unknown;
+                }
+            }
         }
     }
 
@@ -188,10 +246,12 @@ impl<'t> Names<'t> {
                 Some((_, "length" | "status")) => Kind::Number,
                 Some((object, _)) if object.member().is_some_and(|(_, name)| name == "timings") => Kind::Number,
                 Some((_, "body" | "url")) => Kind::Text,
+                Some((object, "error")) if self.kind_of(object) == Kind::Answer => Kind::Text,
                 Some((object, "PI" | "E")) if object.text() == "Math" => Kind::Number,
                 _ => Kind::Unknown,
             },
             "call_expression" => self.kind_of_call(node),
+            "new_expression" if node.field("constructor").is_some_and(|made| made.text() == "Date") => Kind::Number,
             _ => Kind::Unknown,
         }
     }
@@ -245,6 +305,13 @@ impl<'t> Names<'t> {
             }
             _ => Kind::Unknown,
         }
+    }
+
+    /// Whether it is a variable whose object was moved as the options of requests.
+    pub(crate) fn is_parameters(&self, node: Node<'_>) -> bool {
+        node.kind() == "identifier"
+            && self.parameters.contains(node.text())
+            && self.kinds.get(node.text()) == Some(&Kind::Object)
     }
 
     /// The fields of an object that a name was first given, if that is known.

@@ -2,6 +2,7 @@
 
 use crate::constant::{self, Constant};
 use crate::expressions::braced;
+use crate::helpers::Helper;
 use crate::names::Kind;
 use crate::script::{Script, without_user};
 use crate::syntax::Node;
@@ -9,6 +10,19 @@ use crate::text::{self, key, quoted};
 
 /// Parts of a request's options, as Lua writes them.
 type Parts = Vec<String>;
+
+/// A request's options: a table that the script has already, and parts of its own.
+#[derive(Default)]
+struct Options {
+    base: Option<String>,
+    parts: Parts,
+}
+
+impl Options {
+    fn is_empty(&self) -> bool {
+        self.base.is_none() && self.parts.is_empty()
+    }
+}
 
 impl<'t> Script<'t> {
     /// A call of `k6/http`.
@@ -23,7 +37,7 @@ impl<'t> Script<'t> {
                 let method = at(0).map_or_else(|| "\"GET\"".to_owned(), |method| self.expression(method));
                 let options = self.options(at(1), at(2), at(3));
                 let url = at(1).map_or_else(String::new, |url| self.url(url));
-                format!("http:request({method}, {url}{})", behind(&options))
+                format!("http:request({method}, {url}{})", self.behind(options))
             }
             "batch" => self.batch(node, at(0)),
             "file" => {
@@ -53,12 +67,12 @@ impl<'t> Script<'t> {
     ) -> String {
         let options = self.options(url, body, parameters);
         // Digest has the user of the URL, which would send Basic.
-        let has_digest = options.iter().any(|part| part.starts_with("digest"));
+        let has_digest = options.parts.iter().any(|part| part.starts_with("digest"));
         let url = match url.and_then(text::literal).filter(|_| has_digest) {
             Some(text) => self.path(quoted(&without_user(&text))),
             None => url.map_or_else(String::new, |url| self.url(url)),
         };
-        format!("http:{method}({url}{})", behind(&options))
+        format!("http:{method}({url}{})", self.behind(options))
     }
 
     /// A URL: a path where it begins with the client's base.
@@ -74,43 +88,31 @@ impl<'t> Script<'t> {
         match rest.chars().next() {
             Some('/') => format!("\"{rest}"),
             // The whole text is the base.
-            Some('"') => format!("\"/{rest}"),
+            Some('"') if rest.len() == 1 => "\"/\"".to_owned(),
             _ => written,
         }
     }
 
     /// The options of a request: its body and its parameters.
-    fn options(&mut self, url: Option<Node<'t>>, body: Option<Node<'t>>, parameters: Option<Node<'t>>) -> Parts {
-        let mut parts = body.map_or_else(Vec::new, |body| self.body_of(body).into_iter().collect());
-        if let Some(given) = parameters.map(Node::bare) {
-            parts.extend(match given.kind() {
-                "object" => self.parameter_parts(given, url),
-                "null" | "undefined" => Vec::new(),
-                "identifier" => self.known_parameters(given, parts.is_empty()),
-                _ => {
-                    self.leave(given, format!("not moved: the parameters {}", given.shown()));
-                    Vec::new()
+    fn options(&mut self, url: Option<Node<'t>>, body: Option<Node<'t>>, parameters: Option<Node<'t>>) -> Options {
+        let parts = body.map_or_else(Vec::new, |body| self.body_of(body).into_iter().collect());
+        let mut options = Options { base: None, parts };
+        let Some(given) = parameters.map(Node::bare) else { return options };
+        match given.kind() {
+            "object" => {
+                let parts = self.parameter_parts(given, url);
+                options.parts.extend(parts);
+            }
+            "null" | "undefined" => {}
+            _ => {
+                // An object of the script's was moved as options; one that comes from elsewhere may say other things.
+                if !self.names.is_parameters(given) {
+                    self.leave(given, format!("{}: taken for options of a request as brunt has them", given.shown()));
                 }
-            });
+                options.base = Some(self.expression(given));
+            }
         }
-        parts
-    }
-
-    /// Parameters in a variable: itself where there is nothing else, or its parts.
-    fn known_parameters(&mut self, given: Node<'t>, alone: bool) -> Parts {
-        let name = self.variable(given.text());
-        if alone {
-            return vec![format!("\0{name}")];
-        }
-        let fields = self.names.fields_of(given);
-        let known = fields.unwrap_or_default().into_iter().map(|(name, _)| name);
-        let known: Vec<String> =
-            known.filter(|name| matches!(name.as_str(), "headers" | "tags" | "timeout" | "redirects")).collect();
-        if known.is_empty() {
-            self.leave(given, format!("{}: taken for a table with headers and tags", given.text()));
-            return vec![format!("headers = {name}.headers"), format!("tags = {name}.tags")];
-        }
-        known.into_iter().map(|field| format!("{field} = {name}.{field}")).collect()
+        options
     }
 
     /// A body: an object is a form, and anything else a text.
@@ -148,7 +150,11 @@ impl<'t> Script<'t> {
 
     fn parameter_parts(&mut self, object: Node<'t>, url: Option<Node<'t>>) -> Parts {
         let mut parts = Vec::new();
-        for (name, value) in constant::fields(object) {
+        let (fields, others) = constant::fields(object, &self.names.values);
+        for other in others {
+            self.leave(other, format!("not moved: {} in a request's parameters", other.shown()));
+        }
+        for (name, value) in fields {
             match name.as_str() {
                 "headers" => parts.push(format!("headers = {}", self.expression(value))),
                 "tags" => self.tags(value, &mut parts),
@@ -178,10 +184,20 @@ impl<'t> Script<'t> {
 
     /// Tags; the one called `name` is the request's name.
     fn tags(&mut self, value: Node<'t>, parts: &mut Parts) {
-        let Some(fields) = (value.kind() == "object").then(|| constant::fields(value)) else {
-            parts.push(format!("tags = {}", self.expression(value)));
+        let (fields, others) = if value.kind() == "object" {
+            constant::fields(value, &self.names.values)
+        } else {
+            let named = self.names.fields_of(value).unwrap_or_default();
+            let written = self.expression(value);
+            if named.iter().any(|(name, _)| name == "name") {
+                parts.push(format!("name = {written}.name"));
+            }
+            parts.push(format!("tags = {written}"));
             return;
         };
+        for other in others {
+            self.leave(other, format!("not moved: the tags {}", other.shown()));
+        }
         let mut tags = Vec::new();
         for (name, value) in fields {
             let written = self.expression(value);
@@ -198,13 +214,13 @@ impl<'t> Script<'t> {
 
     /// Cookies of one request, in its header.
     fn cookies(&mut self, value: Node<'t>, parts: &mut Parts) {
-        let mut texts = Vec::new();
-        for (name, value) in self.names.fields_of(value).unwrap_or_default() {
-            match constant::evaluate(value, &self.names.values) {
-                Constant::Text(text) => texts.push(format!("{name}={text}")),
-                _ => texts.clear(),
-            }
-        }
+        let fields = self.names.fields_of(value).unwrap_or_default();
+        let text = |(name, value): &(String, Node<'t>)| match constant::evaluate(*value, &self.names.values) {
+            Constant::Text(text) => Some(format!("{name}={text}")),
+            _ => None,
+        };
+        // All of them, or none.
+        let texts = fields.iter().map(text).collect::<Option<Vec<_>>>().unwrap_or_default();
         if texts.is_empty() || parts.iter().any(|part| part.starts_with("headers")) {
             self.leave(value, "not moved: cookies of a request; write headers = { Cookie = … }");
         } else {
@@ -262,7 +278,7 @@ impl<'t> Script<'t> {
         };
         let mut all = Vec::new();
         for one in list.children() {
-            let bare = one.bare();
+            let bare = self.names.values.get(one.bare().text()).map_or(one, |known| *known).bare();
             let (method, url, body, parameters) = match bare.kind() {
                 "array" => {
                     let parts = bare.children();
@@ -270,28 +286,42 @@ impl<'t> Script<'t> {
                     (at(0), at(1), at(2), at(3))
                 }
                 "object" => {
-                    let fields = constant::fields(bare);
+                    let (fields, others) = constant::fields(bare, &self.names.values);
+                    for other in others {
+                        self.leave(other, format!("not moved: {} of a request", other.shown()));
+                    }
                     let get = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
                     (get("method"), get("url"), get("body"), get("params"))
                 }
-                _ => (None, Some(bare), None, None),
+                _ => {
+                    if self.names.kind_of(bare) != Kind::Text {
+                        self.leave(
+                            bare,
+                            format!("{}: taken for a URL; a request is {{ method, path, options }}", bare.shown()),
+                        );
+                    }
+                    (None, Some(bare), None, None)
+                }
             };
             let options = self.options(url, body, parameters);
             let url = url.map_or_else(String::new, |url| self.url(url));
             let method = method.map_or_else(|| "\"GET\"".to_owned(), |method| self.expression(method));
             let is_plain = options.is_empty() && method == "\"GET\"";
-            all.push(if is_plain { url } else { format!("{{ {method}, {url}{} }}", behind(&options)) });
+            all.push(if is_plain { url } else { format!("{{ {method}, {url}{} }}", self.behind(options)) });
         }
         format!("http:batch {}", braced(&all))
     }
-}
 
-/// Options as the last argument of a request, if there are any.
-fn behind(parts: &Parts) -> String {
-    match parts.as_slice() {
-        [] => String::new(),
-        // Options that are a variable.
-        [only] if only.starts_with('\0') => format!(", {}", only.trim_start_matches('\0')),
-        all => format!(", {}", braced(all)),
+    /// Options as the last argument of a request, if there are any.
+    fn behind(&mut self, options: Options) -> String {
+        match (options.base, options.parts.as_slice()) {
+            (None, []) => String::new(),
+            (None, parts) => format!(", {}", braced(parts)),
+            (Some(base), []) => format!(", {base}"),
+            (Some(base), parts) => {
+                self.helper(Helper::Merged);
+                format!(", merged({base}, {})", braced(parts))
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::Left;
+use crate::helpers::Helper;
 use crate::names::{Metric, Names};
 use crate::syntax::Node;
 use crate::text::quoted;
@@ -25,36 +26,8 @@ pub(crate) struct Script<'t> {
     pub(crate) asks_user: bool,
     /// Whether the function that is being moved has the user as its first parameter.
     pub(crate) in_scenario: bool,
-}
-
-/// A function that Lua lacks, at the top of what was moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Helper {
-    /// Whether JavaScript takes a value for true.
-    Truthy,
-    Map,
-    Filter,
-    /// What was not moved.
-    NotMoved,
-}
-
-impl Helper {
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Truthy => {
-                "-- What JavaScript takes for true: 0 and \"\" are not.\nlocal function truthy(value)\n  return value and value ~= 0 and value ~= \"\"\nend\n"
-            }
-            Self::Map => {
-                "local function map(list, f)\n  local made = {}\n  for place, value in ipairs(list) do\n    made[place] = f(value, place)\n  end\n  return made\nend\n"
-            }
-            Self::Filter => {
-                "local function filter(list, f)\n  local kept = {}\n  for _, value in ipairs(list) do\n    if f(value) then\n      kept[#kept + 1] = value\n    end\n  end\n  return kept\nend\n"
-            }
-            Self::NotMoved => {
-                "-- Stands where the script for k6 has something that was not moved: write it, and take this away.\nlocal function not_moved(line, what)\n  error((\"line %d of the script for k6 was not moved: %s\"):format(line, what), 0)\nend\n"
-            }
-        }
-    }
+    /// Whether it is asked of that function if what it gives is true.
+    pub(crate) gives_condition: bool,
 }
 
 impl<'t> Script<'t> {
@@ -77,6 +50,7 @@ impl<'t> Script<'t> {
 
     pub(crate) fn helper(&mut self, helper: Helper) {
         self.helpers.insert(helper);
+        self.helpers.extend(helper.needs());
     }
 
     /// The function that users of a scenario do, by what options call it.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::functions::indented;
+use crate::helpers::Helper;
 use crate::names::Kind;
 use crate::script::{Script, is_function};
 use crate::syntax::Node;
@@ -53,6 +54,9 @@ impl<'t> Script<'t> {
                 None => Vec::new(),
             },
             "lexical_declaration" | "variable_declaration" => {
+                if node.kind() == "variable_declaration" {
+                    self.note_hoisted(node);
+                }
                 node.children().into_iter().flat_map(|declarator| self.declaration(declarator)).collect()
             }
             "function_declaration" => {
@@ -78,7 +82,7 @@ impl<'t> Script<'t> {
             }
             "return_statement" => vec![match node.children().first() {
                 // Whatever stands behind it is for nobody, and Lua wants it to be last.
-                Some(value) => format!("do return {} end", self.expression(*value)),
+                Some(value) => format!("do return {} end", self.given_back(*value)),
                 None => "do return end".to_owned(),
             }],
             "break_statement" => vec!["break".to_owned()],
@@ -132,6 +136,20 @@ impl<'t> Script<'t> {
         vec![format!("local {} = {written}", self.variable(name.text()))]
     }
 
+    /// Notes a `var` that is used outside the block that declares it: Lua's locals end with their block.
+    fn note_hoisted(&mut self, declaration: Node<'t>) {
+        let Some(block) = declaration.parent() else { return };
+        let Some(function) = Self::function_around(declaration).filter(|body| body.id() != block.id()) else { return };
+        for name in declaration.children().into_iter().filter_map(|one| one.field("name")) {
+            let count = |around: Node<'t>| {
+                around.all().iter().filter(|one| one.kind() == "identifier" && one.text() == name.text()).count()
+            };
+            if count(function) > count(block) {
+                self.leave(declaration, format!("var {}: is known in its block alone", name.text()));
+            }
+        }
+    }
+
     /// Whether an answer is read after its user has done something else: its body would be gone.
     fn is_read_late(&self, declarator: Node<'t>, name: &str) -> bool {
         let Some(function) = Self::function_around(declarator) else { return false };
@@ -160,7 +178,11 @@ impl<'t> Script<'t> {
             Some((module, name)) => {
                 module == "k6/http" && !matches!(name.as_str(), "file" | "cookieJar") || name == "sleep"
             }
-            None => false,
+            // What the script's own functions do is not looked at.
+            None => {
+                let called = (node.kind() == "call_expression").then(|| node.field("function")).flatten();
+                called.is_some_and(|function| self.functions.contains_key(function.text()))
+            }
         }
     }
 
@@ -194,6 +216,9 @@ impl<'t> Script<'t> {
         match node.kind() {
             "assignment_expression" => {
                 let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else { return Vec::new() };
+                if !self.is_assignable(left) {
+                    return vec![self.not_moved(node, "")];
+                }
                 let mut value = self.expression(right);
                 if left.kind() == "identifier"
                     && self.names.kind_of(right) == Kind::Answer
@@ -206,19 +231,41 @@ impl<'t> Script<'t> {
             "augmented_assignment_expression" => {
                 let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else { return Vec::new() };
                 let sign = node.operator().trim_end_matches('=');
+                if !self.is_assignable(left) {
+                    return vec![self.not_moved(node, "")];
+                }
                 let kinds = (self.names.kind_of(left), self.names.kind_of(right));
-                let (target, value) = (self.expression(left), self.operand(right));
-                let sign = match (sign, kinds) {
-                    ("+", (Kind::Text, _) | (_, Kind::Text)) => "..",
-                    ("||", _) => "or",
-                    ("&&", _) => "and",
-                    ("+" | "-" | "*" | "/" | "%", _) => sign,
-                    _ => return vec![self.not_moved(node, "")],
-                };
-                vec![format!("{target} = {target} {sign} {value}")]
+                let target = self.expression(left);
+                vec![match (sign, kinds) {
+                    ("+", (Kind::Text, _) | (_, Kind::Text)) => {
+                        format!("{target} = {target} .. {}", self.as_text(right))
+                    }
+                    ("||" | "??", _) => {
+                        let (test, value) =
+                            (if sign == "||" { Helper::Truthy } else { Helper::Absent }, self.expression(right));
+                        self.helper(test);
+                        let test = if sign == "||" { "not truthy" } else { "absent" };
+                        format!("if {test}({target}) then {target} = {value} end")
+                    }
+                    ("&&", _) => {
+                        self.helper(Helper::Truthy);
+                        format!("if truthy({target}) then {target} = {} end", self.expression(right))
+                    }
+                    ("%", _) => format!("{target} = math.fmod({target}, {})", self.expression(right)),
+                    ("+" | "-" | "*" | "/", _) => {
+                        if sign == "+" && kinds != (Kind::Number, Kind::Number) {
+                            self.leave(node, format!("{}: taken for a sum; texts are joined by ..", node.shown()));
+                        }
+                        format!("{target} = {target} {sign} {}", self.operand(right))
+                    }
+                    _ => self.not_moved(node, ""),
+                }]
             }
             "update_expression" => {
                 let Some(argument) = node.field("argument") else { return Vec::new() };
+                if !self.is_assignable(argument) {
+                    return vec![self.not_moved(node, "")];
+                }
                 let sign = if node.operator() == "++" { "+" } else { "-" };
                 let target = self.expression(argument);
                 vec![format!("{target} = {target} {sign} 1")]
@@ -234,6 +281,15 @@ impl<'t> Script<'t> {
                 let value = self.expression(node);
                 vec![if value.ends_with(')') { value } else { format!("local _ = {value}") }]
             }
+        }
+    }
+
+    /// Whether Lua can assign to it as it is written.
+    fn is_assignable(&self, target: Node<'t>) -> bool {
+        match target.kind() {
+            "identifier" => self.names.declared.contains(target.text()),
+            "member_expression" | "subscript_expression" => !target.is_optional(),
+            _ => false,
         }
     }
 
@@ -270,7 +326,7 @@ impl<'t> Script<'t> {
         if !all_plain || returns {
             let function = self.function(function, "function", None);
             return vec![format!(
-                "for _, value in ipairs({list}) do\n  local each = {}\n  each(value)\nend",
+                "for place, value in ipairs({list}) do\n  local each = {}\n  each(value, place - 1)\nend",
                 deeper(&function)
             )];
         }
@@ -389,14 +445,21 @@ impl<'t> Script<'t> {
             return vec![self.not_moved(node, "")];
         };
         let list = self.expression(right);
-        let (name, first) = if left.kind() == "identifier" {
-            (self.variable(left.text()), Vec::new())
-        } else {
-            ("taken".to_owned(), self.taken_apart(left, "taken"))
+        let (name, first) = match (left.kind(), node.field("kind")) {
+            ("identifier", Some(_)) => (self.variable(left.text()), Vec::new()),
+            ("identifier", None) if self.names.loops.contains(left.text()) => (self.variable(left.text()), Vec::new()),
+            // A variable that is there already stays what it was last.
+            ("identifier", None) => ("each".to_owned(), vec![format!("{} = each", self.variable(left.text()))]),
+            _ => ("taken".to_owned(), self.taken_apart(left, "taken")),
         };
         let head = match node.operator() {
             "of" => format!("for _, {name} in ipairs({list})"),
-            _ => format!("for {name} in pairs({list})"),
+            _ => {
+                if self.names.kind_of(right) != Kind::Object {
+                    self.leave(node, format!("for … in {}: a list's keys are numbers from 1 here", right.shown()));
+                }
+                format!("for {name} in pairs({list})")
+            }
         };
         let Some(body) = node.field("body") else { return Vec::new() };
         let mut lines = first;

@@ -122,6 +122,11 @@ impl<'t> Node<'t> {
         Some((self.field("object")?.bare(), self.field("property")?.text()))
     }
 
+    /// Whether it asks by `?.` of what may be nothing.
+    pub(crate) fn is_optional(self) -> bool {
+        self.has_word("optional_chain") || self.has_word("?.")
+    }
+
     /// The arguments of a call.
     pub(crate) fn arguments(self) -> Vec<Self> {
         self.field("arguments").map_or_else(Vec::new, Self::children)

@@ -36,7 +36,12 @@ fn one<'t>(script: &mut Script<'t>, metric: &str, node: Node<'t>) -> Option<(Str
             if let Some(delay) = get("delayAbortEval") {
                 script.leave(delay, "not moved: delayAbortEval; brunt aborts once a threshold can no longer hold");
             }
-            (text, get("abortOnFail").is_some_and(|flag| flag.kind() == "true"))
+            let aborts = match get("abortOnFail").map(|flag| constant::evaluate(flag, &script.names.values)) {
+                None => false,
+                Some(Constant::Flag(aborts)) => aborts,
+                Some(_) => return None,
+            };
+            (text, aborts)
         }
         _ => return None,
     };

@@ -25,11 +25,31 @@ fn what_differs_between_the_languages_is_written_out() {
     for (body, expected) in [
         ("let n = 1; if (n) { sleep(1); }", "if truthy(n) then\n    brunt.pause(1)\n  end"),
         ("let n = 1; if (n > 0 && !data.a) { sleep(1); }", "if n > 0 and not truthy(data.a) then"),
-        ("const a = [1, 2]; const b = a[0] + a.length;", "local b = a[1] + #a"),
+        ("const a = [1, 2]; const b = a[0] - a.length;", "local b = a[1] - #a"),
         ("let i = 3; const a = [1]; const b = a[i] - 1;", "local b = a[i + 1] - 1"),
         ("const s = 'a' + 1 + `b${2}`;", "local s = \"a\" .. 1 .. (\"b\" .. 2)"),
         ("let end = 1; end += 2;", "local end_ = 1\n  end_ = end_ + 2"),
-        ("const t = data.x === null ? 'a' : 'b';", "local t = data.x == nil and \"a\" or \"b\""),
+        ("const t = data.x === null ? 'a' : 'b';", "local t = absent(data.x) and \"a\" or \"b\""),
+        ("const t = data.x === undefined ? 'a' : 'b';", "local t = data.x == nil and \"a\" or \"b\""),
+        ("const t = typeof data.x === 'undefined' || typeof data.x !== 'object';", "type(data.x) ~= \"table\""),
+        ("const t = data.x || 'none';", "local t = either(data.x, \"none\")"),
+        ("const t = data.x ?? 'none';", "if absent(value) then return \"none\" end"),
+        ("const t = data.x && data.x.y;", "local t = truthy(data.x) and data.x.y"),
+        ("let t = 'a'; t += data.x; t ||= 'b';", "t = t .. tostring(data.x)\n  if not truthy(t) then t = \"b\" end"),
+        ("const t = __ITER % 2, u = Math.trunc(1.5) % 2;", "local u = math.fmod((math.modf(1.5)), 2)"),
+        ("const t = parseInt('ff', 16);", "(math.modf(tonumber(\"ff\", 16)))"),
+        ("const t = data?.x;", "local t = (data or {}).x"),
+        ("const t = { ...data, a: 1 };", "local t = merged(data, { a = 1 })"),
+        ("const t = data.list.map((x, i) => i);", "made[place] = f(value, place - 1)"),
+        ("let t; for (t of [1, 2]) { sleep(t); }", "for _, each in ipairs({ 1, 2 }) do\n    t = each"),
+        ("if (__ENV.A) { sleep(1); }", "if brunt.env(\"A\", \"\") ~= \"\" then"),
+        (
+            "const t = __ENV.A === 'b' || __ENV.A === undefined;",
+            "(brunt.env(\"A\", \"\") == \"b\") or (brunt.env(\"A\", \"\") == \"\")",
+        ),
+        ("sleep(parseFloat(__ENV.A));", "tonumber(brunt.env(\"A\"))"),
+        ("const map = 1, type = 2; sleep(map + type);", "brunt.pause(map_ + type_)"),
+        ("const t = JSON.parse(data);", "assert(brunt.json.decode(data))"),
         ("const { a, b: c } = data;", "local taken = data\n  local a = taken.a\n  local c = taken.b"),
         ("for (const one of [1]) { if (one > 2) continue; sleep(one); }", "goto continue"),
         ("for (let i = 0; i < 3; i++) { sleep(i); }", "for i = 0, 2 do"),
@@ -66,8 +86,24 @@ fn requests_have_their_options() {
             "http:get(\"/\"):keep()",
         ),
         (
-            "const r = http.get('http://a.test/'); check(r, { a: (r) => r.html('p').text() === 'x' }); sleep(1);",
-            "local r = http:get(\"/\")\n  brunt.check(r, { a = function(r) return r:css(\"p\").text == \"x\" end })",
+            "const r = http.get('http://a.test/'); check(r, { a: (r) => r.html('a').attr('href') === 'x' }); sleep(1);",
+            "local r = http:get(\"/\")\n  brunt.check(r, { a = function(r) return r:css(\"a\"):attr(\"href\") == \"x\" end })",
+        ),
+        (
+            "const r = http.get('http://a.test/'); check(r, { a: (r) => { return r.body.length; } });",
+            "a = function(r)\n      do return truthy(#r.body) end",
+        ),
+        (
+            "const q = http.get('http://a.test/'); check(q, { a: (answer) => answer.error === '' });",
+            "function(answer) return (answer.error or \"\") == \"\" end",
+        ),
+        (
+            "const params = { headers: { A: 'b' }, tags: { name: 'n' }, responseCallback: http.expectedStatuses(404) }; http.post('http://a.test/', 'x', params);",
+            "http:post(\"/\", merged(params, { body = \"x\" }))",
+        ),
+        (
+            "const base = { headers: { A: 'b' } }; http.get('http://a.test' + data.path);",
+            "http:get(\"http://a.test\" .. tostring(data.path))",
         ),
     ] {
         is_moved(body, expected);
@@ -126,6 +162,30 @@ fn options_say_who_comes() {
 }
 
 #[test]
+fn what_users_change_at_the_top_is_each_users_own() {
+    let script = "import http from 'k6/http';\nconst BASE = 'http://a.test';\nlet token = '';\nconst session = { seen: [] };\n\
+        const params = { headers: {}, tags: { name: 'n' } };\nconst list = [1];\nfunction add(x) { session.seen.push(x); }\n\
+        export function setup() { token = 'x'; return { token }; }\n\
+        export default function () { params.headers.A = token; add(list[0]); http.get(`${BASE}/`, params); }";
+    let moved = import(script, "s.js").unwrap();
+    for expected in [
+        "  brunt.user.token = \"\"\n  brunt.user.session = { seen = brunt.array {} }\n  brunt.user.params = { headers = {}, name = \"n\" }\nend",
+        "table.insert(brunt.user.session.seen, x)",
+        "brunt.user.params.headers.A = brunt.user.token",
+        "brunt.setup(function()\n  begin({ id = 0, iteration = 1 })\n  brunt.user.token = \"x\"",
+        "function(vu)\n  begin(vu)",
+        "local list = { 1 }",
+    ] {
+        assert!(moved.lua.contains(expected), "lacks {expected:?}:\n{}", moved.lua);
+    }
+    assert!(moved.left.is_empty(), "{:?}", moved.left);
+    let unclear = "import http from 'k6/http';\nlet token;\nfunction login(token) { return token; }\n\
+        export default function () { token = login(1); http.get('http://a.test/'); }";
+    let left = import(unclear, "s.js").unwrap().left;
+    assert!(left.iter().any(|left| left.what.contains("users of a thread share it")), "{left:?}");
+}
+
+#[test]
 fn nothing_is_left_out_in_silence() {
     for body in [
         "new WebSocket('ws://a.test');",
@@ -139,7 +199,28 @@ fn nothing_is_left_out_in_silence() {
         "delete data.a;",
         "const x = [...data];",
         "label: for (;;) { break label; }",
-        "const x = { ...data };",
+        "const x = isNaN(data);",
+        "const x = window.a;",
+        "const x = data + 1;",
+        "const x = data == 1;",
+        "const x = typeof data;",
+        "x = 1;",
+        "[data.a, data.b] = data.c;",
+        "for (const x in data.list) { sleep(x); }",
+        "if (data) { var x = 1; } sleep(x);",
+        "data?.f();",
+        "Math.max(...data);",
+        "http.get('http://a.test/', { ...data });",
+        "http.get('http://a.test/', data.params);",
+        "http.get('http://a.test/', { tags: { [data]: 'x' } });",
+        "http.get('http://a.test/', { cookies: { a: 'b', c: data.d } });",
+        "http.batch([data.one]);",
+        "const r = http.get('http://a.test/'); check(r, { a: (q) => q.status_text === 'OK' });",
+        "const r = http.get('http://a.test/'); const u = r.url;",
+        "const t = http.get('http://a.test/').html().find('p').text();",
+        "const x = new Date() - 1;",
+        "const x = data.toFixed(data.n);",
+        "const x = JSON.stringify(data, null, 2);",
         "data.reduce((a, b) => a + b);",
         "const x = http.url`http://a.test/${data}`;",
     ] {

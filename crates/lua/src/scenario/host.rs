@@ -17,7 +17,7 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::data::{Order, Rows, SharedFeeder};
 use super::resources::Resources;
-use super::{digests, pack, reading, tokens, value, written};
+use super::{digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use crate::state::is_inside;
 use brunt_protocol::Scheme;
@@ -451,6 +451,7 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     table.raw_set("json_encode", encode)?;
     add_bytes(lua, table)?;
     digests::add(lua, table)?;
+    urls::add(lua, table)?;
     tokens::add(lua, table)?;
     table.raw_set("null", LuaValue::NULL)
 }

@@ -284,11 +284,11 @@ impl Library for LuaLibrary {
     fn given(&self) -> Result<Value<'static>, ScriptError> {
         let given = self.table.get::<Function>("given").and_then(|given| given.call::<mlua::Value>(()));
         let given = given.map_err(|error| self.failed(&error))?;
-        value::of_lua(&given).map_err(|problem| ScriptError::new(&self.file, format!("what setup returns: {problem}")))
+        value::given_of_lua(&self.lua, &given).map_err(|problem| ScriptError::new(&self.file, format!("what setup returns: {problem}")))
     }
 
     fn give(&self, given: &Value<'_>) -> Result<(), ScriptError> {
-        let give = value::to_lua(&self.lua, given)
+        let give = value::given_to_lua(&self.lua, given)
             .and_then(|given| self.table.get::<Function>("give").and_then(|give| give.call::<()>(given)));
         give.map_err(|error| self.failed(&error))
     }

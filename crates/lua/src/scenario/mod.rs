@@ -17,11 +17,13 @@ mod place;
 mod reading;
 mod redis;
 mod resources;
+mod schema;
 mod sqlite;
 mod stream;
 mod table;
 mod tokens;
 pub mod types;
+mod urls;
 mod value;
 mod written;
 

@@ -13,6 +13,7 @@ use serde_json_path::JsonPath;
 use uppsala::dom::{Document, NodeId, QName};
 use uppsala::xpath::{XPathEvaluator, XPathValue};
 
+use super::schema::{self, Schema};
 use super::value;
 
 /// The most that is found in one answer.
@@ -69,6 +70,7 @@ struct Reader {
     selectors: HashMap<String, Selector>,
     paths: HashMap<String, JsonPath>,
     patterns: HashMap<String, Regex>,
+    schemas: HashMap<String, Schema>,
     xpath: XPathEvaluator,
     /// The body that was parsed last.
     last: Option<(Form, Vec<u8>, Parsed)>,
@@ -76,8 +78,8 @@ struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        let (selectors, paths, patterns) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { selectors, paths, patterns, xpath: evaluator(), last: None }
+        let (selectors, paths, patterns, schemas) = <(HashMap<_, _>, HashMap<_, _>, HashMap<_, _>, HashMap<_, _>)>::default();
+        Self { selectors, paths, patterns, schemas, xpath: evaluator(), last: None }
     }
 }
 
@@ -241,6 +243,13 @@ impl Reader {
         Ok(path.query(value).into_iter().take(most).map(|found| Found::Json(found.clone())).collect())
     }
 
+    /// Where a body is not as a schema says, and why; nothing if it is.
+    fn schema(&mut self, body: &[u8], question: &str) -> Result<Vec<Found>, Problem> {
+        let schema = compiled(&mut self.schemas, question, schema::compile)?;
+        let Parsed::Json(value) = parsed(&mut self.last, Form::Json, body)? else { return Ok(Vec::new()) };
+        Ok(schema::mismatch(schema, value).map(|reason| Found::Text(reason.into_bytes())).into_iter().collect())
+    }
+
     fn regex(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let pattern = compiled(&mut self.patterns, question, |text| {
             Regex::new(text).map_err(|e| format!("it is no regular expression: {e}"))
@@ -357,6 +366,7 @@ pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
                 "css" => reader.css(&body, &question, most),
                 "jsonpath" => reader.jsonpath(&body, &question, most),
                 "regex" => reader.regex(&body, &question, most),
+                "schema" => reader.schema(&body, &question),
                 _ => {
                     let namespaces = namespaces.map(|table| table.pairs().collect::<mlua::Result<Vec<_>>>());
                     reader.xpath(&body, &question, &namespaces.transpose()?.unwrap_or_default(), most)

@@ -22,10 +22,40 @@ const ARRAY: &str = "brunt.array";
 /// # Errors
 /// When it is, or holds, what is no plain value: a function, a coroutine, a table within itself.
 pub(crate) fn of_lua(value: &LuaValue) -> Result<Value<'static>, String> {
-    of_lua_at(value, 0)
+    of_lua_at(value, None, 0)
 }
 
-fn of_lua_at(value: &LuaValue, depth: usize) -> Result<Value<'static>, String> {
+/// The same of a value that comes back to Lua by [`given_to_lua`]: lists stay lists, also empty ones.
+///
+/// # Errors
+/// As [`of_lua`].
+pub(super) fn given_of_lua(lua: &Lua, value: &LuaValue) -> Result<Value<'static>, String> {
+    let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
+    of_lua_at(value, Some(&arrays), 0)
+}
+
+/// The value of Lua that was given away by [`given_of_lua`]: JSON's null in a table is there again.
+///
+/// # Errors
+/// When Lua's memory is used up.
+pub(super) fn given_to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
+    let Value::Table(entries) = value else { return to_lua(lua, value) };
+    let table = lua.create_table_with_capacity(0, entries.len())?;
+    for (key, value) in entries {
+        match (key, value) {
+            // What marks a list.
+            (Value::Nil, _) => {
+                table.set_metatable(Some(lua.named_registry_value::<Table>(ARRAY)?))?;
+            }
+            (key, Value::Nil) => table.raw_set(to_lua(lua, key)?, LuaValue::NULL)?,
+            (key, value) => table.raw_set(to_lua(lua, key)?, given_to_lua(lua, value)?)?,
+        }
+    }
+    Ok(LuaValue::Table(table))
+}
+
+/// `arrays` marks JSON's lists, where those are told apart.
+fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<Value<'static>, String> {
     Ok(match value {
         LuaValue::Nil => Value::Nil,
         LuaValue::LightUserData(pointer) if pointer.0.is_null() => Value::Nil,
@@ -38,9 +68,12 @@ fn of_lua_at(value: &LuaValue, depth: usize) -> Result<Value<'static>, String> {
                 return Err(format!("a table is more than {DEEPEST} tables deep: is it within itself?"));
             }
             let mut entries = Vec::new();
+            if arrays.is_some_and(|arrays| table.metatable().is_some_and(|mark| mark == *arrays)) {
+                entries.push((Value::Nil, Value::Nil));
+            }
             for entry in table.pairs::<LuaValue, LuaValue>() {
                 let (key, value) = entry.map_err(|e| e.to_string())?;
-                entries.push((of_lua_at(&key, depth + 1)?, of_lua_at(&value, depth + 1)?));
+                entries.push((of_lua_at(&key, arrays, depth + 1)?, of_lua_at(&value, arrays, depth + 1)?));
             }
             Value::Table(entries)
         }

@@ -75,6 +75,60 @@ fn answers_are_asked_by_selectors_paths_and_patterns() {
 }
 
 #[test]
+fn null_is_no_check_that_holds() {
+    let played = looks_for(
+        "local items = http:get('/items', { name = 'items' })
+         brunt.check(items, { null = items:json().none, path = items:jsonpath('$.none'), zero = 0 })",
+    );
+    assert_eq!([check(&played, "items: null"), check(&played, "items: path")], [(0, 1), (0, 1)]);
+    assert_eq!(check(&played, "items: zero"), (1, 0));
+}
+
+#[test]
+fn a_body_is_held_against_a_schema() {
+    let schema = r#"{ type = 'object', required = { 'items' }, properties = { items = {
+        type = 'array', items = { properties = { price = { type = 'number', maximum = 20 } } } } } }"#;
+    let played = looks_for(&format!(
+        "local schema = {schema}
+         local text = [[{{\"properties\": {{\"none\": {{\"type\": \"string\"}}}}}}]]
+         local items = http:get('/items', {{ name = 'items' }})
+         local held = items:matches_schema(schema)
+         brunt.check(items, {{ ['given back'] = held == false and items:matches_schema({{}}, 'anything') == true }})
+         items:matches_schema(text, 'has a text')
+         local page = http:get('/text', {{ name = 'text' }})
+         page:matches_schema(schema, 'is JSON')",
+    ));
+    assert_eq!(check(&played, "items: matches_schema"), (0, 1));
+    assert_eq!([check(&played, "items: anything"), check(&played, "items: given back")], [(1, 0), (1, 0)]);
+    assert_eq!([check(&played, "items: has a text"), check(&played, "text: is JSON")], [(0, 1), (0, 1)]);
+    let figures = &played.summary.total.figures;
+    let why = |name: &str| format!("{:?}", figures.checks.get(name).unwrap().example);
+    assert!(
+        why("items: matches_schema").contains("at /items/2/price: 30 is greater than the maximum of 20"),
+        "{}",
+        why("items: matches_schema")
+    );
+    assert!(why("items: has a text").contains("at /none: null is not of type"), "{}", why("items: has a text"));
+    assert!(why("text: is JSON").contains("it is no JSON"), "{}", why("text: is JSON"));
+    // A call is not ok once, however many of its checks fail.
+    assert_eq!(figures.requests.get("items").unwrap().not_ok(&played.summary.plan.ok_status), 1);
+    assert_eq!(played.scenario("s").errors, 0);
+}
+
+#[test]
+fn a_schema_that_is_none_is_found_before_the_load() {
+    for (schema, expected) in [
+        ("1", "matches_schema takes a JSON Schema"),
+        ("{ type = 'text' }", "it is no JSON Schema: at /type"),
+        ("'{'", "it is no JSON: "),
+        ("{ ['$ref'] = 'http://127.0.0.1:1/s.json' }", "it is no JSON Schema: "),
+    ] {
+        let error = refused(&format!("http:get('/'):matches_schema({schema})"));
+        assert!(error.contains(expected), "{schema}: {error}");
+    }
+}
+
+#[test]
 fn what_is_not_found_is_named_and_ends_the_iteration() {
     for (looks, expected) in [
         (
@@ -136,13 +190,15 @@ fn what_a_script_demands_of_an_answer_is_a_check_of_its_call() {
     assert!(example.status == Some(200) && example.body.starts_with("order=17"), "{example:?}");
 }
 
+/// What is said of a script before the load.
+fn refused(looks: &str) -> String {
+    let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
+    let plan = plan_of(&script, &[]).unwrap();
+    brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string()
+}
+
 #[test]
 fn a_question_that_is_none_is_found_before_the_load() {
-    let refused = |looks: &str| {
-        let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
-        let plan = plan_of(&script, &[]).unwrap();
-        brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string()
-    };
     for (looks, expected) in [
         ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is no CSS selector"),
         ("http:get('/'):has_xpath('//a[')", "it is no XPath"),

@@ -34,6 +34,47 @@ fn what_a_user_keeps_nobody_else_sees() {
 }
 
 #[test]
+fn what_setup_returns_is_the_same_json() {
+    let json = r#"{"all":[1,[],{}],"empty":[],"none":null}"#;
+    let played = play(
+        &format!(
+            "brunt.setup(function() return brunt.json.decode('{json}') end)
+             brunt.scenario('s', function(vu, given)
+               brunt.check(nil, {{ same = brunt.json.encode(given) == '{json}' }})
+               http:get('/')
+             end):inject {{ brunt.iterations_each(1, 1) }}"
+        ),
+        hello,
+    );
+    assert_eq!(played.summary.total.figures.checks.get("same").unwrap().passes, 1);
+}
+
+#[test]
+fn setup_and_teardown_count_their_checks_and_figures_and_no_calls() {
+    let played = play(
+        "local made, took = brunt.counter('made'), brunt.trend('took')
+         brunt.setup(function()
+           local r = http:get('/set-up', { name = 'r' })
+           brunt.check(r, { fine = r.ok, gone = r.status == 404 })
+           made:add(3)
+           took:add(7)
+         end)
+         brunt.teardown(function()
+           brunt.check(nil, { gone = false })
+           made:add(5)
+         end)
+         brunt.scenario('s', function() http:get('/') made:add() end):inject { brunt.iterations_each(1, 2) }",
+        hello,
+    );
+    let figures = &played.summary.total.figures;
+    let counted = |name: &str| figures.checks.get(name).map(|check| (check.passes, check.fails));
+    assert_eq!([counted("r: fine"), counted("r: gone"), counted("gone")], [Some((1, 0)), Some((0, 1)), Some((0, 1))]);
+    assert_eq!(figures.own.get("made").unwrap().sum(), Some(10.0));
+    assert_eq!(figures.own.get("took").unwrap().count, 1);
+    assert_eq!(played.summary.total.numbers.get(Counter::Due), 2);
+}
+
+#[test]
 fn the_table_of_a_user_is_for_users() {
     let error = plan_of("brunt.user.token = 1", &[]).unwrap_err();
     assert!(error.contains("brunt.user is for virtual users"), "{error}");

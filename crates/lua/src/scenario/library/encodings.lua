@@ -62,7 +62,7 @@ of_text("url_encode", function(text)
   return nil, host.url_encode(text)
 end)
 
-core.base64, core.url_encode = brunt.base64, host.url_encode
+core.base64, core.url_encode, core.url = brunt.base64, host.url_encode, host.url
 
 -- JSON. `brunt.json(file)` is data; see there.
 local json = {}

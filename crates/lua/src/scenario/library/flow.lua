@@ -10,6 +10,7 @@ local operations = host.operations
 local PAUSE, END, STOP, MEET = operations.PAUSE, operations.END, operations.STOP, operations.MEET
 local LOG = operations.LOG
 local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
+local null = host.null
 local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAILED, operations.CHECK_PASSED
 
 local function wait(user, length)
@@ -163,7 +164,8 @@ function brunt.check(subject, held_by_name)
       held = value
     end
     local id = of_label and of_label[name] or check_id(label, name)
-    if held then
+    -- JSON's null is no nil in Lua, and nothing all the same.
+    if held and held ~= null then
       passes[id] = (passes[id] or 0) + 1
       if traced then
         waiting("brunt.check")
@@ -254,6 +256,20 @@ function shared.count_demand(answer, kind, question, was_there)
     passes[id] = (passes[id] or 0) + 1
   elseif shared.can_wait() then
     count_failed(id, answer, true, label)
+  end
+end
+
+-- Counts a check of an answer that its reader makes; it does not hold if there is a `reason`.
+function shared.count_reading(answer, name, reason)
+  local label = rawget(answer, "label")
+  if not label then
+    return
+  end
+  local id = checks[label] and checks[label][name] or check_id(label, name)
+  if reason then
+    count_failed(id, answer, true, label, reason)
+  else
+    passes[id] = (passes[id] or 0) + 1
   end
 end
 

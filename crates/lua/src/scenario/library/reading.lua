@@ -179,4 +179,37 @@ for kind, give in pairs(given) do
   end
 end
 
+-- The texts of schemas that were given as tables, each read once.
+local schemas = setmetatable({}, { __mode = "k" })
+
+local function text_of_schema(schema)
+  if type(schema) == "string" then
+    return schema
+  elseif type(schema) ~= "table" then
+    wrong("matches_schema takes a JSON Schema, as a table or as the text of a file, not " .. shown(schema), true)
+  end
+  local text, problem = schemas[schema], nil
+  if not text then
+    text, problem = brunt.json.encode(schema)
+    if not text then
+      wrong("matches_schema: " .. problem, true)
+    end
+    schemas[schema] = text
+  end
+  return text
+end
+
+-- Whether the body is JSON as a schema has it. That is a check of its own, called `name`; one that does not hold says where it does not, and why.
+function reading.matches_schema(self, schema, name)
+  local problem, certain, found = host.look_for("schema", self.body, text_of_schema(schema), false)
+  if problem and certain then
+    wrong("matches_schema: " .. problem, true)
+  elseif shared.is_rehearsing() then
+    return true
+  end
+  local reason = problem and described(self) .. ": " .. problem or found[1]
+  shared.count_reading(self, name == nil and "matches_schema" or tostring(name), reason)
+  return reason == nil
+end
+
 core.reading = reading

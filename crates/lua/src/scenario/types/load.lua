@@ -241,6 +241,13 @@ function Body:jsonpath_all(path) end
 ---@return boolean
 function Body:has_jsonpath(path) end
 
+-- Whether the body is JSON as a JSON Schema has it. Counts that as a check, called `name` or "matches_schema"; one that does not hold says where
+-- and why.
+---@param schema table|string The schema, or its text, as `brunt.file` gives it.
+---@param name? string
+---@return boolean
+function Body:matches_schema(schema, name) end
+
 -- The first match of a regular expression: the whole without groups, what the groups captured as several values, or a table by
 -- their names. Raises an error if there is none.
 ---@param pattern string

@@ -5,7 +5,9 @@ local function prepare(self, method, url, options, jar)
   local body, content_type, headers
   check_options("a request", options, call_options)
   local user, password
-  url, user, password = without_user(url)
+  if find(url, "@", 1, true) then
+    url, user, password = without_user(url)
+  end
   if options.query then
     local query = form_of("query", options.query)
     url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
@@ -21,14 +23,14 @@ end
 
 -- The jar of the user that runs, with scheme, host and path of a URL, or of the client's base.
 local function jar_at(self, what, url)
-  local jar, scheme, authority, path = jar_of(self), split(whole(self, url or "/"))
+  local jar, _, _, scheme, host, path = jar_of(self), url_of(whole(self, url or "/"))
   if not jar then
     wrong(what .. ": this client keeps no cookies (cookies = false)")
   elseif not scheme then
     wrong(what .. ": give a whole URL, as the client has no base")
   end
   forget_old(jar, core.user(what).now)
-  return jar, scheme, host_of(authority), path
+  return jar, scheme, host, path
 end
 
 -- The value of the user's cookie that a request to this URL would carry; nil if there is none.

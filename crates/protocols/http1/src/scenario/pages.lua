@@ -134,9 +134,8 @@ local function resources_of(answer, url)
   for _, element in ipairs(core.look_for("css", answer, RESOURCES, true) or {}) do
     local source = element.attributes[SOURCES[element.name]] or ""
     source = match(source, "^%s*(.-)%s*$")
-    local scheme = match(source, "^(%a[%w+.-]*):")
-    if source ~= "" and (not scheme or lower(scheme) == "http" or lower(scheme) == "https") then
-      local whole_url = resolve(url, source)
+    local whole_url, _, scheme = url_of(source, url)
+    if source ~= "" and (scheme == "http" or scheme == "https") then
       if not known[whole_url] and #urls < MOST_RESOURCES then
         known[whole_url] = true
         urls[#urls + 1] = whole_url
@@ -175,8 +174,8 @@ function Client:page(url, options)
   for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, url))) do
     local known = cache[place]
     if not known or known.until_ns <= now then
-      local origin = match(place, "^%w+://[^/?#]*")
-      local own = origin == self.origin and sub(place, #origin + 1) or place
+      local _, origin, _, _, path = url_of(place)
+      local own = origin == self.origin and path or place
       local headers = known and { ["If-None-Match"] = known.etag, ["If-Modified-Since"] = known.modified } or nil
       missing[#missing + 1] = { "GET", own, { name = named, headers = headers } }
       places[#places + 1] = place
@@ -258,10 +257,11 @@ return function(options)
   end
   local client = core.client("http", passed)
   local base = core.base(client)
+  local _, origin = url_of(base or "")
   return setmetatable({
     client = client,
     base = base,
-    origin = base,
+    origin = origin,
     redirects = redirects == nil and MOST_REDIRECTS or redirects,
     cookies = cookies == nil or cookies,
     known = {},

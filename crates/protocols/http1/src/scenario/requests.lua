@@ -98,8 +98,8 @@ local function name_of(method, url)
     local query = find(url, "[?#]")
     return method .. " " .. (query and sub(url, 1, query - 1) or url)
   end
-  local _, authority, path = split(url)
-  return method .. " " .. (authority or "") .. gsub(path or url, "%?.*$", "")
+  local _, origin, scheme, _, path = url_of(url)
+  return method .. " " .. (origin and sub(origin, #scheme + 4) or "") .. gsub(path or url, "%?.*$", "")
 end
 
 -- What is known of a request by its method and URL: `name`, what it is counted as by itself, and `prepared`, by which it is
@@ -172,11 +172,11 @@ end
 
 local function keep_cookies(jar, answer, url)
   if jar and answer.flags % 2 == 1 then
-    local _, authority, path = split(url)
+    local _, _, _, host, path = url_of(url)
     local cookies = read(answer, "cookies")
     local now = core.user("a call").now
     for _, said in ipairs(cookies) do
-      set_cookie(jar, said, host_of(authority), path, now)
+      set_cookie(jar, said, host, path, now)
     end
   end
 end
@@ -184,9 +184,9 @@ end
 local function cookie_field(jar, url)
   if jar and #jar > 0 then
     forget_old(jar, core.user("a call").now)
-    local scheme, authority, path = split(url)
+    local _, _, scheme, host, path = url_of(url)
     if scheme then
-      return cookies_for(jar, scheme, host_of(authority), path)
+      return cookies_for(jar, scheme, host, path)
     end
   end
 end
@@ -220,7 +220,8 @@ local function signable(self, method, url, headers, body, content_type)
     body = body,
     content_type = content_type,
     send = function(options, method, url, headers, body, content_type)
-      local elsewhere = match(url, "^%w+://[^/?#]*") ~= self.origin
+      local _, origin = url_of(url)
+      local elsewhere = origin ~= self.origin
       local sent = call(self.client, options.name, options, method, url, headers, nil, body, content_type, nil, elsewhere)
       return setmetatable(sent, Answer)
     end,
@@ -276,7 +277,8 @@ end
 -- Follows redirects. They all are one call of that name, and count beside it by names of their own.
 local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
   local most = most_redirects(self, options)
-  url = whole(self, url)
+  local origin
+  url, origin = url_of(whole(self, url))
   local hops, elsewhere = 0, false
   local signer = redirecting[answer.status] and signer_of(self, options) or nil
   while redirecting[answer.status] and hops < most do
@@ -285,11 +287,14 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       break
     end
     hops = hops + 1
-    local target = resolve(url, location)
+    local target, target_origin, _, _, path = url_of(location, url)
+    if not target then
+      raise("the answer (status " .. answer.status .. ") leads to no URL: " .. location)
+    end
     if answer.status == 303 and method ~= "HEAD" or (answer.status < 303 and method == "POST") then
       method, body, content_type = "GET", nil, nil
     end
-    if match(url, "^%w+://[^/?#]*") ~= match(target, "^%w+://[^/?#]*") then
+    if origin ~= target_origin then
       -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
       elsewhere, signer = true, nil
       local kept = {}
@@ -301,10 +306,10 @@ local function follow(self, answer, method, url, name, options, headers, body, c
       end
       headers = kept
     end
-    url = target
+    url, origin = target, target_origin
     local again = { name = name, tags = options.tags, ok = options.ok, timeout = options.timeout, discard = options.discard, continues = answer }
     local cookies = cookie_field(jar, url)
-    local own = split(url) and match(url, "^%w+://[^/?#]*") == self.origin and gsub(url, "^%w+://[^/?#]*", "") or url
+    local own = origin == self.origin and path or url
     answer = send(self, signer, name, again, method, own, headers, cookies, body, content_type, elsewhere, hops < most)
     keep_cookies(jar, answer, url)
   end

@@ -5,6 +5,9 @@ local core = ...
 local call, call_prepared, read = core.call, core.call_prepared, core.read
 local wrong, raise, check_options, reading = core.wrong, core.raise, core.check_options, core.reading
 local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
+-- A whole URL, or a reference with the URL that it is resolved against: the URL without fragment and user, its origin, scheme, host, path with
+-- query, user and password. Nil where it is none.
+local url_of = core.url
 
 local MOST_REDIRECTS = 10
 
@@ -62,7 +65,7 @@ Answer.__index = function(self, key)
   end
 end
 
--- URLs ----------------------------------------------------------------------------------------------------------------
+-- Forms and URLs ------------------------------------------------------------------------------------------------------
 
 local function escape(text)
   return core.url_encode(core.text_of(text) or tostring(text))
@@ -89,74 +92,16 @@ local function form_of(what, fields)
   return table.concat(pairs_of, "&")
 end
 
--- scheme, authority, path (with query) of a whole URL.
-local function split(url)
-  local scheme, authority, path = match(url, "^(%w+)://([^/?#]*)([^#]*)")
-  if scheme then
-    authority = gsub(authority, "^.*@", "")
-    path = path == "" and "/" or (sub(path, 1, 1) == "?" and "/" .. path or path)
-  end
-  return scheme and lower(scheme), authority and lower(authority), path
-end
-
 -- A URL without user and password, and those, if it has them.
 local function without_user(url)
-  local scheme, userinfo, rest = match(url, "^(%w+://)([^/?#]*)@([^@/?#]*.*)$")
-  if not scheme then
+  local whole, _, _, _, _, user, password = url_of(url)
+  if not user then
     return url
   end
-  local decoded = gsub(userinfo, "%%(%x%x)", function(digits)
-    return string.char(tonumber(digits, 16))
-  end)
-  local user, password = match(decoded, "^([^:]*):?(.*)$")
-  return scheme .. rest, user, password
-end
-
--- A path without the parts `.` and `..` (RFC 3986 §5.2.4); empty parts stay.
-local function without_dots(path)
-  local query = match(path, "%?.*$") or ""
-  local kept, last = {}, ""
-  for part in (sub(match(path, "^[^?]*"), 2) .. "/"):gmatch("([^/]*)/") do
-    last = part
-    if part == ".." then
-      kept[#kept] = nil
-    elseif part ~= "." then
-      kept[#kept + 1] = part
-    end
-  end
-  local trailing = (last == "." or last == "..") and #kept > 0 and "/" or ""
-  return "/" .. table.concat(kept, "/") .. trailing .. query
-end
-
--- A reference resolved against a whole URL (RFC 3986 §5.2, for what has an authority).
-local function resolve(base, reference)
-  reference = gsub(reference, "#.*$", "")
-  -- What has no place in a URL, but is written by servers.
-  reference = gsub(reference, "[^!-~]", function(letter)
-    return string.format("%%%02X", byte(letter))
-  end)
-  if match(reference, "^%w[%w+.-]*://") then
-    return reference
-  end
-  local scheme, authority, path = split(base)
-  local origin = scheme .. "://" .. authority
-  if sub(reference, 1, 2) == "//" then
-    return scheme .. ":" .. reference
-  elseif sub(reference, 1, 1) == "/" then
-    return origin .. without_dots(reference)
-  elseif reference == "" then
-    return origin .. path
-  elseif sub(reference, 1, 1) == "?" then
-    return origin .. match(path, "^[^?]*") .. reference
-  end
-  return origin .. without_dots(match(path, "^[^?]*/") .. reference)
+  return whole, user, password
 end
 
 -- Cookies (RFC 6265), a jar for each user ------------------------------------------------------------------------------
-
-local function host_of(authority)
-  return match(authority, "^(%b[])") or match(authority, "^[^:]*")
-end
 
 local function domain_matches(host, domain)
   return host == domain or (sub(host, -#domain - 1) == "." .. domain and not find(host, "^[%d.]+$"))
