@@ -10,12 +10,16 @@ mod installed;
 mod leaks;
 mod lost;
 mod manifest;
+mod metrics;
 mod names;
 mod outage;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
 mod reassign;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/receiver.rs"]
+mod receiver;
 mod safety;
 mod standing;
 mod surroundings;
