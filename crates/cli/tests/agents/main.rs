@@ -11,6 +11,7 @@ mod installed;
 mod leaks;
 mod lost;
 mod manifest;
+mod metrics;
 mod names;
 mod outage;
 mod payload;
@@ -18,6 +19,9 @@ mod payload;
 #[path = "../cli/program.rs"]
 mod program;
 mod reassign;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/receiver.rs"]
+mod receiver;
 mod safety;
 mod standing;
 mod surroundings;

@@ -244,6 +244,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-locust-jmeter.7",
             "brunt-machines.7",
             "brunt-man.1",
+            "brunt-metrics.7",
             "brunt-moving.7",
             "brunt-other-tools.7",
             "brunt-proxy.1",
