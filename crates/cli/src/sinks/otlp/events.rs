@@ -5,7 +5,7 @@ use brunt_metrics::otlp::{Event, Severity};
 use brunt_metrics::{Attributes, Value};
 use brunt_plan::plan::Plan;
 use brunt_record::recording::Ending;
-use brunt_report::headline::{self, statements};
+use brunt_report::{Tone, headline, statements};
 
 use super::super::backlog::now_unix_ns;
 
@@ -46,11 +46,11 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
 }
 
 fn end(summary: &Summary) -> Event {
-    let is_bad = statements(summary).iter().any(|statement| statement.tone == headline::Tone::Bad);
+    let is_bad = statements(summary).iter().any(|statement| statement.tone == Tone::Bad);
     let mut attributes = pair("brunt.ending", ending(&summary.run.ending));
     attributes.extend(pair("brunt.verdict", &summary.verdict.sentence));
     let severity = if is_bad { Severity::Error } else { Severity::Info };
-    event("brunt.run.ended", severity, headline::headline(summary), attributes)
+    event("brunt.run.ended", severity, headline(summary), attributes)
 }
 
 const fn ending(ending: &Ending) -> &'static str {
