@@ -161,9 +161,9 @@ pub(crate) async fn publish(client: &Client, posted: Vec<Posted>) -> Vec<BusEven
         refused.push(match error.kind() {
             // It takes shorter messages than it did.
             PublishErrorKind::MaxPayloadExceeded if kind == Kind::Piece => BusEvent::Refused(server_of(client)),
+            // Of what a bus says no more is shown than fits here.
             PublishErrorKind::MaxPayloadExceeded => BusEvent::Says(format!(
-                "the NATS server takes messages of {} bytes at most, and one of {bytes} was to be sent: raise max_payload in its configuration, or \
-                 give agents fewer or shorter --tag",
+                "the NATS server takes {} bytes at most, not {bytes}: raise max_payload, or give shorter --tag",
                 server_of(client).most_payload
             )),
             PublishErrorKind::Send => BusEvent::Gone(error.to_string()),

@@ -70,7 +70,10 @@ mod tests {
     #[test]
     fn points_with_the_same_attributes_add_up_and_gauges_are_replaced() {
         let mut sums = Sums::default();
-        sums.add(vec![sum("a", 200, Number::Whole(2)), Metric::new("g", "1", "", Data::Gauge(vec![Point::new(vec![], 1.0)]))]);
+        sums.add(vec![
+            sum("a", 200, Number::Whole(2)),
+            Metric::new("g", "1", "", Data::Gauge(vec![Point::new(vec![], 1.0)])),
+        ]);
         sums.add(vec![sum("a", 200, Number::Whole(3)), sum("a", 500, Number::Real(0.5))]);
         sums.add(vec![Metric::new("g", "1", "", Data::Gauge(vec![Point::new(vec![], 7.0)]))]);
         let [a, g] = sums.metrics() else { panic!("{sums:?}") };

@@ -39,8 +39,11 @@ fn panel(title: &str, description: &str, unit: &'static str, queries: &[(&str, &
 
 /// Quantiles of a distribution, native or classic.
 fn quantile(q: &str, native: &str, classic: &str, by: &str) -> String {
-    let (by_native, by_classic) =
-        if by.is_empty() { (String::new(), "by (le) ".to_owned()) } else { (format!("by ({by}) "), format!("by (le,{by}) ")) };
+    let (by_native, by_classic) = if by.is_empty() {
+        (String::new(), "by (le) ".to_owned())
+    } else {
+        (format!("by ({by}) "), format!("by (le,{by}) "))
+    };
     let rate = |of: &str| format!("rate({of}[$__rate_interval])");
     format!(
         "histogram_quantile({q}, sum {by_native}({})) or histogram_quantile({q}, sum {by_classic}({}))",
@@ -66,7 +69,12 @@ fn main_panels() -> Vec<Panel> {
     );
     let lag = quantile("0.99", "brunt_lag_duration_seconds{OF}", "brunt_lag_duration_seconds_bucket{OF}", "");
     vec![
-        panel("Calls", "Calls that were due, and how they ended.", "reqps", &[(&due, "due"), (&ok, "ok"), (&not_ok, "not ok")]),
+        panel(
+            "Calls",
+            "Calls that were due, and how they ended.",
+            "reqps",
+            &[(&due, "due"), (&ok, "ok"), (&not_ok, "not ok")],
+        ),
         panel("Response time", "From when calls were due to their end.", "s", &quantiles),
         panel("Without success", "Calls without success, of all that ended.", "percentunit", &[(&share, "not ok")]),
         panel(
@@ -75,7 +83,12 @@ fn main_panels() -> Vec<Panel> {
             "short",
             &[(&gauge("brunt_calls_in_flight"), "in flight"), (&gauge("brunt_calls_waiting"), "waiting")],
         ),
-        panel("Oldest open call", "For how long it has been due.", "s", &[("max(brunt_calls_oldest_seconds{OF})", "oldest")]),
+        panel(
+            "Oldest open call",
+            "For how long it has been due.",
+            "s",
+            &[("max(brunt_calls_oldest_seconds{OF})", "oldest")],
+        ),
         panel(
             "Connections and users",
             "Connections that are open, and virtual users alive.",
@@ -118,7 +131,10 @@ fn main_panels() -> Vec<Panel> {
             "Agents",
             "Calls that each agent had answered.",
             "reqps",
-            &[("sum by (brunt_agent_name) (rate(brunt_agent_answered_total{OF}[$__rate_interval]))", "{{brunt_agent_name}}")],
+            &[(
+                "sum by (brunt_agent_name) (rate(brunt_agent_answered_total{OF}[$__rate_interval]))",
+                "{{brunt_agent_name}}",
+            )],
         ),
     ]
 }
@@ -167,9 +183,11 @@ fn dashboard() -> Value {
         panels.push(shown(panel, number as u64 + 1, place(number as u64, 0)));
     }
     let below = (main.len() as u64).div_ceil(3) * SIZE.1;
-    let all = Counter::ALL.into_iter().map(of_counter).enumerate().map(|(number, panel)| {
-        shown(&panel, 101 + number as u64, place(number as u64, below + 1))
-    });
+    let all = Counter::ALL
+        .into_iter()
+        .map(of_counter)
+        .enumerate()
+        .map(|(number, panel)| shown(&panel, 101 + number as u64, place(number as u64, below + 1)));
     let all: Vec<_> = all.collect();
     panels.push(json!({
         "id": 100, "type": "row", "title": "Every number", "collapsed": true,
@@ -267,7 +285,10 @@ fn the_dashboard_is_made_from_the_catalogue() {
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == made, "contrib/grafana/brunt.json is old: UPDATE_GOLDEN=1 cargo test -p brunt-metrics writes it anew");
+    assert!(
+        kept == made,
+        "contrib/grafana/brunt.json is old: UPDATE_GOLDEN=1 cargo test -p brunt-metrics writes it anew"
+    );
 }
 
 #[test]
@@ -275,7 +296,8 @@ fn every_query_asks_for_metrics_that_there_are() {
     let names = all_names();
     let text = dashboard().to_string();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let metrics = words.filter(|word| word.starts_with("brunt_") && word.ends_with(['l', 's', 'o', 'g', 't', 'n', 'e', 'd']));
+    let metrics =
+        words.filter(|word| word.starts_with("brunt_") && word.ends_with(['l', 's', 'o', 'g', 't', 'n', 'e', 'd']));
     let labels = [
         "brunt_phase",
         "brunt_result",

@@ -104,7 +104,9 @@ impl Sink for PrometheusSink {
         if self.tells {
             let shown = ExactDuration(time.as_nanos() as u64);
             let address = self.address;
-            console::note(&format!("prometheus: http://{address}/metrics stays {shown} for a last scrape, Ctrl-C ends it"));
+            console::note(&format!(
+                "prometheus: http://{address}/metrics stays {shown} for a last scrape, Ctrl-C ends it"
+            ));
         }
         let until = Instant::now() + time;
         while Instant::now() < until && !stop.is_stopped() && !self.site.locked(|state| state.scrapes.has_last) {

@@ -33,7 +33,8 @@ impl Machine {
     /// A program with its arguments, on this machine.
     fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--net", "--mount", "--target", &self.0.id().to_string(), program]);
+        // In the directory where that began: to enter other mounts is to leave one's own.
+        command.args(["--net", "--mount", "--wd", "--target", &self.0.id().to_string(), program]);
         // BRUNT_SEEDS of `make test` and its like are about the tests.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BRUNT_")) {
             command.env_remove(name);

@@ -27,7 +27,8 @@ fn any(_: &std::collections::BTreeMap<String, String>) -> bool {
 
 #[test]
 fn what_a_receiver_adds_up_is_what_the_report_says() {
-    let (_server, url) = target(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() });
+    let (_server, url) =
+        target(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() });
     let receiver = Receiver::start();
     let result = result(&url, &["--otlp", &receiver.url, "--tag", "branch=main", "--name", "nightly"]);
     let metrics = receiver.metrics();
@@ -42,7 +43,10 @@ fn what_a_receiver_adds_up_is_what_the_report_says() {
     assert!(delivery["seconds_delivered"].as_u64() >= Some(3), "{delivery:#}");
     let resource = metrics.resource();
     let of = |key: &str| resource.get(key).map(String::as_str);
-    assert_eq!((of("service.name"), of("brunt.tag.branch"), of("brunt.run.name")), (Some("brunt"), Some("main"), Some("nightly")));
+    assert_eq!(
+        (of("service.name"), of("brunt.tag.branch"), of("brunt.run.name")),
+        (Some("brunt"), Some("main"), Some("nightly"))
+    );
     assert_eq!(of("brunt.run.id"), delivery["run_id"].as_str());
     let events = receiver.events();
     let names: Vec<_> = events.iter().map(|event| event.event_name.as_str()).collect();
@@ -59,7 +63,9 @@ fn intervals_follow_each_other_without_a_gap() {
     for request in receiver.metrics().0 {
         let scope = &request.resource_metrics[0].scope_metrics[0];
         let due = scope.metrics.iter().find(|metric| metric.name == "brunt.due").unwrap();
-        let Some(opentelemetry_proto::tonic::metrics::v1::metric::Data::Sum(sum)) = &due.data else { panic!("{due:?}") };
+        let Some(opentelemetry_proto::tonic::metrics::v1::metric::Data::Sum(sum)) = &due.data else {
+            panic!("{due:?}")
+        };
         intervals.push((sum.data_points[0].start_time_unix_nano, sum.data_points[0].time_unix_nano));
     }
     assert!(intervals.iter().all(|(from, to)| from < to), "{intervals:?}");
@@ -87,7 +93,10 @@ fn receivers_that_are_gone_or_never_answer_cost_the_run_nothing_and_are_named() 
         cost_nothing(&result, began.elapsed());
         let delivery = &result["deliveries"][0];
         assert_eq!(delivery["seconds_delivered"], 0, "{delivery:#}");
-        assert!(delivery["seconds_missed"].as_u64() >= Some(2) && delivery["events_missed"].as_u64() >= Some(1), "{delivery:#}");
+        assert!(
+            delivery["seconds_missed"].as_u64() >= Some(2) && delivery["events_missed"].as_u64() >= Some(1),
+            "{delivery:#}"
+        );
         assert!(delivery["problem"].as_str().unwrap().contains(problem), "{delivery:#}");
         assert!(done.stderr.contains("seconds, ") && done.stderr.contains("did not reach"), "{}", done.stderr);
         assert!(done.stderr.contains(receiver.trim_end_matches('/')), "{}", done.stderr);
@@ -169,7 +178,8 @@ fn a_receiver_of_sums_gets_sums() {
     done(command.env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative")).with_status(0);
     let requests = receiver.metrics().0;
     let last = requests.last().unwrap();
-    let due = last.resource_metrics[0].scope_metrics[0].metrics.iter().find(|metric| metric.name == "brunt.due").unwrap();
+    let due =
+        last.resource_metrics[0].scope_metrics[0].metrics.iter().find(|metric| metric.name == "brunt.due").unwrap();
     let Some(opentelemetry_proto::tonic::metrics::v1::metric::Data::Sum(sum)) = &due.data else { panic!("{due:?}") };
     assert_eq!(sum.aggregation_temporality, 2);
     let value = |n: i64| Some(opentelemetry_proto::tonic::metrics::v1::number_data_point::Value::AsInt(n));
@@ -196,7 +206,9 @@ fn scraped(url: &str, more: &[&str]) -> (Running, String) {
 #[test]
 fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
     let (_server, url) = target(Config { error_share: 0.1, ..Config::default() });
-    let (running, address) = scraped(&url, &["-d", "2s", "--format", "json", "--prometheus-linger", "1m"]);
+    let dir = Directory::new();
+    let file = dir.path("result.json");
+    let (running, address) = scraped(&url, &["-d", "2s", "-o", &file, "--prometheus-linger", "1m"]);
     until("a second is over", || get(&address, "/metrics", "*/*").contains("brunt_due_total{"));
     assert!(get(&address, "/", "*/*").starts_with("HTTP/1.0 404"));
     // What comes once the result is written is the last scrape, which ends the run.
@@ -211,7 +223,8 @@ fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
         std::thread::sleep(Duration::from_millis(100));
         false
     });
-    let result = json(&running.wait().with_status(0).stdout);
+    running.wait().with_status(0);
+    let result = json(&std::fs::read_to_string(&file).unwrap());
     let sum = |name: &str| {
         let lines = last.lines().filter(|line| line.starts_with(&format!("{name}{{")) && !line.contains("warmup"));
         lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum::<f64>()
@@ -219,7 +232,10 @@ fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
     let of = |name: &str| result["outcomes"][name].as_f64().unwrap();
     assert_eq!((sum("brunt_due_total"), sum("brunt_not_ok_total")), (of("due"), of("not_ok")), "{last}");
     assert_eq!(sum("http_client_request_duration_seconds_count"), of("due"));
-    assert!(last.contains("http_request_method=\"GET\"") && last.contains("target_info{service_name=\"brunt\""), "{last}");
+    assert!(
+        last.contains("http_request_method=\"GET\"") && last.contains("target_info{service_name=\"brunt\""),
+        "{last}"
+    );
 }
 
 #[test]

@@ -89,7 +89,8 @@ fn serve(stream: TcpStream, requests: &Mutex<Vec<(Request, bool)>>, answer: &Ans
                 return;
             }
         }
-        let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let length =
+            head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         let mut body = vec![0; length.unwrap()];
         reader.read_exact(&mut body).unwrap();
         let request = Request { head, body };
@@ -217,7 +218,10 @@ impl Buckets {
             let reported = of["value_ns"].as_u64().unwrap();
             let (low, high) = self.quantile(q);
             let seconds = reported as f64 / 1e9;
-            assert!(low / base <= seconds && seconds <= high * base, "{name}: {seconds} reported, ({low}, {high}] received");
+            assert!(
+                low / base <= seconds && seconds <= high * base,
+                "{name}: {seconds} reported, ({low}, {high}] received"
+            );
         }
     }
 }

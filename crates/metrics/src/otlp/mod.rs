@@ -100,8 +100,7 @@ pub fn logs(sender: &Sender, events: &[Event], observed_unix_ns: u64) -> Vec<u8>
         observed_time_unix_nano: observed_unix_ns,
         event_name: event.name.to_owned(),
     };
-    let scope_logs =
-        proto::ScopeLogs { scope: Some(scope(sender)), log_records: events.iter().map(record).collect() };
+    let scope_logs = proto::ScopeLogs { scope: Some(scope(sender)), log_records: events.iter().map(record).collect() };
     let resource_logs = vec![proto::ResourceLogs { resource: Some(resource(sender)), scope_logs: vec![scope_logs] }];
     proto::ExportLogsServiceRequest { resource_logs }.encode_to_vec()
 }

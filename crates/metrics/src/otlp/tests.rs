@@ -76,7 +76,10 @@ fn sums_so_far_say_that_they_are() {
     let written = [Metric::new("a", "1", "", Data::counter(vec![Point::new(vec![], Number::Real(0.5))]))];
     let [a] = &read(&metrics(&sender(), &written, INTERVAL, Temporality::Cumulative))[..] else { panic!() };
     let Some(metric::Data::Sum(sum)) = &a.data else { panic!("{a:?}") };
-    assert_eq!((sum.aggregation_temporality, sum.data_points[0].value), (2, Some(number_data_point::Value::AsDouble(0.5))));
+    assert_eq!(
+        (sum.aggregation_temporality, sum.data_points[0].value),
+        (2, Some(number_data_point::Value::AsDouble(0.5)))
+    );
 }
 
 #[test]

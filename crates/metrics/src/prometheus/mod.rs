@@ -29,9 +29,8 @@ const TIME_BOUNDS: [f64; 20] = [
     100.0, 250.0,
 ];
 /// Upper bounds of the classic buckets of anything else, in its unit.
-const OTHER_BOUNDS: [f64; 19] = [
-    0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 1e6,
-];
+const OTHER_BOUNDS: [f64; 19] =
+    [0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 1e6];
 
 /// Whether whoever sends this `Accept` prefers [`PROTOBUF`] (RFC 9110, section 12.5.1).
 pub fn prefers_protobuf(accept: &str) -> bool {

@@ -127,8 +127,7 @@ fn of_family(Family { name, metric }: &Family<'_>) -> MetricFamily {
             (GAUGE, points.iter().map(sample).collect())
         }
         Data::Gauge(points) => {
-            let sample =
-                |point: &crate::Point<f64>| Sample { gauge: gauge(point.value), ..with(&point.attributes) };
+            let sample = |point: &crate::Point<f64>| Sample { gauge: gauge(point.value), ..with(&point.attributes) };
             (GAUGE, points.iter().map(sample).collect())
         }
         Data::Distribution { factor, points } => {

@@ -16,7 +16,12 @@ fn times(values: &[u64]) -> Metric {
 #[test]
 fn text_has_names_units_and_labels_as_prometheus_writes_them() {
     let metrics = [
-        Metric::new("brunt.wire_in", "By", "Bytes\nreceived.", Data::counter(vec![Point::new(vec![], Number::Whole(7))])),
+        Metric::new(
+            "brunt.wire_in",
+            "By",
+            "Bytes\nreceived.",
+            Data::counter(vec![Point::new(vec![], Number::Whole(7))]),
+        ),
         Metric::new("brunt.busiest_worker_cpu", "1", "", Data::Gauge(vec![Point::new(vec![], 0.5)])),
         Metric::new(
             "brunt.own.left-over",

@@ -72,7 +72,9 @@ fn scenarios(second: &Live, names: &mut Names, phase: PhaseOf, metrics: &mut Vec
 fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
     let data = match figure.kind {
         // What a script counts may go down as well.
-        OwnKind::Counter => Data::Sum { monotonic: false, points: vec![Point::new(phase.attributes([]), Number::Real(figure.sum()?))] },
+        OwnKind::Counter => {
+            Data::Sum { monotonic: false, points: vec![Point::new(phase.attributes([]), Number::Real(figure.sum()?))] }
+        }
         OwnKind::Rate => {
             let held = (figure.share().unwrap_or(0.0) * figure.count as f64).round() as u64;
             let result = |result: &'static str, n| phase.point([("brunt.result".into(), result.into())], n);

@@ -191,7 +191,8 @@ fn times(name: impl Into<Cow<'static, str>>, description: &'static str, points: 
 fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
     let parts = [(&times.known, None), (&times.failed, Some(ANY_ERROR)), (&times.bounds, Some(UNFINISHED))];
     let parts = parts.into_iter().filter(|(histogram, _)| !histogram.is_empty());
-    let error = |error: Option<&'static str>| error.map(|error| (ERROR_TYPE.into(), error.into())).into_iter().collect();
+    let error =
+        |error: Option<&'static str>| error.map(|error| (ERROR_TYPE.into(), error.into())).into_iter().collect();
     parts.map(|(histogram, of)| Point::new(attributes(error(of)), histogram.clone())).collect()
 }
 
@@ -232,7 +233,12 @@ fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
         gauge("brunt.connections.open", "{connection}", "Connections that are open.", second.open_connections as f64),
         gauge("brunt.calls.in_flight", "{call}", "Calls in flight.", second.in_flight as f64),
         gauge("brunt.calls.waiting", "{call}", "Calls that were due and are not sent.", second.waiting as f64),
-        gauge("brunt.calls.oldest", "s", "For how long the oldest open call has been due.", second.oldest_ns as f64 / 1e9),
+        gauge(
+            "brunt.calls.oldest",
+            "s",
+            "For how long the oldest open call has been due.",
+            second.oldest_ns as f64 / 1e9,
+        ),
     ];
     all.extend(second.users.map(|users| gauge("brunt.users", "{user}", "Virtual users alive.", users as f64)));
     all

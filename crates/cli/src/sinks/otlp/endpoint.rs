@@ -62,10 +62,11 @@ impl Endpoint {
         let (base, mut metrics, mut logs) = if given == ENVIRONMENT { from_environment(env)? } else { of_url(given)? };
         let mut secrets = Vec::new();
         let mut headers = Vec::new();
-        for pair in of("METRICS", "HEADERS").map(|(name, text)| pairs(&name, &text)).transpose()?.into_iter().flatten() {
+        for pair in of("METRICS", "HEADERS").map(|(name, text)| pairs(&name, &text)).transpose()?.into_iter().flatten()
+        {
             let name = HeaderName::try_from(pair.0.as_str()).context("OTEL_EXPORTER_OTLP_HEADERS: a name is wrong")?;
-            let mut value =
-                HeaderValue::try_from(pair.1.as_str()).with_context(|| format!("OTEL_EXPORTER_OTLP_HEADERS: {name}"))?;
+            let mut value = HeaderValue::try_from(pair.1.as_str())
+                .with_context(|| format!("OTEL_EXPORTER_OTLP_HEADERS: {name}"))?;
             value.set_sensitive(true);
             headers.push((name, value));
             // `Bearer TOKEN`: both may come back.
@@ -204,7 +205,10 @@ fn pairs(name: &str, text: &str) -> Result<Vec<(String, String)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).enumerate();
     let pair = |(place, part): (usize, &str)| {
         let (key, value) = part.split_once('=').filter(|(key, _)| !key.trim().is_empty()).with_context(|| {
-            format!("{name}: expected name=value pairs with commas between them; number {} has no name or no =", place + 1)
+            format!(
+                "{name}: expected name=value pairs with commas between them; number {} has no name or no =",
+                place + 1
+            )
         })?;
         Ok((key.trim().to_owned(), percent_decoded(value.trim())))
     };

@@ -39,7 +39,12 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
         let held = if result.held { "held" } else { "failed" };
         let mut attributes = pair("brunt.threshold", &result.threshold);
         attributes.extend(pair("brunt.result", held));
-        events.push(event("brunt.threshold", severity, format!("{} {held}: {}", result.threshold, result.got), attributes));
+        events.push(event(
+            "brunt.threshold",
+            severity,
+            format!("{} {held}: {}", result.threshold, result.got),
+            attributes,
+        ));
     }
     events.push(end(summary));
     events

@@ -137,7 +137,8 @@ fn shortfall(delivery: &Delivery) -> Option<String> {
 fn run_id() -> Result<String> {
     let mut bytes = [0; 8];
     let random = ring::rand::SystemRandom::new();
-    ring::rand::SecureRandom::fill(&random, &mut bytes).map_err(|_| anyhow::anyhow!("the system has no random numbers"))?;
+    ring::rand::SecureRandom::fill(&random, &mut bytes)
+        .map_err(|_| anyhow::anyhow!("the system has no random numbers"))?;
     Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }
 
