@@ -180,10 +180,13 @@ impl Lost {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
         let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
+        // Of these, how many were due after the end of the measured part.
+        let mut late = 0;
         for _ in 0..self.ahead {
             // The end of the first calls that are left is known.
             let first = self.schedules.iter_mut().filter(|schedule| schedule.due().is_some());
-            first.min_by_key(|schedule| schedule.due()).map(Schedule::take);
+            let taken = first.min_by_key(|schedule| schedule.due()).and_then(Schedule::take);
+            late += u64::from(taken.is_some_and(|(due, _)| due >= measured_ns.max(self.accounted_ns)));
         }
         for schedule in &mut self.schedules {
             schedule.end_at(measured_ns);
@@ -213,8 +216,16 @@ impl Lost {
             let counter = if self.horizon_ns > 0 { Counter::Unknown } else { Counter::Unsent };
             rest.numbers.add(counter, self.unmade);
         }
-        for (arrivals, until_ns) in &mut self.beyond {
+        for (arrivals, _) in &mut self.beyond {
             arrivals.pass(measured_ns.max(self.accounted_ns));
+        }
+        for _ in 0..late {
+            let next = |(arrivals, _): &&mut (Arrivals, u64)| arrivals.clone().next().map(|one| one.due_ns);
+            let first = self.beyond.iter_mut().filter(|one| next(one).is_some()).min_by_key(next);
+            // It is counted as due since it was taken, and the agent reported how it ended.
+            first.and_then(|(arrivals, _)| arrivals.next());
+        }
+        for (arrivals, until_ns) in &mut self.beyond {
             let calls = arrivals.pass(self.horizon_ns.min(*until_ns));
             // The run had ended, and the agent did not know: they belong to no second of it.
             self.drained.times.record_bounds(Timing::Response, 0, calls);

@@ -1,7 +1,7 @@
 //! Distributions in exponential buckets, as OpenTelemetry and Prometheus' native histograms have them.
 //!
 //! At scale `s` bucket `i` has the values in `(base^i, base^(i+1)]`, `base = 2^(2^-s)` (OpenTelemetry, "Metrics Data Model",
-//! ExponentialHistogram). Two distributions add up, whatever their scales: buckets of the finer one are merged in pairs.
+//! `ExponentialHistogram`). Two distributions add up, whatever their scales: buckets of the finer one are merged in pairs.
 //!
 //! brunt's own slots are never wider than 1/1024 of their value, which is finer than any scale here. A slot goes into the bucket that has its largest
 //! value, which is the value that brunt's percentiles name. So the bucket in which a percentile falls is the one that has brunt's percentile.
@@ -86,7 +86,9 @@ mod tests {
 
     fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
-        values.iter().for_each(|value| histogram.record(*value));
+        for value in values {
+            histogram.record(*value);
+        }
         histogram
     }
 

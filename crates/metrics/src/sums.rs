@@ -47,12 +47,11 @@ fn join_points<T>(known: &mut Vec<Point<T>>, new: Vec<Point<T>>, join: impl Fn(&
     let mut places: BTreeMap<Attributes, usize> =
         known.iter().enumerate().map(|(place, point)| (point.attributes.clone(), place)).collect();
     for point in new {
-        match places.get(&point.attributes).and_then(|place| known.get_mut(*place)) {
-            Some(known) => join(&mut known.value, point.value),
-            None => {
-                places.insert(point.attributes.clone(), known.len());
-                known.push(point);
-            }
+        if let Some(known) = places.get(&point.attributes).and_then(|place| known.get_mut(*place)) {
+            join(&mut known.value, point.value);
+        } else {
+            places.insert(point.attributes.clone(), known.len());
+            known.push(point);
         }
     }
 }

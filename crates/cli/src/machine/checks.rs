@@ -119,7 +119,8 @@ pub fn all(facts: &Facts, size: &Size, target: Option<&Reached>) -> Vec<Check> {
         checks.push(loopback(facts));
     }
     if let Some(target) = target {
-        checks.extend([name(target), connection(target)].into_iter().flatten());
+        checks.extend(name(target));
+        checks.push(connection(target));
     }
     checks
 }
@@ -317,15 +318,15 @@ fn name(target: &Reached) -> Option<Check> {
     Some(Check::new(NAME, Level::Warning, message, &["an address instead of a name", "--connect-to"]))
 }
 
-fn connection(target: &Reached) -> Option<Check> {
+fn connection(target: &Reached) -> Check {
     const NAME: &str = "target";
-    Some(match &target.connect {
+    match &target.connect {
         Ok(ns) => Check::ok(NAME, format!("{} connects in {}", target.target, milliseconds(*ns))),
         Err(error) => {
             let message = format!("{}: {error}", target.target);
             Check::new(NAME, Level::Problem, message, &["start it", "--wait-for 30s, where it is still starting"])
         }
-    })
+    }
 }
 
 fn milliseconds(ns: u64) -> String {

@@ -218,13 +218,13 @@ async fn serve(listener: TcpListener, site: Arc<Site>, mut close: oneshot::Recei
     loop {
         let stream = tokio::select! {
             _ = &mut close => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(_) => {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else {
                     sleep(ACCEPT_PAUSE).await;
                     continue;
-                }
-            },
+                };
+                stream
+            }
         };
         let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
         let (site, watcher) = (Arc::clone(&site), connections.watcher());

@@ -158,7 +158,7 @@ impl InRun {
             inspection,
             horizon_ns: 0,
             missed: Missed::default(),
-            iterations: Iterations::of(plan, portion),
+            iterations: Iterations::from_plan(plan, portion),
             counts: BTreeMap::new(),
             began_there: None,
         }

@@ -18,7 +18,7 @@ pub(super) struct Iterations {
 
 impl Iterations {
     /// Those of a plan that fall to this portion.
-    pub(super) fn of(plan: &Plan, portion: Portion) -> Self {
+    pub(super) fn from_plan(plan: &Plan, portion: Portion) -> Self {
         let mut all = Self::default();
         for population in plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations) {
             let given = match population.steps.first() {
@@ -38,8 +38,8 @@ impl Iterations {
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
         let figures = &snapshot.figures.scenarios;
         let counted = figures.iter().filter(|(name, _)| self.scenarios.contains(*name));
-        let more: u64 = counted.map(|(_, one)| one.iterations.count().saturating_add(one.errors)).sum();
-        self.reported = self.reported.saturating_add(more);
+        let more = counted.map(|(_, one)| one.iterations.count().saturating_add(one.errors));
+        self.reported = more.fold(self.reported, u64::saturating_add);
     }
 
     /// Those that it has not reported: whether it has made them, nobody knows.
@@ -68,7 +68,7 @@ mod tests {
             scenarios: Some(serde_json::from_value(scenarios).unwrap()),
             ..Plan::of_calls(target, ProtocolOptions::default())
         };
-        let mut all = Iterations::of(&plan, Portion::new(1, 1, 3).unwrap());
+        let mut all = Iterations::from_plan(&plan, Portion::new(1, 1, 3).unwrap());
         assert_eq!(all.left(), 30 + 2 * 5);
         let mut snapshot = Snapshot::default();
         for name in ["shared", "each", "timed"] {

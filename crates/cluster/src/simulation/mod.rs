@@ -287,10 +287,11 @@ fn seed(seed: u64) {
     }
     world.controller = None;
     world.bus.weather = Weather::FAIR;
-    // It takes messages as they are again.
-    world.plan_fault(world.now, Fault::Away { for_ns: 100 * MS, most_payload: 1 << 20 });
     let last = case.faults.iter().map(|(at, _)| *at).max().unwrap_or(0);
-    let calm_at = world.now.max(last + 20 * SECOND_NS) + 25 * SECOND_NS;
+    let mended_at = world.now.max(last + 20 * SECOND_NS);
+    // It takes messages as they are again.
+    world.plan_fault(mended_at, Fault::Away { for_ns: 100 * MS, most_payload: 1 << 20 });
+    let calm_at = mended_at + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
 }

@@ -28,10 +28,9 @@ const SPARE: f64 = 0.8;
 
 const MORE_CORES: &str =
     "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)";
-const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t); \
-                             `brunt doctor` names who is busy";
+const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
 const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
-                               run again, or on a quieter machine; `brunt doctor` looks for the cause";
+                               run again, or on a quieter machine";
 
 /// What the seconds of a run show that some of them have in common.
 struct Spoiled<'a> {
@@ -113,13 +112,13 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
             Cause::Ports,
             "local ports",
             "connect from more addresses (--source-ip A-B), keep connections (no --reconnect), or widen \
-             net.ipv4.ip_local_port_range; `brunt doctor` counts them before a run",
+             net.ipv4.ip_local_port_range",
         ),
         (
             Failure::Descriptors,
             Cause::Descriptors,
             "file descriptors",
-            "raise the hard limit (ulimit -Hn), or lower -c; `brunt doctor` counts them before a run",
+            "raise the hard limit (ulimit -Hn), or lower -c",
         ),
     ];
     kinds.into_iter().filter_map(move |(failure, cause, what, advice)| {

@@ -43,7 +43,7 @@ pub struct Sender {
     pub version: Cow<'static, str>,
 }
 
-/// How much an event matters, with its number (OpenTelemetry, "Logs Data Model", SeverityNumber).
+/// How much an event matters, with its number (OpenTelemetry, "Logs Data Model", `SeverityNumber`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// For the record.

@@ -39,7 +39,9 @@ fn pairs(attributes: &[KeyValue]) -> Vec<String> {
 #[test]
 fn sums_gauges_and_distributions_are_read_as_they_were_written() {
     let mut histogram = Histogram::new();
-    [0, 1_000_000, 1_000_000, 50_000_000].into_iter().for_each(|ns| histogram.record(ns));
+    for ns in [0, 1_000_000, 1_000_000, 50_000_000] {
+        histogram.record(ns);
+    }
     let status = vec![("http.response.status_code".into(), Value::from(200_u16))];
     let written = [
         Metric::new("brunt.answers", "{call}", "Answers.", Data::counter(vec![Point::new(status, Number::Whole(7))])),

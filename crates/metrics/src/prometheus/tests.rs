@@ -8,7 +8,9 @@ use crate::model::Number;
 
 fn times(values: &[u64]) -> Metric {
     let mut histogram = Histogram::new();
-    values.iter().for_each(|ns| histogram.record(*ns));
+    for ns in values {
+        histogram.record(*ns);
+    }
     let attributes = vec![("error.type".into(), Value::from("a \"b\"\\\nc"))];
     Metric::new("http.client.request.duration", "s", "Times.", Data::times(vec![Point::new(attributes, histogram)]))
 }

@@ -70,7 +70,9 @@ fn numbers_that_are_zero_are_there_too() {
 #[test]
 fn outcomes_stand_by_status_and_failure() {
     let mut snapshot = Snapshot::with_numbers([(Counter::Due, 4)]);
-    [200, 200, 503].into_iter().for_each(|status| snapshot.statuses.record(status));
+    for status in [200, 200, 503] {
+        snapshot.statuses.record(status);
+    }
     snapshot.failures.record(Failure::Timeout, "no answer in 1s");
     let metrics = metrics(snapshot);
     assert_eq!(sums(named(&metrics, "brunt.answers")), [("200".to_owned(), 2.0), ("503".to_owned(), 1.0)]);
@@ -129,7 +131,9 @@ fn figures_of_a_scripts_own_keep_their_kind() {
     let mut snapshot = Snapshot::default();
     let mut add = |name: &str, kind, values: &[f64]| {
         let mut own = OwnFigures::new(kind, "eur");
-        values.iter().for_each(|value| own.record(*value, 0));
+        for value in values {
+            own.record(*value, 0);
+        }
         *snapshot.figures.own.named(name) = own;
     };
     add("sold", OwnKind::Counter, &[2.0, -0.5]);

@@ -81,10 +81,7 @@ impl Client {
         let mut pause = FIRST_PAUSE;
         let mut problem = "the run was over".to_owned();
         loop {
-            let attempt = match self.until_deadline(self.post(uri, body.clone())).await {
-                Some(attempt) => attempt,
-                None => return Err(problem),
-            };
+            let Some(attempt) = self.until_deadline(self.post(uri, body.clone())).await else { return Err(problem) };
             let asked = match attempt {
                 Attempt::Taken(taken) => return Ok(Taken { message: self.told(&taken.message), ..taken }),
                 Attempt::Refused(why) => return Err(self.told(&why)),
@@ -166,7 +163,7 @@ impl Client {
         }
         let answered = async {
             let (head, body) = self.pool.request(request).await.map_err(|error| innermost(&error))?.into_parts();
-            let body = Limited::new(body, LONGEST_ANSWER).collect().await.map(|body| body.to_bytes());
+            let body = Limited::new(body, LONGEST_ANSWER).collect().await.map(http_body_util::Collected::to_bytes);
             Ok::<_, String>((head.status, head.headers, body.unwrap_or_default()))
         };
         match timeout(self.endpoint.timeout, answered).await {

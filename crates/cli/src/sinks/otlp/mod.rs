@@ -89,7 +89,9 @@ impl Sink for OtlpSink {
     }
 
     fn judged(&mut self, summary: &Summary) {
-        events::ended(summary).into_iter().for_each(|event| self.inbox.event(event));
+        for event in events::ended(summary) {
+            self.inbox.event(event);
+        }
         self.finish();
     }
 
