@@ -38,6 +38,7 @@ const RULES: &[Rule] = &[
     Rule { from: "plan", never: ANY, but: &["record"] },
     Rule { from: "judge", never: ANY, but: &["plan", "record"] },
     Rule { from: "decide", never: ANY, but: &["judge", "plan", "record"] },
+    Rule { from: "metrics", never: ANY, but: &["record"] },
     Rule { from: "http2", never: ANY, but: &[] },
     Rule { from: "k6", never: ANY, but: &[] },
     Rule { from: "testbed", never: ANY, but: &[] },

@@ -30,6 +30,10 @@ const ROUNDS: usize = 3;
 const MOST_CPU: f64 = 1.15;
 /// How far apart agents may begin, as far as that is known, in nanoseconds.
 const MOST_SKEW_NS: u64 = 5_000_000;
+/// Calls a second of two agents together, how often they run in turns with two processes, and the most CPU time of theirs, the controller apart.
+const RATE_OF_TWO: &str = "10000";
+const PAIRS: usize = 5;
+const MOST_CPU_OF_TWO: f64 = 1.02;
 /// Agents that are to be ready within a time, and how much memory each may take at rest, in bytes.
 const MANY: usize = 200;
 const READY: Duration = Duration::from_secs(10);
@@ -45,12 +49,12 @@ const CROWD_SETTLED: Duration = Duration::from_secs(14);
 const CROWD_CORES: f64 = 1.0;
 const CROWD_BYTES: u64 = 1_000_000_000;
 const CROWD_GROWTH: f64 = 1.15;
-/// How soon a killed agent is to be missed.
-const NOTICED: Duration = Duration::from_secs(3);
+/// How soon a killed agent is to be missed: agents may be silent for 3 s.
+const NOTICED: Duration = Duration::from_secs(4);
 
 pub(super) const BENCH: Bench = Bench {
     name: "agents",
-    about: "20 agents and their controller beside one process and 20 processes at 2,000 calls/s; 200 agents ready; one of 20 killed; 1,000 simulated ones.",
+    about: "20 agents and their controller beside one process and 20 processes at 2,000 calls/s; two beside two processes; 200 agents ready; one of 20 killed; 1,000 simulated ones.",
     run,
 };
 
@@ -58,6 +62,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let server = Server::target(setup, &[])?;
     let bus = Bus::start()?;
     let mut bars = together(setup, &server, &bus)?;
+    bars.push(two(setup, &server, &bus)?);
     bars.extend(one_is_killed(setup, &server, &bus)?);
     bars.extend(many(setup, &server, &bus)?);
     bars.extend(crowd(setup, &bus)?);
@@ -114,6 +119,8 @@ impl Bus {
 struct AgentRun {
     report: Value,
     cpu: Duration,
+    /// That of the agents alone.
+    of_agents: Duration,
     wall: Duration,
 }
 
@@ -125,7 +132,8 @@ fn carry_out(setup: &Setup, args: &[&str], agents: &[Process]) -> anyhow::Result
     command.args(args).args(["--format", "json", "--quiet"]);
     let finished = Process::client(command, "brunt")?.finish(Duration::from_secs(180), |_| {})?;
     let of_agents = cpu(agents).saturating_sub(before);
-    Ok(AgentRun { report: figures(&finished.stdout)?, cpu: of_agents + finished.cpu, wall: finished.wall })
+    let (report, wall) = (figures(&finished.stdout)?, finished.wall);
+    Ok(AgentRun { report, cpu: of_agents + finished.cpu, of_agents, wall })
 }
 
 /// The CPU time of so many processes at once that share a load, without a controller: what the work of agents costs at least on one machine.
@@ -147,7 +155,9 @@ fn due_by_second(report: &Value) -> Vec<u64> {
 fn closes(report: &Value) -> bool {
     let of = |name: &str| report["outcomes"][name].as_u64();
     let ended = ["answered", "failed", "unfinished", "unsent"].into_iter().map(of).sum::<Option<u64>>();
-    of("due").is_some() && of("due") == ended
+    // Of lost agents.
+    let unknown = report["agents"]["unknown"].as_u64().unwrap_or(0);
+    of("due").is_some() && of("due") == ended.map(|ended| ended + unknown)
 }
 
 fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
@@ -234,6 +244,39 @@ fn together(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar
             of_floor <= MOST_CPU,
         ),
     ])
+}
+
+/// Two agents beside two processes that have half of the load each and no controller, in turns.
+fn two(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Bar> {
+    let agents = bus.agents(setup, 2, None)?;
+    let length = format!("{}s", LENGTH.as_secs());
+    let half = (RATE_OF_TWO.parse::<usize>()? / 2).to_string();
+    let of_one = ["-r", &half, "-d", &length, "-t", "1", &server.url];
+    let of_both = ["-r", RATE_OF_TWO, "-d", &length, "-t", "1", "--nats", &bus.url, "--agents", "2", &server.url];
+    let rounds = setup.rounds_or(PAIRS);
+    println!("\ntwo agents beside two processes, {RATE_OF_TWO}/s, {rounds} rounds of {length}\n");
+    let mut table = Table::new(&["round", "2 processes", "2 agents", "controller", "ratio"]);
+    let mut ratios = Vec::new();
+    for round in 1..=rounds {
+        setup.wait_for_quiet();
+        let plain = share_out(setup, &of_one, 2)?;
+        setup.wait_for_quiet();
+        let ran = carry_out(setup, &of_both, &agents)?;
+        ensure!(closes(&ran.report), "the sums do not close");
+        let ratio = ran.of_agents.as_secs_f64() / plain.as_secs_f64();
+        let shown = |cpu: Duration| format!("{:.0} ms", cpu.as_secs_f64() * 1e3);
+        let controller = ran.cpu.saturating_sub(ran.of_agents);
+        table.row([round.to_string(), shown(plain), shown(ran.of_agents), shown(controller), format!("{ratio:.3}")]);
+        ratios.push(ratio);
+    }
+    println!("{table}");
+    let ratio = median(ratios).context("no rounds")?;
+    Ok(Bar::new(
+        "2 agents: CPU time beside 2 processes",
+        format!("≤ {MOST_CPU_OF_TWO} × 2 processes with 1 thread each"),
+        format!("{ratio:.3} ×"),
+        ratio <= MOST_CPU_OF_TWO,
+    ))
 }
 
 fn one_is_killed(setup: &Setup, server: &Server, bus: &Bus) -> anyhow::Result<Vec<Bar>> {

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context as _;
 
@@ -19,8 +20,12 @@ const BASE: &str = "BRUNT_BASE";
 const MOST: f64 = 1.01;
 /// How often each length is run, where nothing else is asked for.
 const ROUNDS: usize = 5;
-/// Requests of the shorter run. What it takes to begin and to end is in both.
-const FEW: u64 = 1_000;
+/// The shorter run has one in so many of the longer one's requests. What it takes to begin and to end is in both, and so is the first second, in
+/// which brunt does more than in others (it looks at more answers).
+const SHORTER: u64 = 3;
+/// Requests of the two calm runs, and how many there are a second.
+const CALM: [u64; 2] = [100, 600];
+const CALM_PER_S: u64 = 100;
 
 pub(super) const BENCH: Bench = Bench {
     name: "instructions",
@@ -34,25 +39,53 @@ struct Case {
     /// Requests of the longer run.
     many: u64,
     tls: bool,
-    /// brunt's arguments, for so many requests at this URL.
-    arguments: fn(requests: u64, url: &str) -> Vec<String>,
+    /// brunt's arguments, for such a run at this URL.
+    arguments: fn(length: Length, url: &str) -> Vec<String>,
+}
+
+/// How many requests a run makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// So many, one after the other.
+    InARow(u64),
+    /// So many, [`CALM_PER_S`] a second.
+    Calm(u64),
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Copy)]
+struct Ran {
+    requests: f64,
+    seconds: f64,
+    instructions: f64,
+}
+
+impl Ran {
+    /// What it has more than a shorter one.
+    fn less(self, shorter: Self) -> Self {
+        Self {
+            requests: self.requests - shorter.requests,
+            seconds: self.seconds - shorter.seconds,
+            instructions: self.instructions - shorter.instructions,
+        }
+    }
 }
 
 const CASES: [Case; 5] = [
-    Case { name: "flood", many: 21_000, tls: false, arguments: |requests, url| flood(requests, url, &[]) },
-    Case { name: "TLS", many: 11_000, tls: true, arguments: |requests, url| flood(requests, url, &["-k"]) },
+    Case { name: "flood", many: 30_000, tls: false, arguments: |length, url| flood(length, url, &[]) },
+    Case { name: "TLS", many: 18_000, tls: true, arguments: |length, url| flood(length, url, &["-k"]) },
     Case {
         name: "Lua, both hooks",
-        many: 4_000,
+        many: 9_000,
         tls: false,
-        arguments: |requests, url| flood(requests, url, &["-s", &script("interpreted.lua")]),
+        arguments: |length, url| flood(length, url, &["-s", &script("interpreted.lua")]),
     },
-    Case { name: "scenario", many: 4_000, tls: false, arguments: scenario },
+    Case { name: "scenario", many: 9_000, tls: false, arguments: scenario },
     Case {
         name: "HTTP/2",
-        many: 16_000,
+        many: 24_000,
         tls: false,
-        arguments: |requests, url| flood(requests, url, &["--http", "2", "--streams", "1"]),
+        arguments: |length, url| flood(length, url, &["--http", "2", "--streams", "1"]),
     },
 ];
 
@@ -60,15 +93,24 @@ const CASES: [Case; 5] = [
 const COMMON: [&str; 8] = ["-t", "1", "--seed", "1", "--quiet", "--no-save", "--arrival-times", "read"];
 
 /// One connection: with several, how many answers come at once would depend on the target.
-fn flood(requests: u64, url: &str, more: &[&str]) -> Vec<String> {
-    let requests = requests.to_string();
-    let words = [&COMMON[..], &["-c", "1", "-n", &requests], more, &[url]].concat();
+fn flood(length: Length, url: &str, more: &[&str]) -> Vec<String> {
+    let (requests, rate) = match length {
+        Length::InARow(requests) => (requests.to_string(), None),
+        Length::Calm(requests) => (requests.to_string(), Some(CALM_PER_S.to_string())),
+    };
+    let rate = rate.as_deref().map_or(Vec::new(), |rate| vec!["-r", rate]);
+    let words = [&COMMON[..], &["-c", "1", "-n", &requests], &rate, more, &[url]].concat();
     words.into_iter().map(str::to_owned).collect()
 }
 
-fn scenario(requests: u64, url: &str) -> Vec<String> {
-    let iterations = format!("ITERATIONS={requests}");
-    let words = [&["run"], &COMMON[..], &["--base-url", url.trim_end_matches('/'), "--env", &iterations]].concat();
+fn scenario(length: Length, url: &str) -> Vec<String> {
+    let (requests, pause) = match length {
+        Length::InARow(requests) => (requests, 0.0),
+        Length::Calm(requests) => (requests, 1.0 / CALM_PER_S as f64),
+    };
+    let (iterations, pause) = (format!("ITERATIONS={requests}"), format!("PAUSE={pause}"));
+    let base = ["--base-url", url.trim_end_matches('/'), "--env", &iterations, "--env", &pause];
+    let words = [&["run"], &COMMON[..], &base].concat();
     words.into_iter().map(str::to_owned).chain([script("counted.lua")]).collect()
 }
 
@@ -130,11 +172,25 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars)
 }
 
-/// Instructions of a request: the difference of two lengths, over the difference of their requests.
+/// Instructions of a request at the speed that brunt has without valgrind: what a second costs by itself (points of series, looks at
+/// answers) is taken off, since a second has some fifty times fewer requests here.
 fn a_request(setup: &Setup, brunt: &Path, case: &Case, url: &str) -> anyhow::Result<f64> {
-    let count = |requests| instructions(setup.client_core, brunt, &(case.arguments)(requests, url));
-    let (few, many) = (count(FEW)?, count(case.many)?);
-    Ok(many.saturating_sub(few) as f64 / (case.many - FEW) as f64)
+    let ran = |length| {
+        let begin = Instant::now();
+        let instructions = instructions(setup.client_core, brunt, &(case.arguments)(length, url))? as f64;
+        let (Length::InARow(requests) | Length::Calm(requests)) = length;
+        anyhow::Ok(Ran { requests: requests as f64, seconds: begin.elapsed().as_secs_f64(), instructions })
+    };
+    let busy = ran(Length::InARow(case.many))?.less(ran(Length::InARow(case.many / SHORTER))?);
+    let [short, long] = CALM;
+    let calm = ran(Length::Calm(long))?.less(ran(Length::Calm(short))?);
+    Ok(of_a_request(busy, calm))
+}
+
+/// Solves `instructions = of a request × requests + of a second × seconds` for the first.
+fn of_a_request(busy: Ran, calm: Ran) -> f64 {
+    (busy.instructions * calm.seconds - calm.instructions * busy.seconds)
+        / (busy.requests * calm.seconds - calm.requests * busy.seconds)
 }
 
 fn percent(share: f64) -> String {
@@ -148,10 +204,24 @@ mod tests {
     #[test]
     fn the_number_of_requests_alone_differs_between_two_lengths() {
         for case in &CASES {
-            let [few, many] = [FEW, case.many].map(|requests| (case.arguments)(requests, "http://127.0.0.1:1/"));
-            let differing = few.iter().zip(&many).filter(|(one, other)| one != other).count();
-            assert_eq!((few.len(), differing), (many.len(), 1), "{}", case.name);
+            let in_a_row = [case.many / SHORTER, case.many].map(Length::InARow);
+            for lengths in [in_a_row, CALM.map(Length::Calm)] {
+                let [few, many] = lengths.map(|length| (case.arguments)(length, "http://127.0.0.1:1/"));
+                let differing = few.iter().zip(&many).filter(|(one, other)| one != other).count();
+                assert_eq!((few.len(), differing), (many.len(), 1), "{}", case.name);
+            }
         }
+    }
+
+    #[test]
+    fn what_a_second_and_a_run_cost_is_not_a_requests() {
+        let ran = |requests: f64, seconds: f64| Ran {
+            requests,
+            seconds,
+            instructions: 3000.0 * requests + 200_000.0 * seconds + 5_000_000.0,
+        };
+        let (busy, calm) = (ran(21_000.0, 8.0).less(ran(7000.0, 3.0)), ran(600.0, 6.9).less(ran(100.0, 1.9)));
+        assert!((of_a_request(busy, calm) - 3000.0).abs() < 1e-6);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod journal;
 mod kept;
 mod live;
 mod losses;
+mod machine;
 mod manifest;
 mod parser;
 mod plan;

@@ -71,8 +71,9 @@ pub fn carry_out(
         drop(console::print(b"\n"));
     }
     let Carried { plan, run, script } = carried?;
-    let summary = Summary::new(plan, run);
+    let mut summary = Summary::new(plan, run);
     sinks.judged(&summary);
+    summary.deliveries = sinks.deliveries();
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);

@@ -1,23 +1,26 @@
 //! The way to the bus: a NATS server, how to log in to it, and the subjects that brunt uses there.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, PublishErrorKind, ServerAddr};
 use brunt_plan::percent::percent_decoded;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::post::{BusEvent, Server};
+use crate::frame::Kind;
+use crate::post::{BusEvent, Posted, Server};
+use crate::random_number;
 
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long to wait between attempts to connect again.
-const AGAIN: Duration = Duration::from_millis(200);
+/// How long to wait between attempts to connect again, on average.
+const AGAIN: Duration = Duration::from_millis(300);
 /// Messages that may wait to be taken in: twice what all agents of a large run have on their way at once.
 const ROOM: usize = 1 << 16;
 
 /// The shortest limit on messages that leaves room for what is said in one, in bytes.
-const LEAST_PAYLOAD: usize = 4 << 10;
+pub(crate) const LEAST_PAYLOAD: usize = 4 << 10;
 
 /// A NATS server and how to log in to it.
 #[derive(Clone, Default)]
@@ -120,11 +123,54 @@ pub(crate) fn server_of(client: &Client) -> Server {
 pub(crate) fn event_of(event: Event, client: &Client) -> Option<BusEvent> {
     match event {
         Event::Disconnected => Some(BusEvent::Away),
-        Event::Connected => Some(BusEvent::Back(server_of(client))),
+        Event::Connected => Some(back(server_of(client))),
         Event::ServerError(error) => Some(BusEvent::Says(error.to_string())),
         Event::SlowConsumer(_) => Some(BusEvent::TooSlow),
         _ => None,
     }
+}
+
+/// There is a connection again, to this server, if it can be used.
+pub(crate) fn back(server: Server) -> BusEvent {
+    let got = server.most_payload;
+    if got >= LEAST_PAYLOAD {
+        return BusEvent::Back(server);
+    }
+    BusEvent::Unusable(format!(
+        "the NATS server takes messages of {got} bytes at most, and brunt needs {LEAST_PAYLOAD}: raise max_payload in its configuration, and \
+         start it again"
+    ))
+}
+
+/// A time between half of `usual` and one and a half of it, by chance: many who wait for the same server do not all come at once.
+pub(crate) fn jittered(usual: Duration) -> Duration {
+    spread(usual, random_number())
+}
+
+fn spread(usual: Duration, random: u64) -> Duration {
+    usual / 2 + usual.mul_f64(random as f64 / u64::MAX as f64)
+}
+
+/// Publishes what a state machine has to say. Gives what the connection refused to take.
+pub(crate) async fn publish(client: &Client, posted: Vec<Posted>) -> Vec<BusEvent> {
+    let mut refused = Vec::new();
+    for Posted { subject, frame } in posted {
+        let (kind, payload) = (frame.kind, frame.to_bytes());
+        let bytes = payload.len();
+        let Err(error) = client.publish(subject, payload).await else { continue };
+        refused.push(match error.kind() {
+            // It takes shorter messages than it did.
+            PublishErrorKind::MaxPayloadExceeded if kind == Kind::Piece => BusEvent::Refused(server_of(client)),
+            // Of what a bus says no more is shown than fits here.
+            PublishErrorKind::MaxPayloadExceeded => BusEvent::Says(format!(
+                "the NATS server takes {} bytes at most, not {bytes}: raise max_payload, or give shorter --tag",
+                server_of(client).most_payload
+            )),
+            PublishErrorKind::Send => BusEvent::Gone(error.to_string()),
+            PublishErrorKind::InvalidSubject => BusEvent::Says(format!("the NATS server was not told: {error}")),
+        });
+    }
+    refused
 }
 
 /// Whether the server's words say that a subject may not be listened to: nothing can be heard then.
@@ -186,10 +232,14 @@ impl Bus {
     pub(crate) async fn connect(&self, name: &str, events: UnboundedSender<Event>) -> Result<Client, BusError> {
         self.check_prefix()?;
         let servers = self.servers()?;
+        let is_first = AtomicBool::new(true);
         let mut options = ConnectOptions::new()
             .name(name)
             .connection_timeout(CONNECTING)
-            .reconnect_delay_callback(|_| AGAIN)
+            .reconnect_delay_callback(move |_| {
+                let is_first = is_first.swap(false, Ordering::Relaxed);
+                if is_first { Duration::ZERO } else { jittered(AGAIN) }
+            })
             .max_reconnects(None)
             .subscription_capacity(ROOM)
             .ping_interval(Duration::from_secs(10))
@@ -251,6 +301,27 @@ mod tests {
 
     fn bus(url: &str) -> Bus {
         Bus { url: url.to_owned(), prefix: "brunt".to_owned(), ..Bus::default() }
+    }
+
+    #[test]
+    fn who_waits_for_a_server_comes_at_a_time_of_its_own() {
+        let ms = Duration::from_millis;
+        assert_eq!((spread(ms(300), 0), spread(ms(300), u64::MAX)), (ms(150), ms(450)));
+        // Of 1,000 none of ten equal parts of that time has a quarter.
+        let mut parts = [0; 10];
+        for _ in 0..1000 {
+            let at = jittered(ms(300)).saturating_sub(ms(150));
+            parts[(at.as_micros() / 30_001) as usize] += 1;
+        }
+        assert!(parts.iter().all(|comes| *comes < 250), "{parts:?}");
+    }
+
+    #[test]
+    fn a_server_of_short_messages_is_refused_in_words() {
+        let server = |most_payload| Server { id: "s".to_owned(), most_payload };
+        assert_eq!(back(server(4096)), BusEvent::Back(server(4096)));
+        let BusEvent::Unusable(text) = back(server(4095)) else { panic!("it is used") };
+        assert!(text.contains("4095") && text.contains("4096") && text.contains("max_payload"), "{text}");
     }
 
     #[test]

@@ -13,6 +13,9 @@ use brunt_record::timeline::DueLog;
 
 use crate::takeover::Left;
 
+/// Longer than any run, in nanoseconds: a century.
+const LONGEST_NS: u64 = 100 * 365 * 24 * 3600 * SECOND_NS;
+
 /// The timetable of a lost agent from when it fell silent, in seconds as the agent would have reported them.
 ///
 /// In the open model every call of its part is due whether or not the agent lives: the timetable is arithmetic, so the controller
@@ -33,6 +36,8 @@ pub(crate) struct Lost {
     ahead: u64,
     /// Of a number of requests, those that nobody makes.
     unmade: u64,
+    /// Whether a number of requests ends the run.
+    is_counted: bool,
     /// The next second of the measured part that is to be reported.
     next: u64,
     /// What the agent still reported of that second, and of its drain.
@@ -103,6 +108,7 @@ impl Lost {
             horizon_ns: last.horizon_ns.unwrap_or(0),
             ahead: last.ahead,
             unmade: 0,
+            is_counted: plan.stop.requests.is_some(),
             next,
             begun: last.begun.clone(),
             drained: last.drained.clone(),
@@ -111,8 +117,8 @@ impl Lost {
             lost.add(plan, left, until_ns);
         }
         // Who is to make its requests may decline.
-        let is_counted = plan.load == Load::Closed {} && plan.scenarios.is_none() && plan.stop.requests.is_some();
-        (is_counted || !lost.schedules.is_empty()).then_some(lost)
+        let has_numbers = plan.load == Load::Closed {} && plan.scenarios.is_none() && lost.is_counted;
+        (has_numbers || !lost.schedules.is_empty()).then_some(lost)
     }
 
     /// Nobody does this before `until_ns`, either.
@@ -162,16 +168,25 @@ impl Lost {
         seconds
     }
 
+    /// When a measured part ends that lasted so long for the others. One of a number of requests ends with the last of them, whoever was to make it.
+    pub(crate) fn end_ns(&self, measured_ns: u64, is_whole: bool) -> u64 {
+        let numbered = self.beyond.iter().filter(|_| is_whole && self.is_counted);
+        numbered.filter_map(|(arrivals, until_ns)| after_last(arrivals, *until_ns)).fold(measured_ns, u64::max)
+    }
+
     /// The rest, once the measured part has ended after so long: what was due, and was never sent or perhaps was. With `is_whole`, all requests of a number of them were
     /// to be made by then.
     pub(crate) fn end(mut self, measured_ns: u64, is_whole: bool) -> Vec<Interval> {
         // The last second is reported with what was never sent in it.
         let mut seconds = self.until(measured_ns.saturating_sub(1));
         let (mut rest, mut by_due) = (Snapshot::default(), DueLog::default());
+        // Of these, how many were due after the end of the measured part.
+        let mut late = 0;
         for _ in 0..self.ahead {
             // The end of the first calls that are left is known.
             let first = self.schedules.iter_mut().filter(|schedule| schedule.due().is_some());
-            first.min_by_key(|schedule| schedule.due()).map(Schedule::take);
+            let taken = first.min_by_key(|schedule| schedule.due()).and_then(Schedule::take);
+            late += u64::from(taken.is_some_and(|(due, _)| due >= measured_ns.max(self.accounted_ns)));
         }
         for schedule in &mut self.schedules {
             schedule.end_at(measured_ns);
@@ -181,13 +196,13 @@ impl Lost {
                 unknown += count;
                 // They move no percentile, and mark those that they could have moved.
                 rest.times.record_bounds(Timing::Response, 0, count);
-                by_due.unfinished(due, 0, count);
+                by_due.untold(due, count);
             });
             schedule.drop_overdue(measured_ns, |due, count| {
                 unsent += count;
                 let waited_ns = measured_ns.saturating_sub(due);
                 rest.times.record_bounds(Timing::Response, waited_ns, count);
-                by_due.unsent(due, waited_ns, count);
+                by_due.untold(due, count);
             });
             rest.numbers.add(Counter::Unsent, unsent);
             rest.numbers.add(Counter::Unknown, unknown);
@@ -201,8 +216,16 @@ impl Lost {
             let counter = if self.horizon_ns > 0 { Counter::Unknown } else { Counter::Unsent };
             rest.numbers.add(counter, self.unmade);
         }
-        for (arrivals, until_ns) in &mut self.beyond {
+        for (arrivals, _) in &mut self.beyond {
             arrivals.pass(measured_ns.max(self.accounted_ns));
+        }
+        for _ in 0..late {
+            let next = |(arrivals, _): &&mut (Arrivals, u64)| arrivals.clone().next().map(|one| one.due_ns);
+            let first = self.beyond.iter_mut().filter(|one| next(one).is_some()).min_by_key(next);
+            // It is counted as due since it was taken, and the agent reported how it ended.
+            first.and_then(|(arrivals, _)| arrivals.next());
+        }
+        for (arrivals, until_ns) in &mut self.beyond {
             let calls = arrivals.pass(self.horizon_ns.min(*until_ns));
             // The run had ended, and the agent did not know: they belong to no second of it.
             self.drained.times.record_bounds(Timing::Response, 0, calls);
@@ -242,6 +265,22 @@ impl Lost {
             oldest_ns: 0,
         }
     }
+}
+
+/// The time right after the last of these arrivals that is due before `until_ns`; none if there is none. In nanoseconds.
+fn after_last(arrivals: &Arrivals, until_ns: u64) -> Option<u64> {
+    let count = |until_ns: u64| arrivals.clone().pass(until_ns);
+    let (mut low, mut high) = (0, until_ns.min(LONGEST_NS));
+    let all = Some(count(high)).filter(|all| *all > 0)?;
+    while low < high {
+        let middle = low.midpoint(high);
+        if count(middle) < all {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
 }
 
 #[cfg(test)]
@@ -385,6 +424,28 @@ mod tests {
         assert_eq!(of(3 * SECOND_NS, true, 3_500_000_000).1, (0, 0, 0));
         assert_eq!(of(u64::MAX, false, 3_500_000_000).1, (0, 0, 0));
         assert_eq!(of(u64::MAX, true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
+    }
+
+    #[test]
+    fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
+        for spread in [Spread::Uniform, Spread::Poisson] {
+            let plan = plan("100", spread, Stop { duration_ns: None, requests: Some(400) });
+            let portion = Portion::new(2, 1, 3).unwrap();
+            let left = left(portion, SECOND_NS);
+            let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
+            let new = |until_ns| Lost::new(&plan, &left, until_ns, 2, 1, &last).unwrap();
+            let Load::Open { profile, .. } = &plan.load else { unreachable!() };
+            let share = portion.shares().next().unwrap();
+            let all: Vec<u64> =
+                Arrivals::new(profile.clone(), spread, share, plan.seed, Some(400)).map(|one| one.due_ns).collect();
+            let end_ns = new(u64::MAX).end_ns(3 * SECOND_NS, true);
+            assert_eq!(end_ns, all.last().unwrap() + 1, "{spread:?}");
+            let due: u64 = new(u64::MAX).end(end_ns, true).iter().map(|second| second.snapshot.due()).sum();
+            assert_eq!(due, all.iter().filter(|due| **due >= SECOND_NS).count() as u64, "{spread:?}");
+            // Others make the rest, or somebody has ended the run.
+            assert_eq!(new(2 * SECOND_NS).end_ns(3 * SECOND_NS, true), 3 * SECOND_NS);
+            assert_eq!(new(u64::MAX).end_ns(3 * SECOND_NS, false), 3 * SECOND_NS);
+        }
     }
 
     #[test]

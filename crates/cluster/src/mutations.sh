@@ -52,5 +52,7 @@ an acknowledgement is for whole pieces|link.rs|s/piece.end\(\) <= arrived/piece.
 what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset\) as usize..\)/payload.get(0..)/
 a lost piece is sent again|link.rs|s/self.outgoing.iter_mut\(\).for_each\(\|piece\| piece.is_lost = true\);//
 pieces are cut anew for a bus that takes shorter messages|link.rs|s/payload.split_to\(payload.len\(\).min\(self.piece_bytes\)\)/std::mem::take(\&mut payload)/
+requests that nobody makes are due|loss.rs|s/self.unmade \+= left.numbers/let _: u64 = left.numbers/
+a number of requests of a rate ends with the last of them|loss.rs|s/is_whole \&\& self.is_counted/false \&\& self.is_counted/
 RULES
 exit $survived

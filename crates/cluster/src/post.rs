@@ -25,6 +25,10 @@ pub(crate) enum BusEvent {
     Away,
     /// There is one, to this server.
     Back(Server),
+    /// There is one, to a server that cannot be used, for this reason.
+    Unusable(String),
+    /// A piece of a message was not taken, since it is longer than what this server takes.
+    Refused(Server),
     /// The server refuses something, or says what else is wrong.
     Says(String),
     /// Messages come faster than they are taken in: some were lost.

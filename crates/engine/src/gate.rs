@@ -32,7 +32,13 @@ impl Horizon {
     /// Whether no call of this due time may be made.
     #[inline]
     pub(crate) fn is_before(&self, due: u64) -> bool {
-        due >= self.0.load(Ordering::Relaxed)
+        due >= self.until()
+    }
+
+    /// The due time from which on no call may be made.
+    #[inline]
+    fn until(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -49,6 +55,11 @@ impl Reach {
     #[inline]
     pub(crate) fn ends_before(&self, due: u64) -> bool {
         self.horizon.is_before(due)
+    }
+
+    /// The due time from which on no call may be made.
+    pub(crate) fn until(&self) -> u64 {
+        self.horizon.until()
     }
 
     /// Whether a call of this due time must wait. Remembers that one does.

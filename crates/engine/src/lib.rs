@@ -51,6 +51,7 @@ pub use crate::gate::Gate;
 pub use crate::limits::{most_connections, most_growing_connections};
 pub use crate::scenarios::plan_to;
 pub use crate::tally::{Tallies, Tally};
+pub use crate::transport::has_arrival_times;
 pub use crate::transport::route::RouteError;
 pub use crate::transport::tls::TlsError;
 pub use crate::users::among_workers::over_on;

@@ -193,7 +193,7 @@ impl<'a> Surroundings<'a> {
         machine: &M,
         stop: &StopHandle,
         patience: Duration,
-    ) -> Result<Option<(Box<dyn Library>, Figures)>, EngineError> {
+    ) -> Result<Option<Returned>, EngineError> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };
@@ -252,6 +252,9 @@ impl<'a> Surroundings<'a> {
         }
     }
 }
+
+/// The state in which setup or teardown has returned, and what it has counted.
+type Returned = (Box<dyn Library>, Figures);
 
 /// What the user of setup or teardown has counted besides its calls, which are no load.
 fn counted(reported: &Receiver<Report>) -> Figures {

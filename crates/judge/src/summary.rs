@@ -2,6 +2,7 @@
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::delivery::Delivery;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::{Ending, Recording};
@@ -129,6 +130,8 @@ pub struct Summary {
     pub thresholds: Vec<ThresholdResult>,
     /// What the part of each agent comes to, if agents carried the run out.
     pub agents: Vec<AgentFigures>,
+    /// What receivers elsewhere got of its figures while it went on.
+    pub deliveries: Vec<Delivery>,
 }
 
 impl Summary {
@@ -209,6 +212,7 @@ impl Summary {
             remarks,
             thresholds: Vec::new(),
             agents: AgentFigures::all(&plan, &run),
+            deliveries: Vec::new(),
             total,
             plan,
             run,

@@ -9,6 +9,7 @@ use crate::syntax::Node;
 use crate::text::quoted;
 
 /// A script that is moved.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Script<'t> {
     pub(crate) names: Names<'t>,
     /// Top-level functions, by their names, and the one that users do unless options name another.

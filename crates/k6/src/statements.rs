@@ -174,16 +174,12 @@ impl<'t> Script<'t> {
 
     /// Whether a call lets its user wait.
     fn waits(&self, node: Node<'t>) -> bool {
-        match self.names.called(node) {
-            Some((module, name)) => {
-                module == "k6/http" && !matches!(name.as_str(), "file" | "cookieJar") || name == "sleep"
-            }
-            // What the script's own functions do is not looked at.
-            None => {
-                let called = (node.kind() == "call_expression").then(|| node.field("function")).flatten();
-                called.is_some_and(|function| self.functions.contains_key(function.text()))
-            }
+        if let Some((module, name)) = self.names.called(node) {
+            return module == "k6/http" && !matches!(name.as_str(), "file" | "cookieJar") || name == "sleep";
         }
+        // What the script's own functions do is not looked at.
+        let called = (node.kind() == "call_expression").then(|| node.field("function")).flatten();
+        called.is_some_and(|function| self.functions.contains_key(function.text()))
     }
 
     /// Variables for the parts of an object or a list, which is in the variable `from`.
@@ -452,14 +448,13 @@ impl<'t> Script<'t> {
             ("identifier", None) => ("each".to_owned(), vec![format!("{} = each", self.variable(left.text()))]),
             _ => ("taken".to_owned(), self.taken_apart(left, "taken")),
         };
-        let head = match node.operator() {
-            "of" => format!("for _, {name} in ipairs({list})"),
-            _ => {
-                if self.names.kind_of(right) != Kind::Object {
-                    self.leave(node, format!("for … in {}: a list's keys are numbers from 1 here", right.shown()));
-                }
-                format!("for {name} in pairs({list})")
+        let head = if node.operator() == "of" {
+            format!("for _, {name} in ipairs({list})")
+        } else {
+            if self.names.kind_of(right) != Kind::Object {
+                self.leave(node, format!("for … in {}: a list's keys are numbers from 1 here", right.shown()));
             }
+            format!("for {name} in pairs({list})")
         };
         let Some(body) = node.field("body") else { return Vec::new() };
         let mut lines = first;

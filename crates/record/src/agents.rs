@@ -67,6 +67,9 @@ pub enum AgentEnd {
         /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
         #[serde(default, skip_serializing_if = "is_nobody")]
         users_missed: u64,
+        /// Of a counted number of iterations, those that it had not reported.
+        #[serde(default, skip_serializing_if = "is_nobody")]
+        iterations_unknown: u64,
         /// Whether its user had said that the run may go on without an agent. Runs of before do not say, and passed.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         is_allowed: bool,
@@ -74,8 +77,8 @@ pub enum AgentEnd {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_nobody(users: &u64) -> bool {
-    *users == 0
+const fn is_nobody(number: &u64) -> bool {
+    *number == 0
 }
 
 impl AgentPart {

@@ -10,6 +10,7 @@
 pub mod agents;
 pub mod catalogue;
 pub mod counts;
+pub mod delivery;
 pub mod drilldown;
 pub mod examples;
 pub mod figures;

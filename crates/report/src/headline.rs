@@ -135,7 +135,7 @@ pub(crate) fn tone_of(headline: &str) -> Tone {
 }
 
 /// Everything that belongs above the figures of a run, the headline first.
-pub(crate) fn statements(summary: &Summary) -> Vec<Statement> {
+pub fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     // Where nothing was due, nothing was measured either.
     all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));

@@ -170,6 +170,28 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
     }
 }
 
+/// A target that answers nothing has the calls that were due before the horizon, and no others.
+#[test]
+fn what_waits_for_the_target_is_told_from_what_waits_for_the_horizon() {
+    let plan = Plan {
+        connections: 2.into(),
+        stop: Stop { duration_ns: Some(4 * SECOND_NS), requests: None },
+        drain_ns: SECOND_NS,
+        ..paced("500", Spread::Uniform, None)
+    };
+    let peer = Recorder { takes_ns: 60 * SECOND_NS, ..Recorder::default() };
+    let net = VirtualNet::new(peer.clone());
+    let part = Part { gate: Some(net.gate_to(Duration::from_millis(1500))), ..Part::whole(1) };
+    let (run, asked) = carry_out_on(&peer, &net, &plan, part);
+    let of = |counter| run.measured.numbers.get(counter) + run.drained.numbers.get(counter);
+    assert!(asked.iter().all(|at| *at < 1500 * MS + 1100 * MS), "{asked:?}");
+    assert_eq!((of(Counter::Due), of(Counter::UnsentHeld)), (2000, 1250));
+    let failed = run.measured.failures.total() + run.drained.failures.total();
+    assert_eq!(of(Counter::Unfinished) + of(Counter::Unsent) + failed, 2000);
+    let untold: u64 = run.measured.timeline.points().map(|(_, point)| point.untold).sum();
+    assert_eq!(untold, 1250);
+}
+
 #[test]
 fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
     /// Moves the horizon on when nothing was asked for a while.

@@ -276,6 +276,8 @@ pub struct Output {
     pub live: Option<SocketAddr>,
     #[command(flatten)]
     pub live_serving: LiveServing,
+    #[command(flatten)]
+    pub metrics: MetricsOut,
     /// Print every figure, and a line each second: state, rate, latency, failed and waiting calls
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
@@ -332,6 +334,22 @@ pub struct LiveServing {
     /// How long the live page stays after the end, until Ctrl-C [default: 1m on a terminal or while somebody watches, else 0s]
     #[arg(id = "live_linger", long = "live-linger", value_name = "T", requires = "live", value_parser = values::duration)]
     pub linger: Option<u64>,
+}
+
+/// Where figures go while the run goes on.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Metrics")]
+pub struct MetricsOut {
+    /// Send metrics of each second, and events, to this receiver of OTLP/HTTP: http://127.0.0.1:4318, or env for
+    /// OTEL_EXPORTER_OTLP_ENDPOINT. OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES and others apply
+    #[arg(long, value_name = "URL|env")]
+    pub otlp: Option<String>,
+    /// Serve metrics for Prometheus while the run goes on, at /metrics of ADDRESS:PORT, or of PORT on 127.0.0.1
+    #[arg(long, value_name = "ADDR", value_parser = values::listen)]
+    pub prometheus: Option<SocketAddr>,
+    /// How long to wait after the end for a last scrape [default: twice the longest time between two, if anybody scraped]
+    #[arg(long, value_name = "T", requires = "prometheus", value_parser = values::duration)]
+    pub prometheus_linger: Option<u64>,
 }
 
 /// How the run is kept.

@@ -16,8 +16,20 @@ use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
 use super::{Program, secrets};
 
 /// Flags of single commands that say where a result goes, or what is printed of it.
-const ASIDE: [&str; 9] =
-    ["keep", "verbose", "latency", "no_histograms", "write_plan", "log", "log_level", "debug", "show_secrets"];
+const ASIDE: [&str; 12] = [
+    "keep",
+    "verbose",
+    "latency",
+    "no_histograms",
+    "write_plan",
+    "log",
+    "log_level",
+    "debug",
+    "show_secrets",
+    "otlp",
+    "prometheus",
+    "prometheus_linger",
+];
 
 /// The command of this process, with the `seed` that it drew unless it was given one; empty of one that was called as `wrk`.
 pub fn of_process(program: &Program, seed: Option<u64>) -> String {

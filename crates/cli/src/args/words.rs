@@ -19,8 +19,19 @@ use super::machines::Machines;
 use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 8] =
-    ["verbose", "latency", "no_histograms", "plan", "write_plan", "once", "show_secrets", "allow_write"];
+const SINGLE: [&str; 11] = [
+    "verbose",
+    "latency",
+    "no_histograms",
+    "plan",
+    "write_plan",
+    "once",
+    "show_secrets",
+    "allow_write",
+    "otlp",
+    "prometheus",
+    "prometheus_linger",
+];
 /// Flags that say where the result goes: what they stand for is in [`Shown`].
 pub(super) const SHOWN: [&str; 17] = [
     "format",

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod find;
 pub mod grpc;
 pub mod help;
@@ -34,7 +35,7 @@ use crate::args::{Bench, Program, ProtocolFlags};
 use crate::exit::Exit;
 
 /// The commands besides the program's own that take a run's flags, protocols' among them.
-pub const WITH_RUNS: [&str; 4] = ["bench", "find", "compare", "sweep"];
+pub const WITH_RUNS: [&str; 5] = ["bench", "find", "compare", "sweep", "doctor"];
 
 /// A subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
@@ -48,6 +49,7 @@ pub enum Command {
     Find(Box<find::Find>),
     Compare(Box<compare::Compare>),
     Sweep(Box<sweep::Sweep>),
+    Doctor(Box<doctor::Doctor>),
     Import(import::Import),
     Init(init::Init),
     Types(types::Types),
@@ -82,6 +84,7 @@ impl Command {
             Self::Find(args) => find::run(&args, program),
             Self::Compare(args) => compare::run(&args, program),
             Self::Sweep(args) => sweep::run(&args, program),
+            Self::Doctor(args) => doctor::run(&args, program),
             Self::Import(args) => import::run(&args),
             Self::Init(args) => init::run(&args, program),
             Self::Types(args) => types::run(&args, &program.registry),
@@ -110,6 +113,7 @@ impl Command {
             Self::Find(find) => find.words.fill(matches, registry),
             Self::Sweep(sweep) => sweep.words.0.fill(matches, registry),
             Self::Compare(compare) => compare.words.fill(matches, registry),
+            Self::Doctor(doctor) => doctor.words.fill(matches, registry),
             _ => {}
         }
     }

@@ -43,6 +43,7 @@ Commands
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
+  doctor            what on this machine would spoil a run
   config            where flags come from: brunt.toml, BRUNT_*
   completions, man  for your shell
   schema, types     JSON Schemas; annotations of scripts, for editors
@@ -58,7 +59,7 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
-const BRIEF: [(&str, &[&str]); 11] = [
+const BRIEF: [(&str, &[&str]); 12] = [
     (
         "run",
         &[
@@ -84,6 +85,7 @@ const BRIEF: [(&str, &[&str]); 11] = [
         "sweep",
         &["url", "connections", "threads", "duration", "rate", "thresholds", "outputs", "vary", "stop_at_failure"],
     ),
+    ("doctor", &["url", "connections", "threads", "duration", "rate", "reconnect", "source_ip", "format"]),
     ("compare", &["connections", "duration", "rate", "thresholds", "outputs", "keep", "a", "b", "rounds", "fail_if"]),
     (
         "serve http",

@@ -2,9 +2,13 @@
 //!
 //! Pure views of a finished run are no sinks: they render a summary, in `brunt-report`.
 
+mod backlog;
 mod lines;
+mod otlp;
 mod page;
+mod prometheus;
 mod screen;
+mod subject;
 
 use std::ops::ControlFlow;
 
@@ -12,13 +16,16 @@ use anyhow::Result;
 use brunt_engine::{Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
+use brunt_record::delivery::Delivery;
 use brunt_record::live::Live;
 
 use crate::args::Output;
 use crate::results::Results;
 
 use self::lines::LineSink;
+use self::otlp::OtlpSink;
 use self::page::PageSink;
+use self::prometheus::PrometheusSink;
 use self::screen::ScreenSink;
 
 /// What lives through a run. A sink never fails a run that goes on: what could be wrong with it, such as an address that is taken, it finds
@@ -32,6 +39,11 @@ pub trait Sink {
 
     /// The run is judged; its result is written next.
     fn judged(&mut self, _summary: &Summary) {}
+
+    /// What became of what it sent elsewhere, once the run is judged; it goes into the result.
+    fn delivery(&self) -> Option<Delivery> {
+        None
+    }
 
     /// The result is written, and kept under the number `kept` if it is kept.
     fn written(&mut self, _summary: &Summary, _kept: Option<i64>) {}
@@ -57,12 +69,15 @@ impl Sinks {
         is_traced: bool,
     ) -> Result<Self> {
         let page = PageSink::from_flags(plan, args)?.map(|page| Box::new(page) as Box<dyn Sink>);
+        // Where they are is said before a view has the terminal.
+        let otlp = OtlpSink::from_flags(plan, args)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
+        let prometheus = PrometheusSink::from_flags(plan, args)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);
         let lines = LineSink::from_flags(plan, results, args).map(|lines| Box::new(lines) as Box<dyn Sink>);
         // Lines take the place of the view.
         let screen =
             || ScreenSink::from_flags(plan, args, stop, is_traced).map(|screen| Box::new(screen) as Box<dyn Sink>);
         let shown = lines.or_else(screen);
-        Ok(Self(page.into_iter().chain(shown).collect()))
+        Ok(Self(page.into_iter().chain(otlp).chain(prometheus).chain(shown).collect()))
     }
 
     /// See [`Sink::load_ended`].
@@ -73,6 +88,11 @@ impl Sinks {
     /// See [`Sink::judged`].
     pub fn judged(&mut self, summary: &Summary) {
         self.0.iter_mut().for_each(|sink| sink.judged(summary));
+    }
+
+    /// See [`Sink::delivery`].
+    pub fn deliveries(&self) -> Vec<Delivery> {
+        self.0.iter().filter_map(|sink| sink.delivery()).collect()
     }
 
     /// See [`Sink::written`].

@@ -36,6 +36,11 @@ impl Bus {
         bus
     }
 
+    /// Has it begin with this in its configuration from now on.
+    pub fn configure(&self, configuration: &str) {
+        self.dir.file("nats.conf", configuration);
+    }
+
     pub fn begin(&mut self) {
         let child = Command::new("nats-server")
             .args(["-a", "127.0.0.1", "-p", &self.port.to_string()])

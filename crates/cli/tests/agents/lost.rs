@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::breaking::{broken, started};
 use crate::bus::{Bus, agent, agrees, closes, read, target, unknown};
+use crate::program::Directory;
 
 /// What is said of lost agents in a decision.
 fn losses(decision: &Value) -> Vec<&str> {
@@ -167,4 +168,34 @@ fn a_controller_that_stood_still_says_so() {
     agrees(&report, server.requests());
     // What was sent until then is in the result.
     assert_eq!(report["outcomes"]["answered"], server.requests(), "{:#}", report["outcomes"]);
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn iterations_that_a_lost_agent_has_not_told_of_are_counted() {
+    let (bus, server, dir) = (Bus::start(), target(), Directory::new());
+    let script = dir.file(
+        "visit.lua",
+        format!(
+            "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{}' }}\n\
+             brunt.scenario('visit', function() http:get('/') brunt.pause(0.01) end):inject {{ brunt.iterations_shared(6, 3000) }}",
+            server.url()
+        ),
+    );
+    let mut agents = bus.agents(3);
+    let (others, lost) = agents.split_at_mut(2);
+    let done = broken(&bus, others, &["run", "-t", "1", &script], || lost[0].kill()).with_status(4);
+    let report = read(&done);
+    closes(&report);
+    // About 180 a second of its 1,000 were made, for a second or two.
+    let unknown = agent(&report, "a3")["lost"]["iterations_unknown"].as_u64().unwrap();
+    assert!((400..1000).contains(&unknown), "{unknown}");
+    let visits = &report["names"]["scenarios"][0];
+    let of = |name: &str| visits[name].as_u64().unwrap_or(0);
+    assert_eq!(of("iterations") + of("unfinished") + of("errors") + unknown, 3000, "{visits:#}");
+    let said =
+        report["remarks"].as_array().unwrap().iter().any(|remark| {
+            remark["message"].as_str().unwrap().contains(&format!("had not told of {unknown} iterations"))
+        });
+    assert!(said, "{:#}", report["remarks"]);
 }

@@ -4,18 +4,24 @@
 
 mod breaking;
 mod bus;
+mod guide;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;
 mod leaks;
 mod lost;
 mod manifest;
+mod metrics;
 mod names;
 mod outage;
+mod payload;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
 mod reassign;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/receiver.rs"]
+mod receiver;
 mod safety;
 mod standing;
 mod surroundings;

@@ -20,6 +20,59 @@ for document in yaml.safe_load_all(open(sys.argv[1])):
 ";
 
 #[test]
+fn the_manifest_has_every_flag_that_it_was_given() {
+    let dir = Directory::new();
+    let file = |name: &str| dir.file(name, format!("the content of {name}\n"));
+    let (ca, nkey, cert, key) = (file("ca.pem"), file("a.nk"), file("own.pem"), file("own.key"));
+    let args = [
+        &[
+            "agent",
+            "--manifest",
+            "3",
+            "--nats",
+            "@BUS",
+            "--nats-prefix",
+            "team",
+            "--nats-ca",
+            &ca,
+            "--nats-nkey",
+            &nkey,
+        ][..],
+        &[
+            "--nats-cert",
+            &cert,
+            "--nats-key",
+            &key,
+            "--name",
+            "load",
+            "--tag",
+            "zone=eu",
+            "--tag",
+            "disk=ssd",
+            "--cores",
+            "4",
+        ],
+        &["--no-sandbox", "--keep", "/parts", "--quiet"],
+    ];
+    let done = crate::program::done(crate::program::brunt(args.concat()).env("BUS", "tls://a1:s3cret@bus:4222"));
+    let manifest = done.with_status(0).stdout;
+    // The variable's value, not its name.
+    assert!(manifest.contains("nats-url: \"tls://a1:s3cret@bus:4222\"") && !manifest.contains("@BUS"), "{manifest}");
+    for name in ["ca.pem", "a.nk", "own.pem", "own.key"] {
+        assert!(manifest.contains(&format!("the content of {name}")), "{name}: {manifest}");
+    }
+    for flag in ["--nats-ca", "--nats-nkey", "--nats-cert", "--nats-key", "--no-sandbox", "--quiet"] {
+        assert!(manifest.contains(&format!("\"{flag}\"")), "{flag}: {manifest}");
+    }
+    for pair in
+        [["--nats-prefix", "team"], ["--keep", "/parts"], ["--cores", "4"], ["--tag", "zone=eu"], ["--tag", "disk=ssd"]]
+    {
+        assert!(manifest.contains(&format!("\"{}\", \"{}\"", pair[0], pair[1])), "{pair:?}: {manifest}");
+    }
+    assert!(manifest.contains("replicas: 3") && manifest.contains("name: load\n"), "{manifest}");
+}
+
+#[test]
 #[ignore = "needs python3-venv: make test installs it"]
 fn the_manifest_is_one_that_kubernetes_takes() {
     let dir = Directory::new();

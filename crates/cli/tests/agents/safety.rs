@@ -70,6 +70,36 @@ fn who_asks_for_an_answer_elsewhere_ends_no_agent() {
     }
 }
 
+/// What the bus answers to these commands of one that is logged in so, up to the answer to a PING behind them.
+fn said_to(bus: &Bus, user: &str, password: &str, commands: &str) -> Vec<String> {
+    let mut stranger = TcpStream::connect(("127.0.0.1", bus.port)).unwrap();
+    write!(stranger, "CONNECT {{\"user\":\"{user}\",\"pass\":\"{password}\",\"verbose\":false}}\r\n{commands}PING\r\n")
+        .unwrap();
+    let lines = BufReader::new(stranger).lines().map_while(Result::ok);
+    lines.skip(1).take_while(|line| line != "PONG").collect()
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agents_account_neither_hears_nor_speaks_for_another() {
+    let bus = Bus::with(&permissions());
+    let own = "SUB brunt.to.a1.> 1\r\nSUB brunt.hello 2\r\nPUB brunt.from.a1.c-1 1\r\nx\r\n";
+    assert_eq!(said_to(&bus, "a1", "one", own), Vec::<String>::new());
+    for others in [
+        "SUB brunt.to.a2.> 1\r\n",
+        "SUB brunt.to.> 1\r\n",
+        "SUB brunt.from.> 1\r\n",
+        "SUB > 1\r\n",
+        "PUB brunt.from.a2.c-1 1\r\nx\r\n",
+        "PUB brunt.to.a2.1 1\r\nx\r\n",
+        "PUB brunt.echo.c-1 1\r\nx\r\n",
+        "PUB brunt.hello 1\r\nx\r\n",
+    ] {
+        let said = said_to(&bus, "a1", "one", others);
+        assert!(said.len() == 1 && said[0].starts_with("-ERR 'Permissions Violation"), "{others}: {said:?}");
+    }
+}
+
 /// A server that answers one request after the other, and says which Authorization each had.
 fn guard() -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -126,6 +156,20 @@ fn secrets_travel_where_nobody_can_read_them_or_stay_with_the_agents() {
     }
     let unset = done(brunt([&here[..], &["--nats", &url]].concat()).env_remove("TOKEN")).with_status(2);
     assert!(unset.stderr.contains("TOKEN"), "{unset:#?}");
+}
+
+/// The usual set-up: the NATS server is on the controller's machine, and the agent is not.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn secrets_do_not_travel_to_an_agent_whose_way_others_can_read() {
+    let bus = Bus::start();
+    let (target, authorizations) = guard();
+    let open = format!("nats://127.1:{}", bus.port);
+    let _agent = Agent::start(&mut brunt(["agent", "--nats", &open, "--name", "far", "--cores", "1"]), "far");
+    let args = ["-n", "1", "-c", "1", "-H", "Authorization: Bearer @TOKEN", "--quiet", "--nats", &bus.url(), &target];
+    let refused = done(brunt(args).env("TOKEN", "t0")).with_status(2);
+    assert!(refused.stderr.contains("the way from agent 'far' to the NATS server is not private"), "{refused:#?}");
+    assert!(authorizations.try_recv().is_err());
 }
 
 #[test]

@@ -128,6 +128,62 @@ fn a_controller_that_stands_still_for_six_seconds_loses_nothing() {
 
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
+fn ctrl_c_while_the_bus_stands_still_ends_the_run() {
+    let (bus, server) = (Bus::start(), target());
+    let agents = bus.agents(2);
+    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", "-t", "1", &server.url()]);
+    sleep(Duration::from_millis(2500));
+    bus.send(Signal::STOP);
+    sleep(Duration::from_secs(1));
+    // A server that lets nothing through for 10 s ends the run with another status.
+    running.send(Signal::INT);
+    let report = read(&running.wait().with_status(130));
+    bus.send(Signal::CONT);
+    for agent in &agents {
+        agent.says("is free again");
+    }
+    // What they did not tell of is unknown: they may go on for as long as was granted.
+    agrees(&report, server.requests());
+    assert!(unknown(&report) > 200 && report["outcomes"]["answered"].as_u64() > Some(200), "{:#}", report["outcomes"]);
+}
+
+/// The names of what is found of a run.
+fn found(report: &serde_json::Value) -> Vec<&str> {
+    report["remarks"].as_array().into_iter().flatten().filter_map(|remark| remark["about"].as_str()).collect()
+}
+
+/// Where agents may go no further, the target is not what is silent: neither if the bus is back in time, nor if all agents are lost with it.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_bus_that_is_away_when_the_run_ends_is_no_silence_of_the_target() {
+    let (bus, server) = (Bus::start(), target());
+    let url = server.url();
+    let args = ["-r", "200", "-d", "8s", "-t", "1", "--on-lost-agent", "reassign", "--max-error-rate", "100%", &url];
+    for (away_s, status) in [(7, 0), (14, 4)] {
+        let before = server.requests();
+        let agents = bus.agents(2);
+        let running = started(&bus, &agents, &args);
+        sleep(Duration::from_millis(2200));
+        bus.send(Signal::STOP);
+        sleep(Duration::from_secs(away_s));
+        bus.send(Signal::CONT);
+        let done = running.wait().with_status(status);
+        let report = read(&done);
+        agrees(&report, server.requests() - before);
+        let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
+        assert_eq!((of("failed"), of("unfinished")), (0, 0), "{:#}", report["outcomes"]);
+        assert!(of("unsent") + unknown(&report) > 300, "{:#}", report["outcomes"]);
+        let agents_alone: &[&str] = if status == 4 { &["agents"] } else { &[] };
+        assert_eq!(found(&report), agents_alone, "{:#}", report["remarks"]);
+        assert!(!done.stderr.contains("never answered"), "{done:#?}");
+        for agent in &agents {
+            agent.says("is free again");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
 fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
     let (bus, server) = (Bus::start(), target());
     let agents = bus.agents(2);
@@ -147,4 +203,5 @@ fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
     let points = report["series"].as_array().unwrap();
     let most = points.iter().map(|point| point["answered"].as_u64().unwrap()).max().unwrap();
     assert!(most < 260, "{most} in a second of 200: {points:#?}");
+    assert_eq!(found(&report), Vec::<&str>::new(), "{:#}", report["remarks"]);
 }

@@ -4,6 +4,7 @@
 
 mod check;
 mod compare;
+mod doctor;
 mod failures;
 mod find;
 mod gate;
@@ -11,9 +12,11 @@ mod habits;
 mod import;
 mod kept;
 mod live;
+mod metrics;
 mod pages;
 mod plans;
 mod program;
+mod receiver;
 mod requests;
 mod runs;
 mod sandbox;

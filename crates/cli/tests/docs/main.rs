@@ -51,6 +51,7 @@ pages! {
     load: "docs/load.md",
     machines: "docs/machines.md",
     locust_jmeter: "docs/locust-jmeter.md",
+    metrics: "docs/metrics.md",
     moving: "docs/moving.md",
     other_tools: "docs/other-tools.md",
     report: "docs/report.md",

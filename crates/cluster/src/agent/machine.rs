@@ -114,6 +114,8 @@ pub(crate) struct Agent {
     leaving_since: Option<u64>,
     /// Whether the bus has refused something that it said.
     was_refused: bool,
+    /// What the bus has said last.
+    last_said: String,
     outbox: Outbox,
     acts: Vec<(Job, Act)>,
     pub(super) events: Vec<AgentEvent>,
@@ -128,6 +130,7 @@ impl Agent {
             state: State::Free,
             leaving_since: None,
             was_refused: false,
+            last_said: String::new(),
             outbox: Outbox::new(prefix),
             acts: Vec::new(),
             events: Vec::new(),
@@ -313,12 +316,33 @@ impl Agent {
         self.outbox.post(self.subject_to(&controller), answer);
     }
 
+    /// Whether what the bus says was not said before.
+    fn is_news(&mut self, problem: &str) -> bool {
+        if refuses(problem) {
+            // Each may name a subject of somebody else's choice.
+            return !std::mem::replace(&mut self.was_refused, true);
+        }
+        let is_news = self.last_said != problem;
+        problem.clone_into(&mut self.last_said);
+        is_news
+    }
+
     /// Takes in what becomes of the connection to the bus.
     pub(crate) fn bus_said(&mut self, event: BusEvent) {
         match event {
             BusEvent::Away => {
                 self.outbox.is_away = true;
                 self.events.push(AgentEvent::Bus("the NATS server is away; connecting again".to_owned()));
+            }
+            BusEvent::Unusable(problem) => {
+                self.outbox.is_away = true;
+                self.events.push(AgentEvent::Bus(problem));
+            }
+            BusEvent::Refused(server) => {
+                if let Some(session) = self.session() {
+                    session.link.fit(server.most_payload);
+                }
+                self.server = server;
             }
             BusEvent::Back(server) => {
                 if let Some(session) = self.session() {
@@ -336,8 +360,8 @@ impl Agent {
                         .to_owned(),
                 ));
             }
-            // A refusal ends nothing, and is not said again and again.
-            BusEvent::Says(problem) if !refuses(&problem) || !std::mem::replace(&mut self.was_refused, true) => {
+            // What is refused ends nothing, and is not said again and again.
+            BusEvent::Says(problem) if self.is_news(&problem) => {
                 // The subject in it may be of somebody else's choice.
                 self.events.push(AgentEvent::Bus(printable(&problem)));
             }

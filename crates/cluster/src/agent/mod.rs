@@ -31,7 +31,7 @@ use crate::names::is_name_taken;
 use crate::words::Announcement;
 use crate::{CLUSTER_VERSION, random_number};
 
-/// How long to wait before connecting is tried again.
+/// How long to wait before connecting is tried again, on average.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long the last flush of an agent that ends may take.
 const LAST_FLUSH: Duration = Duration::from_millis(250);
@@ -124,7 +124,7 @@ async fn serve_on(
             }
             Err(error) => return Err(error),
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(bus::jittered(AGAIN)).await;
         if stop.is_stopped() {
             return Ok(());
         }
@@ -224,9 +224,8 @@ fn count(agent: &mut Agent, threads: &Threads) {
 }
 
 async fn publish(client: &Client, agent: &mut Agent) {
-    for posted in agent.take_posted() {
-        // What does not arrive is said again.
-        let _ = client.publish(posted.subject, posted.frame.to_bytes()).await;
+    for refused in bus::publish(client, agent.take_posted()).await {
+        agent.bus_said(refused);
     }
 }
 

@@ -69,6 +69,8 @@ pub(super) struct Contact {
     audible: u64,
     /// The load that is under way.
     pub(super) granting: Option<Granting>,
+    /// Why the server that there is cannot be used.
+    unusable: Option<String>,
     /// Whether the agents are its own, and have said so.
     pub(super) has_claimed: bool,
     /// The longest that it has stood still itself in this run.
@@ -99,6 +101,7 @@ impl Contact {
             echoed: now,
             audible: 0,
             granting: None,
+            unusable: None,
             has_claimed: false,
             stood_still_ns: 0,
             runs: 0,
@@ -122,14 +125,21 @@ impl Contact {
     /// Takes in what becomes of the connection to the bus.
     pub(super) fn bus_said(&mut self, event: &BusEvent) {
         match event {
-            BusEvent::Away => self.outbox.is_away = true,
+            BusEvent::Away => (self.outbox.is_away, self.unusable) = (true, None),
+            BusEvent::Unusable(problem) => (self.outbox.is_away, self.unusable) = (true, Some(problem.clone())),
             BusEvent::Back(server) => {
-                self.outbox.is_away = false;
-                self.server = server.clone();
-                self.peers.iter_mut().for_each(|peer| peer.link.fit(server.most_payload));
+                (self.outbox.is_away, self.unusable) = (false, None);
+                self.fit(server);
             }
+            BusEvent::Refused(server) => self.fit(server),
             BusEvent::Says(_) | BusEvent::TooSlow | BusEvent::Gone(_) => {}
         }
+    }
+
+    /// The server is this one from now on.
+    fn fit(&mut self, server: &Server) {
+        self.server = server.clone();
+        self.peers.iter_mut().for_each(|peer| peer.link.fit(server.most_payload));
     }
 
     /// It has heard itself: the bus lets messages through.
@@ -301,8 +311,10 @@ impl Contact {
         }
         let (run, seconds) = (self.runs, unheard / 1_000_000_000);
         let gone = if self.outbox.is_away { "been away" } else { "let nothing through" };
+        let usual = || format!("the NATS server has {gone} for {seconds} s");
+        let reason = self.unusable.clone().unwrap_or_else(usual);
         for peer in &mut self.peers {
-            peer.lose(format!("the NATS server has {gone} for {seconds} s"), run);
+            peer.lose(reason.clone(), run);
         }
     }
 

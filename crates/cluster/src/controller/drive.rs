@@ -140,9 +140,8 @@ impl Drive {
     }
 
     async fn publish(&self, controller: &mut Controller) {
-        for posted in controller.take_posted() {
-            // What does not arrive is said again.
-            let _ = self.client.publish(posted.subject, posted.frame.to_bytes()).await;
+        for refused in bus::publish(&self.client, controller.take_posted()).await {
+            controller.bus_said(refused);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! An agent in a run, as its controller knows it.
 
 use super::inspection::Inspection;
+use super::iterations::Iterations;
 use crate::clock::Offset;
 use crate::loss::{Lost, Missed};
 use crate::takeover::{self, Left};
@@ -125,6 +126,7 @@ pub(super) struct InRun {
     /// From when of the measured part on it has sent nothing, in nanoseconds, once it is lost.
     pub(super) horizon_ns: u64,
     pub(super) missed: Missed,
+    pub(super) iterations: Iterations,
     pub(super) counts: BTreeMap<String, u64>,
     /// When it began, on its own clock.
     pub(super) began_there: Option<u64>,
@@ -156,6 +158,7 @@ impl InRun {
             inspection,
             horizon_ns: 0,
             missed: Missed::default(),
+            iterations: Iterations::from_plan(plan, portion),
             counts: BTreeMap::new(),
             began_there: None,
         }
@@ -168,6 +171,7 @@ impl InRun {
 
     /// Takes in what it has reported of its users.
     pub(super) fn count_users(&mut self, interval: &Interval) {
+        self.iterations.add(&interval.snapshot);
         for (name, scenario) in interval.snapshot.figures.scenarios.iter() {
             let has_room = self.users.len() < MOST_COUNTED;
             match self.users.get_mut(name) {
@@ -206,7 +210,8 @@ impl InRun {
         snapshot.times.record_bounds(Timing::Response, 0, calls);
         snapshot.times.record_bounds(Timing::Service, 0, calls);
         let mut by_due = DueLog::default();
-        by_due.unfinished(after_ns.saturating_sub(1), 0, calls);
+        // The target may have answered them: they say nothing of it.
+        by_due.untold(after_ns.saturating_sub(1), calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
         (calls + more > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)

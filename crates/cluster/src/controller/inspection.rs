@@ -20,6 +20,12 @@ const MOST: u64 = 1 << 40;
 /// The most statuses that are told apart: more than protocols have.
 const MOST_STATUSES: usize = 2_000;
 
+/// The planned end of the measured part, in nanoseconds; `u64::MAX` without one.
+pub(super) fn planned_end_ns(plan: &Plan) -> u64 {
+    let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
+    plan.duration_ns().into_iter().chain(of_users).min().unwrap_or(u64::MAX)
+}
+
 /// Something that no agent reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Breach {

@@ -11,6 +11,7 @@ mod execution;
 mod gathering;
 mod in_run;
 mod inspection;
+mod iterations;
 pub(crate) mod machine;
 mod peer;
 mod progress;

@@ -15,7 +15,7 @@ use brunt_record::snapshot::Phase;
 
 use super::OnLost;
 use super::in_run::{Contact, Duty, InRun, Stage};
-use super::inspection::Breach;
+use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
 use crate::takeover::{self, Left};
@@ -30,12 +30,6 @@ const TAKEOVER_NS: u64 = 600_000_000;
 const STOOD_STILL_NS: u64 = 3_000_000_000;
 /// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
 const LAST_MOMENTS_NS: u64 = 100_000_000;
-
-/// The planned end of the measured part, in nanoseconds; `u64::MAX` without one.
-fn planned_end_ns(plan: &Plan) -> u64 {
-    let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
-    plan.duration_ns().into_iter().chain(of_users).min().unwrap_or(u64::MAX)
-}
 
 /// A run that has begun.
 pub(super) struct Begun {
@@ -305,6 +299,7 @@ impl InProgress {
             reason: reason.to_owned(),
             taken_over_ns: None,
             users_missed: 0,
+            iterations_unknown: 0,
             is_allowed: false,
         };
         // Populations that are over on all others do not wait for it.
@@ -342,7 +337,6 @@ impl InProgress {
                 let interval = Interval { worker, ..interval };
                 agent.count_users(&interval);
                 agent.part.add(&interval, &self.begun.plan.ok_status);
-                // As below: who gathers goes on until every agent has finished.
                 let _ = self.reports.send(Report::Interval(Box::new(interval)));
             }
             // A measured second that nobody else reports would be one without a length.
@@ -459,8 +453,10 @@ impl InProgress {
         for place in 0..self.begun.agents.len() {
             let Some(agent) = self.begun.agents.get_mut(place) else { continue };
             let end = longest.max(agent.part.measured_ns);
-            if let AgentEnd::Lost { users_missed, .. } = &mut agent.part.ended {
+            let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole));
+            if let AgentEnd::Lost { users_missed, iterations_unknown, .. } = &mut agent.part.ended {
                 *users_missed = agent.missed.count(&self.begun.plan, end);
+                *iterations_unknown = agent.iterations.left();
             }
             let Some(mut lost) = agent.lost.take() else { continue };
             agent.amend(&mut lost);

@@ -219,7 +219,8 @@ impl Part {
                 portion
                     .shares()
                     .map(|share| {
-                        let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, None);
+                        let requests = plan.stop.requests;
+                        let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, requests);
                         of_share.pass(after_ns);
                         Schedule::new(of_share, 0, planned_ns)
                     })
@@ -315,7 +316,11 @@ impl Part {
         self.end_calls(measured.min(end), truth);
         let made = self.make_calls(measured, horizon, end, dice);
         truth.sent += made;
-        let is_made = matches!(self.calls, Calls::Closed { left: 0, .. }) && self.in_flight.is_empty();
+        let has_none_left = match &self.calls {
+            Calls::Closed { left, .. } => *left == 0,
+            Calls::Open(schedules) => end == u64::MAX && schedules.iter().all(|one| one.due().is_none()),
+        };
+        let is_made = has_none_left && self.in_flight.is_empty();
         if measured >= end || is_made {
             let end = end.min(measured);
             self.end_calls(end, truth);

@@ -64,7 +64,7 @@ fn plan(dice: &mut Dice) -> Plan {
         ..Plan::of_calls(target, ProtocolOptions::default())
     };
     let timed = Stop { duration_ns: Some(duration_ns), requests: None };
-    match dice.below(10) {
+    match dice.below(11) {
         0..5 => {
             let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
             let profile = dice.pick(&["50", "120", "20..200/5s"]).parse().unwrap();
@@ -74,6 +74,12 @@ fn plan(dice: &mut Dice) -> Plan {
         7 | 8 => {
             let requests = Some(dice.between(50, 6_000));
             Plan { stop: Stop { duration_ns: None, requests }, warmup_ns: 0, ..base }
+        }
+        9 => {
+            let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
+            let profile = dice.pick(&["50", "120"]).parse().unwrap();
+            let stop = Stop { duration_ns: None, requests: Some(dice.between(20, 900)) };
+            Plan { load: Load::Open { profile, arrivals }, stop, warmup_ns: 0, ..base }
         }
         _ => {
             let step =
@@ -183,7 +189,10 @@ fn rough(agent: usize, agents: usize, dice: &mut Dice) -> Fault {
         5 => Fault::Kill { side: CONTROLLER },
         6..10 => Fault::Pause { side, for_ns: dice.between(100, 20_000) * MS },
         10..13 => Fault::StandStill { for_ns: dice.between(100, 14_000) * MS },
-        13..16 => Fault::Away { for_ns: dice.between(10, 14_000) * MS, most_payload: dice.pick(&[4 << 10, 64 << 10]) },
+        13..16 => {
+            let most_payload = dice.pick(&[2 << 10, 4 << 10, 4 << 10, 64 << 10]);
+            Fault::Away { for_ns: dice.between(10, 14_000) * MS, most_payload }
+        }
         16 => Fault::Stop,
         17 => Fault::Leave { side: agent },
         _ => gentle(agent, dice),
@@ -279,7 +288,10 @@ fn seed(seed: u64) {
     world.controller = None;
     world.bus.weather = Weather::FAIR;
     let last = case.faults.iter().map(|(at, _)| *at).max().unwrap_or(0);
-    let calm_at = world.now.max(last + 20 * SECOND_NS) + 25 * SECOND_NS;
+    let mended_at = world.now.max(last + 20 * SECOND_NS);
+    // It takes messages as they are again.
+    world.plan_fault(mended_at, Fault::Away { for_ns: 100 * MS, most_payload: 1 << 20 });
+    let calm_at = mended_at + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
 }

@@ -268,7 +268,7 @@ impl World {
             && !self.bus.is_away(self.now)
         {
             self.sides[side].connects_at = None;
-            let back = BusEvent::Back(self.server());
+            let back = crate::bus::back(self.server());
             self.sides[side].events.push(back);
         }
         let now = self.local(side);
@@ -403,6 +403,9 @@ impl World {
                 self.agents[side - 1] = self.new_agent(side);
                 if self.sides[side].connects_at.is_some() {
                     self.agents[side - 1].bus_said(BusEvent::Away);
+                } else {
+                    let bus = crate::bus::back(self.server());
+                    self.agents[side - 1].bus_said(bus);
                 }
                 // What the target has counted stays counted.
                 let before = std::mem::take(&mut self.machines[side - 1]);
@@ -415,7 +418,7 @@ impl World {
                 self.bus.go_away(self.now + for_ns);
                 self.most_payload = most_payload;
                 for side in 0..self.sides.len() {
-                    let back = self.now + for_ns + self.dice.between(1, 300) * MS;
+                    let back = self.now + for_ns + self.dice.between(1, 450) * MS;
                     self.sides[side].connects_at = Some(back);
                     self.sides[side].events.push(BusEvent::Away);
                     self.wake(side, self.now);

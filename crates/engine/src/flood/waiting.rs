@@ -5,7 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
-use crate::network::{Call, Counted, Listing, NEVER, State};
+use crate::network::{Call, Counted, Listing, NEVER, Recorder, State};
 use crate::transport::Driver;
 
 /// For how long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -175,15 +175,20 @@ impl Flood {
         let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
         let silent_since = if is_silent { network.last_answer } else { u64::MAX };
         let Pace::Open(schedule) = &mut self.pace else { return };
-        if schedule.due().is_some_and(|due| self.reach.ends_before(due)) {
-            schedule.skip(end, |due, calls| network.recorder.held_overdue(due, calls, true, end));
-        }
-        schedule.drop_overdue(end, |due, calls| {
+        let recorder = &mut network.recorder;
+        let waited = |recorder: &mut Recorder, due: u64, calls: u64| {
             if due > silent_since {
-                network.recorder.unfinished_overdue(due, calls, end);
+                recorder.unfinished_overdue(due, calls, end);
             } else {
-                network.recorder.unsent_overdue(due, calls, end);
+                recorder.unsent_overdue(due, calls, end);
             }
-        });
+        };
+        let horizon = self.reach.until();
+        if horizon < end {
+            // Calls before the horizon waited for the target, the others for the horizon.
+            schedule.skip(horizon, |due, calls| waited(recorder, due, calls));
+            schedule.skip(end, |due, calls| recorder.held_overdue(due, calls, true, end));
+        }
+        schedule.drop_overdue(end, |due, calls| waited(recorder, due, calls));
     }
 }

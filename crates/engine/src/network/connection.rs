@@ -126,6 +126,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// Takes the call at this position out of those in flight. It is the oldest most often, which costs no moving of others.
+    #[inline]
+    pub(super) fn take_call(&mut self, position: usize) -> Option<CallId> {
+        if position == 0 { self.calls.pop_front() } else { self.calls.remove(position) }
+    }
+
     pub(super) fn new(origin: usize) -> Self {
         Self {
             origin,

@@ -78,7 +78,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     && (sent || connection.client.is_framed())
                     && connection.client.give_up(position, &mut self.outgoing)
                 {
-                    connection.calls.remove(position);
+                    connection.take_call(position);
                     self.flush_aside(token);
                     self.send_waiting(load, token, now);
                     self.complete(load, id, end, now);

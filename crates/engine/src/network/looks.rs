@@ -2,7 +2,7 @@
 
 use brunt_record::snapshot::Snapshot;
 
-/// Answers that are looked at in an interval before the next are spaced out. A look costs about a sixth of a request.
+/// Answers that are looked at in a second before the next are spaced out. A look costs about half of what a request does.
 const ENOUGH: u32 = 100;
 
 /// Whether a connection's client was asked to look at its next answer.
@@ -16,20 +16,22 @@ pub(super) enum LookRequest {
 
 /// Counts answers down to the next one that is looked at.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(crate) struct Looks {
     /// One answer of so many is looked at, on average.
     one_in: u32,
     /// Answers until the next one that is.
     left: u32,
-    /// Those in this interval.
+    /// Those in this second.
     looked: u32,
+    /// Answers in this second, as far as they were handed over.
+    answers: u64,
     /// Where random numbers stand (xorshift): the choice must not fall in step with connections.
     random: u32,
 }
 
 impl Default for Looks {
     fn default() -> Self {
-        Self { one_in: 1, left: 0, looked: 0, random: 0x9e37_79b9 }
+        Self { one_in: 1, left: 0, looked: 0, answers: 0, random: 0x9e37_79b9 }
     }
 }
 
@@ -59,9 +61,48 @@ impl Looks {
         self.left = 1 + self.random % (2 * self.one_in - 1);
     }
 
-    /// An interval with so many answers has ended.
-    pub(super) fn fit(&mut self, ended: &Snapshot) {
-        let answers = u32::try_from(ended.statuses.total()).unwrap_or(u32::MAX);
+    /// These answers were handed over.
+    pub(super) fn count(&mut self, handed_over: &Snapshot) {
+        self.answers += handed_over.statuses.total();
+    }
+
+    /// A second is over: what it had says how far apart the next second's are.
+    pub(crate) fn fit(&mut self) {
+        let answers = u32::try_from(std::mem::take(&mut self.answers)).unwrap_or(u32::MAX);
         (self.one_in, self.looked) = ((answers / ENOUGH).clamp(1, 1 << 20), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::counts::Statuses;
+
+    use super::*;
+
+    /// Seconds are handed over in parts where someone watches, and the number of looks does not depend on that.
+    #[test]
+    fn a_hundred_answers_a_second_are_looked_at_whatever_a_second_is_handed_over_in() {
+        for (per_s, parts) in [(50_u64, 10), (2000, 1), (2000, 10), (100_000, 10)] {
+            let mut looks = Looks::default();
+            let mut looked = Vec::new();
+            for _ in 0..20 {
+                let mut in_this = 0;
+                for _ in 0..parts {
+                    for _ in 0..per_s / parts {
+                        if looks.is_due() {
+                            looks.space_out();
+                            in_this += 1;
+                        }
+                    }
+                    let statuses = Statuses::from_counts([(200, per_s / parts)]);
+                    looks.count(&Snapshot { statuses, ..Snapshot::default() });
+                }
+                looks.fit();
+                looked.push(in_this);
+            }
+            let expected = per_s.min(ENOUGH.into());
+            let mean = looked[10..].iter().sum::<u64>() / 10;
+            assert!((expected * 8 / 10..=expected * 12 / 10).contains(&mean), "{per_s}/s in {parts}: {looked:?}");
+        }
     }
 }

@@ -234,7 +234,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Progress::Failed(failed) => {
                 let connection = &mut self.connections[token];
                 connection.has_served();
-                let call = connection.calls.remove(failed.position);
+                let call = connection.take_call(failed.position);
                 let sent = call
                     .and_then(|id| self.calls.get(id))
                     .is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
@@ -257,7 +257,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.retire_if_drained(load, token, now)
             }
             Progress::Refused { position, reason } => {
-                let id = self.connections[token].calls.remove(position);
+                let id = self.connections[token].take_call(position);
                 self.connections[token].has_served();
                 self.turn_away(load, id.into_iter().collect(), reason, now);
                 self.retire_if_drained(load, token, now)
@@ -293,13 +293,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let judgement = load.judge(self, &answer);
         let reason = match judgement {
             Judgement::Ended => {
-                self.connections[token].calls.remove(position);
+                self.connections[token].take_call(position);
                 self.complete(load, id, End::Answered(status), now);
                 return After::Ended;
             }
             Judgement::GoesOn { ends_sent } => {
                 // To the client it has begun anew, behind the calls that wait.
-                self.connections[token].calls.remove(position);
+                self.connections[token].take_call(position);
                 if let Some(call) = self.calls.get_mut(id) {
                     call.ends_sent = ends_sent;
                 }
@@ -312,7 +312,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             Judgement::Wrong { reason, reusable: true } => reason,
         };
-        self.connections[token].calls.remove(position);
+        self.connections[token].take_call(position);
         self.complete(load, id, End::Failed(Failure::Mismatch, &reason), now);
         After::Ended
     }

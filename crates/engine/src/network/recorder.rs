@@ -67,7 +67,7 @@ pub(crate) struct Recorder {
     /// What the answer to a call said that is being handled, where it is no success by its status.
     pub(super) excerpt: Option<(CallId, String)>,
     /// Which answers are looked at.
-    pub(super) looks: Looks,
+    pub(crate) looks: Looks,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
@@ -134,7 +134,7 @@ impl Recorder {
         snapshot.timeline = self.by_due.take();
         self.snapshot.figures = names;
         self.exemplified.clear();
-        self.looks.fit(&snapshot);
+        self.looks.count(&snapshot);
         snapshot.times.merge_known(Timing::Response, &self.plain);
         snapshot.times.merge_known(Timing::Service, &self.plain);
         snapshot.times.merge_known(Timing::FirstByte, &self.plain);
@@ -470,7 +470,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
         self.snapshot.times.record_bounds(Timing::Response, now.saturating_sub(due), calls);
         if measured {
-            self.by_due.unsent(due, now.saturating_sub(due), calls);
+            self.by_due.untold(due, calls);
         }
     }
 

@@ -87,7 +87,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             let call = *call;
             self.calls.watch(id, call.expires);
-            self.put_in_flight(token, id, call.ends_sent.is_some());
+            if call.alone || call.ends_sent.is_some() {
+                connection.calls.push_back(id);
+            } else {
+                self.put_in_flight(token, id, false);
+            }
             if let Started::Streamed { stall_ns } = started {
                 self.calls.begin_stream(id, stall_ns);
                 self.recorder.times_streams();

@@ -84,7 +84,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let sent = connection.has_sent(&call);
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return };
         let goes_on = sent && connection.client.give_up(position, &mut self.outgoing);
-        connection.calls.remove(position);
+        connection.take_call(position);
         if goes_on {
             self.flush_aside(token);
             self.complete(load, id, end, now);

@@ -36,6 +36,14 @@ impl fmt::Display for Address {
     }
 }
 
+/// Whether this system says when the bytes of an answer arrived. It is tried on a connection of loopback's.
+pub fn has_arrival_times() -> bool {
+    #[cfg(target_os = "linux")]
+    return timestamps::are_kept().unwrap_or(false);
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// How many events one wait tells of at most.
 pub(crate) const MOST_EVENTS: usize = 512;
 

@@ -4,7 +4,8 @@
 //! On TCP the timestamp is that of the last segment that the read took from. It is of the real-time clock, which is read
 //! beside it, so that the delay is what counts: an offset between the clocks that was measured once would drift.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSliceMut, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::sys::socket::sockopt::ReceiveTimestampns;
@@ -51,15 +52,32 @@ pub(super) fn read(
     Ok((message.bytes, delay))
 }
 
+/// Messages after which a kernel that has said nothing will not: it begins to keep times soon after it was asked.
+const TRIES: usize = 10_000;
+
+/// Whether the kernel keeps them, as a connection to ourselves shows.
+pub(super) fn are_kept() -> io::Result<bool> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let reader = TcpStream::connect(listener.local_addr()?)?;
+    ask_for(&reader);
+    let (mut writer, _) = listener.accept()?;
+    let (mut buffer, mut control) = ([0; 1], Control::default());
+    for _ in 0..TRIES {
+        writer.write_all(&[0])?;
+        if let (1.., Some(_)) = read(&reader, &mut buffer, &mut control, RecvFlags::empty())? {
+            return Ok(true);
+        }
+        std::thread::yield_now();
+    }
+    Ok(false)
+}
+
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     seconds as u64 * 1_000_000_000 + nanoseconds as u64
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-    use std::net::{TcpListener, TcpStream};
-
     use super::*;
 
     #[test]

@@ -218,6 +218,18 @@ impl VirtualUsers {
         }
     }
 
+    /// Lets those come at a rate who are due before `until`, which is over: a second has all users that were due in it, however late it is closed.
+    pub(super) fn admit_before(&mut self, until: u64, recorder: &mut Recorder) {
+        let comes = |crowd: &Crowd| {
+            matches!(crowd.kind, Kind::Open { .. }) && crowd.began.is_some_and(|began| began < until) && !crowd.closed
+        };
+        for place in 0..self.crowds.len() {
+            if self.crowds.get(place).is_some_and(comes) {
+                self.admit_to(place, until.saturating_sub(1), recorder);
+            }
+        }
+    }
+
     fn admit_to(&mut self, place: usize, now: u64, recorder: &mut Recorder) {
         while let Some(crowd) = self.crowds.get_mut(place) {
             let Some(began) = crowd.began else { return };

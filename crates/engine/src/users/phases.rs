@@ -79,7 +79,10 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.end_users(&mut network.recorder, now);
     }
 
-    fn hand_over(&mut self, network: &mut UsersNetwork<D>, _until: u64) {
+    fn hand_over(&mut self, network: &mut UsersNetwork<D>, until: u64) {
+        if self.loading {
+            self.admit_before(until, &mut network.recorder);
+        }
         // What the script counts by itself.
         for (check, passes) in self.library.take_passes() {
             self.names.passed(&mut network.recorder, check, passes);

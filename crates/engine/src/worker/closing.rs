@@ -69,6 +69,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         numbers.set_health(&self.vitals.lap(end));
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
+        self.network.recorder.looks.fit();
         self.second += 1;
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }

@@ -82,7 +82,7 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
         // It never answered, which is said elsewhere.
         return Vec::new();
     }
-    let is_out = |point: &DuePoint| point.unreached > 0 && point.unreached as f64 >= OUT * point.due() as f64;
+    let is_out = |point: &DuePoint| point.unreached > 0 && point.unreached as f64 >= OUT * told(point) as f64;
     let mut stretches: Vec<(Stretch, u64)> = Vec::new();
     let mut goes_on = false;
     let mut edge = None;
@@ -90,9 +90,9 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
         let here = Stretch { from: start, to: start + timeline.width_ns() };
         if is_out(point) {
             match stretches.last_mut().filter(|_| goes_on) {
-                Some((stretch, calls)) => (stretch.to, *calls) = (here.to, *calls + point.due()),
+                Some((stretch, calls)) => (stretch.to, *calls) = (here.to, *calls + told(point)),
                 // The point before may be partly out.
-                None => stretches.push((Stretch { from: edge.unwrap_or(here.from), ..here }, point.due())),
+                None => stretches.push((Stretch { from: edge.unwrap_or(here.from), ..here }, told(point))),
             }
             goes_on = true;
         } else {
@@ -105,6 +105,11 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
     }
     let is_long = |(stretch, calls): &(Stretch, u64)| *calls >= FEWEST_CALLS && !is_drop(timeline, *stretch);
     stretches.into_iter().filter(is_long).map(|(stretch, _)| stretch).collect()
+}
+
+/// Calls of a point that say something of the target.
+const fn told(point: &DuePoint) -> u64 {
+    point.due() - point.untold
 }
 
 /// Whether the calls of a stretch were lost at its end, all at once: those that were due first waited the longest.
@@ -122,8 +127,8 @@ fn within(timeline: &Timeline, stretch: Stretch) -> impl Iterator<Item = (u64, &
 fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remark {
     let (mut due, mut failed) = (0, 0);
     for (_, point) in within(timeline, outage) {
-        due += point.due();
-        failed += point.not_ok();
+        due += told(point);
+        failed += point.not_ok() - point.untold;
     }
     let came_back = timeline.points().any(|(start, point)| start >= outage.to && point.ok + point.refused > 0);
     let until = if came_back {

@@ -16,7 +16,7 @@ use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{count, counted};
 use brunt_record::SECOND_NS;
-use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
@@ -167,13 +167,21 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     if unsent > 0 {
         parts.push(format!("{} that fell to them were never sent", counted(unsent, "call")));
     }
-    let missed = |agent: &&AgentPart| match &agent.ended {
-        AgentEnd::Lost { users_missed, .. } => *users_missed,
-        AgentEnd::Finished => 0,
-    };
-    let missed: u64 = lost.iter().map(missed).sum();
+    let unknown: u64 = lost.iter().map(|agent| agent.unknown()).sum();
+    if unknown > 0 {
+        parts.push(format!("whether they sent {} nobody knows", counted(unknown, "call")));
+    }
+    let (mut missed, mut iterations) = (0_u64, 0_u64);
+    for agent in &lost {
+        if let AgentEnd::Lost { users_missed, iterations_unknown, .. } = &agent.ended {
+            (missed, iterations) = (missed + users_missed, iterations + iterations_unknown);
+        }
+    }
     if missed > 0 {
         parts.push(format!("{} due on them never started", counted(missed, "virtual user")));
+    }
+    if iterations > 0 {
+        parts.push(format!("they had not told of {}", counted(iterations, "iteration")));
     }
     let message = parts.join("; ");
     let name = &first.name;

@@ -284,7 +284,8 @@ impl Library for LuaLibrary {
     fn given(&self) -> Result<Value<'static>, ScriptError> {
         let given = self.table.get::<Function>("given").and_then(|given| given.call::<mlua::Value>(()));
         let given = given.map_err(|error| self.failed(&error))?;
-        value::given_of_lua(&self.lua, &given).map_err(|problem| ScriptError::new(&self.file, format!("what setup returns: {problem}")))
+        value::given_of_lua(&self.lua, &given)
+            .map_err(|problem| ScriptError::new(&self.file, format!("what setup returns: {problem}")))
     }
 
     fn give(&self, given: &Value<'_>) -> Result<(), ScriptError> {

@@ -78,7 +78,8 @@ struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        let (selectors, paths, patterns, schemas) = <(HashMap<_, _>, HashMap<_, _>, HashMap<_, _>, HashMap<_, _>)>::default();
+        let (selectors, paths, patterns, schemas) =
+            <(HashMap<_, _>, HashMap<_, _>, HashMap<_, _>, HashMap<_, _>)>::default();
         Self { selectors, paths, patterns, schemas, xpath: evaluator(), last: None }
     }
 }

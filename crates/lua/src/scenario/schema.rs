@@ -42,12 +42,15 @@ mod tests {
 
     #[test]
     fn a_mismatch_names_its_place_and_reason() {
-        let items = r#"{"type": "object", "required": ["items"],
+        let items = r##"{"type": "object", "required": ["items"],
             "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
-            "$defs": {"item": {"type": "object", "properties": {"price": {"type": "number", "minimum": 0}}}}}"#;
+            "$defs": {"item": {"type": "object", "properties": {"price": {"type": "number", "minimum": 0}}}}}"##;
         for (value, expected) in [
             (r#"{"items": [{"price": 1}, {}]}"#, None),
-            (r#"{"items": [{"price": 1}, {"price": "12"}]}"#, Some(r#"at /items/1/price: "12" is not of type "number""#)),
+            (
+                r#"{"items": [{"price": 1}, {"price": "12"}]}"#,
+                Some(r#"at /items/1/price: "12" is not of type "number""#),
+            ),
             (r#"{"items": [{"price": -1}]}"#, Some("at /items/0/price: -1 is less than the minimum of 0")),
             ("{}", Some(r#""items" is a required property"#)),
             ("[]", Some(r#"[] is not of type "object""#)),

@@ -55,7 +55,7 @@ fn text_of(bytes: &[u8]) -> String {
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let url = lua.create_function(|lua, (text, base): (LuaString, Option<LuaString>)| {
         let base = base.as_ref().map(LuaString::as_bytes);
-        let Some(parts) = parts(&text.as_bytes(), base.as_deref()) else { return Ok(Default::default()) };
+        let Some(parts) = parts(&text.as_bytes(), base.as_deref()) else { return Ok(mlua::MultiValue::new()) };
         let mut all = mlua::MultiValue::new();
         for text in [&parts.whole, &parts.origin, &parts.scheme, &parts.host, &parts.path] {
             all.push_back(mlua::Value::String(lua.create_string(text)?));

@@ -115,6 +115,11 @@ impl DueLog {
         point.bounds.record_n(bound_ns, calls);
     }
 
+    /// So many calls say nothing of the target: their agent was lost, or held them back.
+    pub fn untold(&mut self, due: u64, calls: u64) {
+        self.point(due).untold += calls;
+    }
+
     /// A call completed at `at`: answered, or failed by what the target did.
     #[inline]
     pub fn completed(&mut self, at: u64) {

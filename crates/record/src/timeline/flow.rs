@@ -50,8 +50,11 @@ impl Timeline {
             if point.response.count() != point.ok {
                 return None;
             }
-            let Some(stretch) = usize::try_from(*place).ok().and_then(|at| flow.get_mut(at)) else { continue };
+            let at = usize::try_from(*place).unwrap_or(usize::MAX);
+            let Some(stretch) = flow.get_mut(at) else { continue };
             stretch.due += point.due() as f64;
+            // They wait for nothing.
+            given_up.get_mut(at).into_iter().for_each(|calls| *calls += point.untold as f64);
             let begins = *place as f64;
             let mut add = |at: usize, calls: f64| flow.get_mut(at).into_iter().for_each(|stretch| stretch.ok += calls);
             self.spread(begins, &point.response, self.trend(*place), &mut add);

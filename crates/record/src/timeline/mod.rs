@@ -72,6 +72,9 @@ pub struct DuePoint<H = Packed> {
     pub unfinished: u64,
     /// Calls that were never sent.
     pub unsent: u64,
+    /// Calls that say nothing of the target, since their agent was lost or held them back. They have no times.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untold: u64,
     /// Response times of calls that ended well, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub response: H,
@@ -81,6 +84,12 @@ pub struct DuePoint<H = Packed> {
     /// Lower bounds of the times of calls that never ended, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub bounds: H,
+}
+
+/// For `skip_serializing_if`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(calls: &u64) -> bool {
+    *calls == 0
 }
 
 /// For `skip_serializing_if`.
@@ -96,7 +105,7 @@ impl<H> DuePoint<H> {
 
     /// Calls that are not a success.
     pub const fn not_ok(&self) -> u64 {
-        self.refused + self.failed + self.unreached + self.unfinished + self.unsent
+        self.refused + self.failed + self.unreached + self.unfinished + self.unsent + self.untold
     }
 
     fn add_counts<T>(&mut self, other: &DuePoint<T>) {
@@ -106,6 +115,7 @@ impl<H> DuePoint<H> {
         self.unreached += other.unreached;
         self.unfinished += other.unfinished;
         self.unsent += other.unsent;
+        self.untold += other.untold;
     }
 }
 

@@ -100,6 +100,9 @@ pub struct Lost {
     /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
+    /// Of a counted number of iterations, those that it had not reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations_unknown: Option<u64>,
     /// Whether its user had said that the run may go on without an agent.
     #[serde(default = "allowed", skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
@@ -144,13 +147,16 @@ impl Agent {
     fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, is_allowed } => Some(Lost {
-                after_ns: *after_ns,
-                reason: reason.clone(),
-                taken_over_ns: *taken_over_ns,
-                users_missed: Some(*users_missed).filter(|users| *users > 0),
-                is_allowed: *is_allowed,
-            }),
+            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, iterations_unknown, is_allowed } => {
+                Some(Lost {
+                    after_ns: *after_ns,
+                    reason: reason.clone(),
+                    taken_over_ns: *taken_over_ns,
+                    users_missed: Some(*users_missed).filter(|users| *users > 0),
+                    iterations_unknown: Some(*iterations_unknown).filter(|iterations| *iterations > 0),
+                    is_allowed: *is_allowed,
+                })
+            }
         };
         Self {
             name: part.name.clone(),

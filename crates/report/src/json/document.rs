@@ -9,6 +9,7 @@ use brunt_judge::verdict::{self, Verdict};
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Numbers, Placed, places};
 use brunt_record::counts;
+use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
 use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
@@ -86,6 +87,9 @@ pub struct Document {
     /// What each agent did, of a run that agents carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
+    /// What receivers elsewhere got of the run's figures while it went on; missing where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
 }
 
 /// For `skip_serializing_if`, which passes a reference.
@@ -311,6 +315,7 @@ impl Document {
             histograms: Histograms::from_snapshot(total),
             names: Names::from_summary(summary),
             agents: None,
+            deliveries: summary.deliveries.clone(),
         }
     }
 

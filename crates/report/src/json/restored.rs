@@ -37,6 +37,7 @@ impl Document {
         summary.remarks.clone_from(&self.remarks);
         summary.rates = self.rates;
         summary.thresholds.clone_from(&self.thresholds);
+        summary.deliveries.clone_from(&self.deliveries);
         if let Some(names) = &self.names {
             names.correct(&mut summary.breakdown.requests, &mut summary.breakdown.groups);
             let kinds = ["requests", "tags", "groups", "checks", "scenarios"];

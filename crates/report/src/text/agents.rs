@@ -39,11 +39,14 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                     None if unknown > 0 => format!("; {} calls unsent, {} unknown", count(unsent), count(unknown)),
                     None => format!("; {} calls unsent", count(unsent)),
                 };
+                let iterations =
+                    lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
                 let text = format!(
-                    "lost after {}: {}{}{missing}",
+                    "lost after {}: {}{}{missing}{}",
                     exactly(lost.after_ns),
                     clean(&lost.reason),
                     taken_over.unwrap_or_default(),
+                    iterations.unwrap_or_default(),
                 );
                 format!("  {name:<width$}  {}", paint.bad(text))
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use brunt_judge::summary::Summary;
-use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
+use brunt_judge::verdict::{Cause, Finding, Judgement, Seconds, Spoils};
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 
@@ -101,6 +101,9 @@ fn lines(finding: &Finding, paint: Paint) -> Vec<String> {
     let mut lines: Vec<_> =
         wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect();
     lines.extend(wrapped("    → ", "      ", &finding.advice, WIDTH));
+    if matches!(finding.cause, Cause::CpuStarved | Cause::OwnDelays | Cause::Ports | Cause::Descriptors) {
+        lines.push("      brunt doctor looks for the cause on this machine".to_owned());
+    }
     lines
 }
 

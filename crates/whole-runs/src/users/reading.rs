@@ -86,8 +86,8 @@ fn null_is_no_check_that_holds() {
 
 #[test]
 fn a_body_is_held_against_a_schema() {
-    let schema = r#"{ type = 'object', required = { 'items' }, properties = { items = {
-        type = 'array', items = { properties = { price = { type = 'number', maximum = 20 } } } } } }"#;
+    let schema = r"{ type = 'object', required = { 'items' }, properties = { items = {
+        type = 'array', items = { properties = { price = { type = 'number', maximum = 20 } } } } } }";
     let played = looks_for(&format!(
         "local schema = {schema}
          local text = [[{{\"properties\": {{\"none\": {{\"type\": \"string\"}}}}}}]]

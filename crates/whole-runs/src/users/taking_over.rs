@@ -183,6 +183,31 @@ fn users_go_on_with_the_horizon() {
     }
 }
 
+/// A second has all users that were due in it, and no others, whatever the worker does when it ends: what a lost agent has reported of its users then ends
+/// where others begin to count those who never came.
+#[test]
+fn a_second_has_the_users_that_were_due_in_it() {
+    #[derive(Default)]
+    struct Started(Vec<u64>);
+    impl brunt_engine::Observer for Started {
+        fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<String> {
+            let scenarios = live.snapshot.figures.scenarios.iter();
+            self.0.push(scenarios.map(|(_, one)| one.users_started).sum());
+            ControlFlow::Continue(())
+        }
+    }
+    let script = "brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(50, '4s') }";
+    let plan = plan_of(script, &[]).unwrap();
+    // The clock begins at a second. The worker stands still when second 1 ends, or ends all seconds in time.
+    for still_ns in [0, 300 * MS] {
+        let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Requests::default() };
+        let net = VirtualNet::new(server).standing_still(2_900 * MS, still_ns);
+        let mut started = Started::default();
+        run_part_on(&net, &plan, Part::whole(1), &built_in(), &mut started);
+        assert_eq!(started.0[..4], [50; 4], "{:?}", started.0);
+    }
+}
+
 #[test]
 fn what_nobody_may_do_twice_is_not_taken_over() {
     let files = [("users.csv", "name\nann\nbob\n")];

@@ -23,6 +23,8 @@ pub(in super::super) enum End {
     Refused(u64),
     Unreached(u64),
     TimedOut(u64),
+    /// Its agent was lost, or held it back.
+    Untold,
 }
 
 /// A run of calls that are due at these times, in order, and end so.
@@ -39,13 +41,19 @@ pub(in super::super) fn carried_out(
     for due in due {
         parts[second(due)].numbers.add(Counter::Due, 1);
         let end = end(due);
-        let (End::Ok(took) | End::Refused(took) | End::Unreached(took) | End::TimedOut(took)) = end;
+        let (End::Ok(took) | End::Refused(took) | End::Unreached(took) | End::TimedOut(took)) = end else {
+            parts[second(due)].numbers.add(Counter::Unknown, 1);
+            parts[second(due)].times.record_bounds(Timing::Response, 0, 1);
+            log.untold(due, 1);
+            continue;
+        };
         let part = &mut parts[second(due + took)];
         part.times.record(Timing::Response, took);
         if !matches!(end, End::TimedOut(_)) {
             log.completed(due + took);
         }
         match end {
+            End::Untold => {}
             End::TimedOut(_) => {
                 part.failures.record(Failure::Timeout, "no answer in 1s");
                 part.times.record(Timing::Failed, took);
@@ -106,6 +114,29 @@ fn an_outage_has_its_beginning_its_end_and_its_calls() {
         }));
         assert!(found[0].message.contains("from 0:07 on, and did not come back"), "{found:?}");
     }
+}
+
+#[test]
+fn what_agents_held_back_or_took_with_them_is_no_silence_of_the_target() {
+    for untold in [7 * SECOND_NS..10 * SECOND_NS, 3 * SECOND_NS..6 * SECOND_NS] {
+        let end = |due: u64| if untold.contains(&due) { End::Untold } else { End::Ok(2 * MS) };
+        let found = remarks(carried_out(10, evenly(200, 10), end));
+        assert_eq!(kinds(&found), [], "{untold:?}: {found:?}");
+    }
+}
+
+#[test]
+fn an_outage_is_found_by_the_agents_that_are_left() {
+    let out = 6 * SECOND_NS..8 * SECOND_NS;
+    let end = |due: u64| match due / (10 * MS) % 2 {
+        0 if due >= 4 * SECOND_NS => End::Untold,
+        _ if out.contains(&due) => End::Unreached(MS / 10),
+        _ => End::Ok(2 * MS),
+    };
+    let found = remarks(carried_out(10, evenly(100, 10), end));
+    assert_eq!(kinds(&found), [About::Outage], "{found:?}");
+    assert_eq!((found[0].from_ns, found[0].to_ns, found[0].calls), (Some(out.start), Some(out.end), Some(100)));
+    assert!(found[0].message.contains("100 of 100 calls due then failed"), "{found:?}");
 }
 
 #[test]

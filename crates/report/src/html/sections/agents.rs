@@ -101,15 +101,17 @@ fn of_run(agents: &json::Agents) -> Table {
     table
 }
 
-/// How an agent was lost, from when on others did what it had left, and how many users never started.
+/// How an agent was lost, from when on others did what it had left, how many users never started, and of how many iterations nobody knows.
 fn lost_in_words(lost: &Lost) -> String {
     let takeover = lost.taken_over_ns.map(|ns| format!("; others took over after {}", Duration(ns)));
     let missed = lost.users_missed.map(|users| format!("; {} users never started", count(users)));
+    let iterations = lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
     format!(
-        "lost after {}: {}{}{}",
+        "lost after {}: {}{}{}{}",
         Duration(lost.after_ns),
         lost.reason,
         takeover.unwrap_or_default(),
-        missed.unwrap_or_default()
+        missed.unwrap_or_default(),
+        iterations.unwrap_or_default()
     )
 }

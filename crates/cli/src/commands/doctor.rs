@@ -1,0 +1,191 @@
+//! `brunt doctor [URL]`: what of this machine would spoil a run.
+// The docs of fields here are the help that users read: no Markdown.
+#![allow(clippy::doc_markdown)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::units::{ExactDuration, Number, count};
+use brunt_record::SECOND_NS;
+use brunt_report::decision::Format;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::Program;
+use crate::args::words::Words;
+use crate::exit::Exit;
+use crate::machine::checks::{self, Check, Level, Size};
+use crate::machine::{Facts, Reached};
+use crate::{console, plan};
+
+/// The format of `--format json`.
+const VERSION: u32 = 1;
+/// What stands for a target that was not named. Nothing connects to it.
+const NOBODY: &str = "http://127.0.0.1/";
+/// Room for the name of a check, in columns.
+const NAME_WIDTH: usize = 14;
+/// What stands before a remedy.
+const REMEDY: &str = "         → ";
+/// Columns of text.
+const WIDTH: usize = 80;
+
+const EXAMPLES: &str = "\
+It takes the flags of a run, and makes none: of a target it asks for five connections, and closes them.
+
+Examples:
+  brunt doctor                                            this machine, for a run as brunt makes it without flags
+  brunt doctor -c 1000 -r 50k -d 1m http://10.0.0.5/      for this run
+  brunt doctor --format json http://10.0.0.5/ | jq '.checks[] | select(.level == \"problem\")'
+
+Exit status:
+  0  nothing would spoil the run; there may be warnings
+  1  something would
+  2  the command line or a file was wrong";
+
+/// Say what on this machine would spoil a run, and what lifts it
+#[derive(Debug, Args)]
+#[command(override_usage = "brunt doctor [OPTIONS] [URL]")]
+#[command(after_long_help = EXAMPLES)]
+pub struct Doctor {
+    #[command(flatten)]
+    pub words: Words,
+}
+
+pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
+    let is_json = match args.words.shown.format {
+        None | Some(Format::Text) => false,
+        Some(Format::Json) => true,
+        Some(other) => bail!("--format {}: doctor writes text or json", other.name()),
+    };
+    let has_target = !args.words.targets.is_empty() || args.words.has("unix_socket");
+    let more: &[&str] = if args.words.targets.is_empty() { &[NOBODY] } else { &[] };
+    let plan = plan::from_flags(&args.words.with(more, &program.registry)?, program)?;
+    let size = size(&plan);
+    let facts = Facts::read(Path::new("/"));
+    let target = has_target.then(|| {
+        let default_port = program.registry.named(&plan.target.scheme).map_or(80, |(_, scheme)| scheme.default_port);
+        Reached::try_target(&plan, default_port)
+    });
+    let checks = checks::all(&facts, &size, target.as_ref());
+    if is_json {
+        console::print(format!("{:#}\n", document(&size, &checks)).as_bytes())?;
+    } else {
+        console::print(text(&size, &checks).as_bytes())?;
+    }
+    let has_problem = checks.iter().any(|check| check.level == Level::Problem);
+    Ok(if has_problem { Exit::ThresholdFailed } else { Exit::Done })
+}
+
+/// What a plan asks of its machine.
+fn size(plan: &Plan) -> Size {
+    Size {
+        connections: (!plan.connections.is_growing()).then(|| plan.connections.most().into()),
+        rate: match &plan.load {
+            Load::Open { profile, .. } => Some(profile.highest_rate()),
+            Load::Closed {} => None,
+        },
+        workers: plan.workers,
+        reconnects: plan.reconnect,
+        seconds: plan.duration_ns().map(|ns| (ns + plan.warmup_ns) as f64 / SECOND_NS as f64),
+        sources: plan.transport.source_ips.len() as u64,
+    }
+}
+
+fn document(size: &Size, checks: &[Check]) -> Value {
+    let problems = checks.iter().filter(|check| check.level == Level::Problem).count();
+    json!({
+        "version": VERSION,
+        "run": {
+            "connections": size.connections,
+            "rate_per_s": size.rate,
+            "threads": size.workers,
+            "reconnect": size.reconnects,
+        },
+        "problems": problems,
+        "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn text(size: &Size, checks: &[Check]) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "This machine, for {}\n", described(size));
+    for check in checks {
+        let lead = format!("{:7}  {:NAME_WIDTH$}  ", check.level.word(), check.name);
+        wrapped(&mut out, &lead, &check.message);
+        for remedy in &check.remedies {
+            wrapped(&mut out, REMEDY, remedy);
+        }
+    }
+    let of = |level| checks.iter().filter(|check| check.level == level).count();
+    let end = match (of(Level::Problem), of(Level::Warning)) {
+        (0, 0) => "Nothing here would spoil this run.".to_owned(),
+        (0, 1) => "Nothing here would spoil this run; 1 thing may.".to_owned(),
+        (0, doubts) => format!("Nothing here would spoil this run; {doubts} things may."),
+        (1, _) => "1 problem would spoil this run.".to_owned(),
+        (problems, _) => format!("{problems} problems would spoil this run."),
+    };
+    let _ = writeln!(out, "\n{end}");
+    out
+}
+
+/// Appends text behind a lead, in lines of at most [`WIDTH`] columns. A word is never cut: it may be part of a command.
+fn wrapped(out: &mut String, lead: &str, text: &str) {
+    let indent = lead.chars().count();
+    out.push_str(lead);
+    let mut column = indent;
+    for (place, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        if place > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if place > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}
+
+fn described(size: &Size) -> String {
+    let mut parts = Vec::new();
+    parts.push(match size.rate {
+        Some(rate) => format!("{}/s", Number(rate)),
+        None => "as many requests as it takes".to_owned(),
+    });
+    if let Some(connections) = size.connections {
+        parts.push(format!("{} connections", count(connections)));
+    }
+    parts.push(match size.workers {
+        1 => "1 thread".to_owned(),
+        workers => format!("{workers} threads"),
+    });
+    if size.reconnects {
+        parts.push("a connection for each request".to_owned());
+    }
+    if let Some(seconds) = size.seconds {
+        parts.push(ExactDuration((seconds * SECOND_NS as f64) as u64).to_string());
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_between_words() {
+        let mut out = String::new();
+        wrapped(&mut out, "ok  ", &"word ".repeat(20));
+        assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
+        assert!(out.lines().skip(1).all(|line| line.starts_with("    word") || line.trim().is_empty()), "{out}");
+        let long = "x".repeat(100);
+        out.clear();
+        wrapped(&mut out, "ok  ", &long);
+        assert_eq!(out, format!("ok  {long}\n"));
+    }
+}

@@ -1,0 +1,79 @@
+//! What happens to a run as a whole, as events.
+
+use brunt_judge::summary::Summary;
+use brunt_metrics::otlp::{Event, Severity};
+use brunt_metrics::{Attributes, Value};
+use brunt_plan::plan::Plan;
+use brunt_record::recording::Ending;
+use brunt_report::{Tone, headline, statements};
+
+use super::super::backlog::now_unix_ns;
+
+/// A run is about to begin.
+pub(super) fn started(plan: &Plan) -> Event {
+    let command = Some(plan.origin.command.clone()).filter(|command| !command.is_empty());
+    let attributes = command.map(|command| ("brunt.command".into(), command.into())).into_iter().collect();
+    event("brunt.run.started", Severity::Info, format!("a run of {} begins", plan.target.url()), attributes)
+}
+
+/// What is to be said of a run that is over: its findings, its thresholds, its end.
+pub(super) fn ended(summary: &Summary) -> Vec<Event> {
+    let mut events = Vec::new();
+    for finding in &summary.verdict.findings {
+        let mut attributes = pair("brunt.finding.cause", &format!("{:?}", finding.cause));
+        attributes.extend(pair("brunt.finding.of", "generator"));
+        events.push(event("brunt.finding", Severity::Warn, finding.message.clone(), attributes));
+    }
+    for remark in &summary.remarks {
+        let mut attributes = pair("brunt.finding.cause", &format!("{:?}", remark.about));
+        attributes.extend(pair("brunt.finding.of", "target"));
+        let times = [("brunt.finding.from_s", remark.from_ns), ("brunt.finding.to_s", remark.to_ns)];
+        for (key, ns) in times {
+            attributes.extend(ns.map(|ns| (key.into(), Value::from(format!("{:.3}", ns as f64 / 1e9)))));
+        }
+        let severity = if remark.about.is_note() { Severity::Info } else { Severity::Warn };
+        events.push(event("brunt.finding", severity, remark.message.clone(), attributes));
+    }
+    for result in summary.thresholds.iter().filter(|result| result.is_noted()) {
+        let severity = if result.held { Severity::Info } else { Severity::Error };
+        let held = if result.held { "held" } else { "failed" };
+        let mut attributes = pair("brunt.threshold", &result.threshold);
+        attributes.extend(pair("brunt.result", held));
+        events.push(event(
+            "brunt.threshold",
+            severity,
+            format!("{} {held}: {}", result.threshold, result.got),
+            attributes,
+        ));
+    }
+    events.push(end(summary));
+    events
+}
+
+fn end(summary: &Summary) -> Event {
+    let is_bad = statements(summary).iter().any(|statement| statement.tone == Tone::Bad);
+    let mut attributes = pair("brunt.ending", ending(&summary.run.ending));
+    attributes.extend(pair("brunt.verdict", &summary.verdict.sentence));
+    let severity = if is_bad { Severity::Error } else { Severity::Info };
+    event("brunt.run.ended", severity, headline(summary), attributes)
+}
+
+const fn ending(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Completed => "completed",
+        Ending::Interrupted => "interrupted",
+        Ending::Failed(_) => "failed",
+        Ending::Aborted(_) => "aborted",
+        Ending::Unreached(_) => "unreached",
+        Ending::AgentsLost(_) => "agents_lost",
+        Ending::Stopped(_) => "stopped",
+    }
+}
+
+fn pair(key: &'static str, value: &str) -> Attributes {
+    vec![(key.into(), Value::from(value.to_owned()))]
+}
+
+fn event(name: &'static str, severity: Severity, text: String, attributes: Attributes) -> Event {
+    Event { name, at_unix_ns: now_unix_ns(), severity, text, attributes }
+}

@@ -1,0 +1,197 @@
+//! OTLP requests, as protobuf (<https://opentelemetry.io/docs/specs/otlp/>): metrics, and events as logs.
+
+mod proto;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use prost::Message as _;
+
+use crate::exponential::Exponential;
+use crate::model::{Attributes, Data, Metric, Number, Point, Value};
+use proto::{any_value, metric, number_point};
+
+/// The name of the scope that metrics and events come from.
+const SCOPE: &str = "brunt";
+
+/// Whether points have what happened in an interval, or all that happened up to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Temporality {
+    /// What happened in the interval: points of several agents, runs and seconds add up.
+    #[default]
+    Delta,
+    /// All that happened since the interval's beginning, which stays that of the run.
+    Cumulative,
+}
+
+/// From when to when a request's points are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// In nanoseconds since 1970-01-01 UTC.
+    pub from_unix_ns: u64,
+    /// Likewise.
+    pub to_unix_ns: u64,
+}
+
+/// Who sends: the attributes of the resource, and the version of brunt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// The attributes of the resource, such as `service.name`.
+    pub resource: Attributes,
+    /// The version of the scope.
+    pub version: Cow<'static, str>,
+}
+
+/// How much an event matters, with its number (OpenTelemetry, "Logs Data Model", `SeverityNumber`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// For the record.
+    Info = 9,
+    /// Whoever reads the figures has to know.
+    Warn = 13,
+    /// Something that was asked for did not hold.
+    Error = 17,
+}
+
+/// Something that happened at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its name, such as `brunt.run.ended`.
+    pub name: &'static str,
+    /// When, in nanoseconds since 1970-01-01 UTC.
+    pub at_unix_ns: u64,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What happened, in a sentence.
+    pub text: String,
+    /// What else is known.
+    pub attributes: Attributes,
+}
+
+/// What an answer says of a request that was taken in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Points or events that were not taken.
+    pub rejected: u64,
+    /// Why not, or what the receiver warns of; empty if nothing.
+    pub message: String,
+}
+
+/// An `ExportMetricsServiceRequest`.
+pub fn metrics(sender: &Sender, metrics: &[Metric], interval: Interval, temporality: Temporality) -> Vec<u8> {
+    let scope_metrics = proto::ScopeMetrics {
+        scope: Some(scope(sender)),
+        metrics: metrics.iter().map(|metric| of_metric(metric, interval, temporality)).collect(),
+    };
+    let resource_metrics =
+        vec![proto::ResourceMetrics { resource: Some(resource(sender)), scope_metrics: vec![scope_metrics] }];
+    proto::ExportMetricsServiceRequest { resource_metrics }.encode_to_vec()
+}
+
+/// An `ExportLogsServiceRequest`, observed at a time in nanoseconds since 1970-01-01 UTC.
+pub fn logs(sender: &Sender, events: &[Event], observed_unix_ns: u64) -> Vec<u8> {
+    let record = |event: &Event| proto::LogRecord {
+        time_unix_nano: event.at_unix_ns,
+        severity_number: event.severity as i32,
+        severity_text: format!("{:?}", event.severity).to_uppercase(),
+        body: Some(any_value(&Value::from(event.text.clone()))),
+        attributes: attributes(&event.attributes),
+        observed_time_unix_nano: observed_unix_ns,
+        event_name: event.name.to_owned(),
+    };
+    let scope_logs = proto::ScopeLogs { scope: Some(scope(sender)), log_records: events.iter().map(record).collect() };
+    let resource_logs = vec![proto::ResourceLogs { resource: Some(resource(sender)), scope_logs: vec![scope_logs] }];
+    proto::ExportLogsServiceRequest { resource_logs }.encode_to_vec()
+}
+
+/// Reads the answer to a request with status 200. One that cannot be read says nothing.
+pub fn taken(answer: &[u8]) -> Taken {
+    let partial = proto::ExportResponse::decode(answer).ok().and_then(|answer| answer.partial_success);
+    partial.map_or_else(Taken::default, |partial| Taken {
+        rejected: u64::try_from(partial.rejected).unwrap_or(0),
+        message: partial.error_message,
+    })
+}
+
+fn scope(sender: &Sender) -> proto::Scope {
+    proto::Scope { name: SCOPE.to_owned(), version: sender.version.clone().into_owned() }
+}
+
+fn resource(sender: &Sender) -> proto::Resource {
+    proto::Resource { attributes: attributes(&sender.resource) }
+}
+
+fn attributes(attributes: &Attributes) -> Vec<proto::KeyValue> {
+    let pair = |(key, value): &(Cow<'static, str>, Value)| proto::KeyValue {
+        key: key.clone().into_owned(),
+        value: Some(any_value(value)),
+    };
+    attributes.iter().map(pair).collect()
+}
+
+fn any_value(value: &Value) -> proto::AnyValue {
+    let value = match value {
+        Value::Text(text) => any_value::Value::Text(text.clone().into_owned()),
+        Value::Whole(n) => any_value::Value::Whole(*n),
+    };
+    proto::AnyValue { value: Some(value) }
+}
+
+fn of_metric(metric: &Metric, interval: Interval, temporality: Temporality) -> proto::Metric {
+    let aggregation_temporality = match temporality {
+        Temporality::Delta => proto::Temporality::Delta,
+        Temporality::Cumulative => proto::Temporality::Cumulative,
+    } as i32;
+    let data = match &metric.data {
+        Data::Sum { monotonic, points } => metric::Data::Sum(proto::Sum {
+            data_points: points.iter().map(|point| number(point, point.value, interval)).collect(),
+            aggregation_temporality,
+            is_monotonic: *monotonic,
+        }),
+        Data::Gauge(points) => metric::Data::Gauge(proto::Gauge {
+            data_points: points.iter().map(|point| number(point, Number::Real(point.value), interval)).collect(),
+        }),
+        Data::Distribution { factor, points } => metric::Data::Exponential(proto::ExponentialHistogram {
+            data_points: points
+                .iter()
+                .map(|point| exponential(&point.attributes, &Exponential::new(&point.value, *factor), interval))
+                .collect(),
+            aggregation_temporality,
+        }),
+    };
+    proto::Metric {
+        name: metric.name.clone().into_owned(),
+        description: metric.description.clone().into_owned(),
+        unit: metric.unit.clone().into_owned(),
+        data: Some(data),
+    }
+}
+
+fn number<T>(point: &Point<T>, value: Number, interval: Interval) -> proto::NumberPoint {
+    let value = match value {
+        Number::Whole(n) => number_point::Value::Whole(i64::try_from(n).unwrap_or(i64::MAX)),
+        Number::Real(x) => number_point::Value::Real(x),
+    };
+    proto::NumberPoint {
+        start_time_unix_nano: interval.from_unix_ns,
+        time_unix_nano: interval.to_unix_ns,
+        value: Some(value),
+        attributes: attributes(&point.attributes),
+    }
+}
+
+fn exponential(of: &Attributes, buckets: &Exponential, interval: Interval) -> proto::ExponentialPoint {
+    proto::ExponentialPoint {
+        attributes: attributes(of),
+        start_time_unix_nano: interval.from_unix_ns,
+        time_unix_nano: interval.to_unix_ns,
+        count: buckets.count,
+        sum: Some(buckets.sum),
+        scale: buckets.scale,
+        zero_count: buckets.zeros,
+        positive: Some(proto::Buckets { offset: buckets.offset, bucket_counts: buckets.counts.clone() }),
+        min: buckets.min,
+        max: buckets.max,
+    }
+}

@@ -1,0 +1,245 @@
+//! A second of a run as metrics: all calls, from the catalogue of figures, and calls by name.
+
+mod by_name;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brunt_record::catalogue::{Counter, Joins, Timing, Unit};
+use brunt_record::histogram::{Censored, Histogram};
+use brunt_record::live::Live;
+use brunt_record::outcome::OkStatus;
+use brunt_record::snapshot::{Phase, Snapshot};
+
+use crate::model::{Attribute, Attributes, Data, Metric, Number, Point, Value};
+use crate::names::Names;
+
+/// Which part of the run a point is of: `warmup`, `measured` or `drain`. The result is of `measured` and `drain`.
+pub const PHASE: &str = "brunt.phase";
+/// What is wrong with a call; missing where nothing is.
+pub const ERROR_TYPE: &str = "error.type";
+/// [`ERROR_TYPE`] of calls that ended without success, where durations are not told apart by the reason.
+pub const ANY_ERROR: &str = "_OTHER";
+/// [`ERROR_TYPE`] of calls that had not ended when the run was over: their durations are lower bounds.
+pub const UNFINISHED: &str = "unfinished";
+
+/// What a run's calls are.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// Which statuses are a success.
+    pub ok: OkStatus,
+    /// How they are called elsewhere.
+    pub calls: Calls,
+    /// What their durations have in common: the target's address, the method.
+    pub attributes: Attributes,
+    /// What statuses are called, where others know them by name.
+    pub status_names: BTreeMap<u16, String>,
+}
+
+/// How calls are called by OpenTelemetry's semantic conventions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// Requests of HTTP.
+    Http,
+    /// Remote procedure calls.
+    Rpc,
+    /// Calls that the conventions have no name for.
+    #[default]
+    Other,
+}
+
+impl Calls {
+    /// The metric of their response times.
+    pub const fn duration(self) -> &'static str {
+        match self {
+            Self::Http => "http.client.request.duration",
+            Self::Rpc => "rpc.client.call.duration",
+            Self::Other => "brunt.call.duration",
+        }
+    }
+
+    /// The attribute that has their status.
+    const fn status(self) -> &'static str {
+        match self {
+            Self::Http => "http.response.status_code",
+            Self::Rpc => "rpc.response.status_code",
+            Self::Other => "brunt.status",
+        }
+    }
+}
+
+impl Subject {
+    /// The metrics of a second, or of several that follow each other in a phase. Of very many names those count together that
+    /// `names` has no series for.
+    pub fn metrics(&self, second: &Live, names: &mut Names) -> Vec<Metric> {
+        let phase = PhaseOf(second.phase);
+        let mut metrics = Vec::new();
+        self.outcomes(second, phase, names, &mut metrics);
+        self.durations(&second.snapshot, phase, &mut metrics);
+        metrics.extend(Counter::ALL.into_iter().map(|counter| of_counter(counter, &second.snapshot, phase)));
+        metrics.extend(gauges(second, phase));
+        by_name::add(self, second, names, phase, &mut metrics);
+        metrics.retain(|metric| !metric.data.is_empty());
+        metrics
+    }
+
+    fn outcomes(&self, second: &Live, phase: PhaseOf, names: &mut Names, metrics: &mut Vec<Metric>) {
+        let snapshot = &second.snapshot;
+        let mut answers: BTreeMap<Value, u64> = BTreeMap::new();
+        for (status, n) in snapshot.statuses.sorted() {
+            *answers.entry(self.status(status, names)).or_default() += n;
+        }
+        let answers = answers.into_iter().map(|(status, n)| phase.point([(self.calls.status().into(), status)], n));
+        metrics.push(counter("brunt.answers", "{call}", "Calls that were answered, by status.", answers));
+        let failures = snapshot
+            .failures
+            .counted()
+            .map(|(failure, n)| phase.point([(ERROR_TYPE.into(), Value::from(failure.name()))], n));
+        metrics.push(counter("brunt.failures", "{call}", "Calls that failed, by the failure.", failures));
+        let (ok, not_ok) = (snapshot.ok(&self.ok), snapshot.not_ok(&self.ok));
+        metrics.push(counter("brunt.ok", "{call}", "Calls that were a success.", [phase.point([], ok)]));
+        metrics.push(counter("brunt.not_ok", "{call}", "Calls that ended without success.", [phase.point([], not_ok)]));
+    }
+
+    /// A status as an attribute, which a hostile target cannot make more of than there may be series.
+    fn status(&self, status: u16, names: &mut Names) -> Value {
+        let text = self.status_names.get(&status).cloned().unwrap_or_else(|| status.to_string());
+        if names.series("status", &text) != text {
+            return ANY_ERROR.into();
+        }
+        match self.calls {
+            Calls::Rpc => text.into(),
+            Calls::Http | Calls::Other => status.into(),
+        }
+    }
+
+    fn durations(&self, snapshot: &Snapshot, phase: PhaseOf, metrics: &mut Vec<Metric>) {
+        let with = |others: Vec<Attribute>| phase.attributes(self.attributes.iter().cloned().chain(others));
+        metrics.push(times(
+            self.calls.duration(),
+            "Response time: from when a call was due to its end, without the generator's own delays where these are known.",
+            by_outcome(&snapshot.response_times(), with),
+        ));
+        metrics.push(times(
+            "brunt.service.duration",
+            "Service time: from when a call was sent to its end, likewise.",
+            ended(&snapshot.service_times(), |others| phase.attributes(others)),
+        ));
+        for timing in Timing::ALL {
+            let censored: Cow<'_, Censored> = match timing {
+                Timing::FirstByte => Cow::Owned(snapshot.first_byte_times().clone().into()),
+                timing if is_plain(timing) => Cow::Borrowed(snapshot.times.get(timing)),
+                _ => continue,
+            };
+            let points = ended(&censored, |others| phase.attributes(others));
+            metrics.push(times(format!("brunt.{}.duration", timing.key()), timing.sentence(), points));
+        }
+    }
+}
+
+/// Whether a timing is exported as it is recorded. The others are parts of response and service times.
+const fn is_plain(timing: Timing) -> bool {
+    matches!(
+        timing,
+        Timing::Connect
+            | Timing::Tls
+            | Timing::Handshake
+            | Timing::FirstMessage
+            | Timing::MessageGap
+            | Timing::LastMessage
+            | Timing::EachMessage
+            | Timing::Lag
+            | Timing::Receiving
+    )
+}
+
+/// The attribute that all points of a second have.
+#[derive(Debug, Clone, Copy)]
+struct PhaseOf(Phase);
+
+impl PhaseOf {
+    fn attributes(self, others: impl IntoIterator<Item = Attribute>) -> Attributes {
+        let name = match self.0 {
+            Phase::Warmup => "warmup",
+            Phase::Measured => "measured",
+            Phase::Drain => "drain",
+        };
+        std::iter::once((PHASE.into(), name.into())).chain(others).collect()
+    }
+
+    fn point(self, others: impl IntoIterator<Item = Attribute>, n: u64) -> Point<Number> {
+        Point::new(self.attributes(others), Number::Whole(n))
+    }
+}
+
+fn counter(
+    name: &'static str,
+    unit: &'static str,
+    description: &'static str,
+    points: impl IntoIterator<Item = Point<Number>>,
+) -> Metric {
+    Metric::new(name, unit, description, Data::counter(points.into_iter().collect()))
+}
+
+fn times(name: impl Into<Cow<'static, str>>, description: &'static str, points: Vec<Point<Histogram>>) -> Metric {
+    Metric::new(name, "s", description, Data::times(points))
+}
+
+/// A point for calls with success, for those without, and for those that never ended.
+fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
+    let parts = [(&times.known, None), (&times.failed, Some(ANY_ERROR)), (&times.bounds, Some(UNFINISHED))];
+    let parts = parts.into_iter().filter(|(histogram, _)| !histogram.is_empty());
+    let error =
+        |error: Option<&'static str>| error.map(|error| (ERROR_TYPE.into(), error.into())).into_iter().collect();
+    parts.map(|(histogram, of)| Point::new(attributes(error(of)), histogram.clone())).collect()
+}
+
+/// A point for what ended, whatever its outcome, and one for what did not.
+fn ended(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
+    let mut all = times.known.clone();
+    all.merge(&times.failed);
+    by_outcome(&Censored { known: all, failed: Histogram::new(), bounds: times.bounds.clone() }, attributes)
+}
+
+/// A number of the catalogue.
+fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
+    let value = snapshot.numbers.get(counter);
+    let key = counter.key();
+    let name = ["_ns", "_bytes", "_ratio"].into_iter().find_map(|unit| key.strip_suffix(unit)).unwrap_or(key);
+    let (unit, number) = match counter.unit() {
+        Unit::Calls => ("{call}", Number::Whole(value)),
+        Unit::Messages => ("{message}", Number::Whole(value)),
+        Unit::Connections => ("{connection}", Number::Whole(value)),
+        Unit::Bytes => ("By", Number::Whole(value)),
+        Unit::Nanoseconds => ("s", Number::Real(value as f64 / 1e9)),
+        Unit::Ratio => ("1", Number::Real(snapshot.numbers.ratio(counter))),
+    };
+    let point = Point::new(phase.attributes([]), number);
+    let data = match counter.joins() {
+        Joins::Sum => Data::counter(vec![point]),
+        Joins::Max => Data::Gauge(vec![Point::new(point.attributes, number.real())]),
+    };
+    Metric::new(format!("brunt.{name}"), unit, counter.sentence(), data)
+}
+
+/// What there is at the second's end.
+fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
+    let gauge = |name: &'static str, unit: &'static str, description: &'static str, value: f64| {
+        Metric::new(name, unit, description, Data::Gauge(vec![Point::new(phase.attributes([]), value)]))
+    };
+    let mut all = vec![
+        gauge("brunt.connections.open", "{connection}", "Connections that are open.", second.open_connections as f64),
+        gauge("brunt.calls.in_flight", "{call}", "Calls in flight.", second.in_flight as f64),
+        gauge("brunt.calls.waiting", "{call}", "Calls that were due and are not sent.", second.waiting as f64),
+        gauge(
+            "brunt.calls.oldest",
+            "s",
+            "For how long the oldest open call has been due.",
+            second.oldest_ns as f64 / 1e9,
+        ),
+    ];
+    all.extend(second.users.map(|users| gauge("brunt.users", "{user}", "Virtual users alive.", users as f64)));
+    all
+}
