@@ -27,7 +27,7 @@ pub(crate) fn make_room(plan: &Plan, portion: Portion, targets: u32) -> Result<P
     let workers = portion.workers();
     if plan.connections.is_growing() {
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-        let most = (limit.saturating_sub(besides(workers)) / u64::from(targets)).max(u64::from(workers));
+        let most = (limit.saturating_sub(descriptors_besides(workers)) / u64::from(targets)).max(u64::from(workers));
         let of_all = u128::from(most) * u128::from(portion.all_workers()) / u128::from(workers);
         plan.connections = plan.connections.capped(u32::try_from(of_all).unwrap_or(u32::MAX));
     }
@@ -36,14 +36,14 @@ pub(crate) fn make_room(plan: &Plan, portion: Portion, targets: u32) -> Result<P
     Ok(plan)
 }
 
-/// Descriptors that a process needs besides its connections.
-fn besides(workers: u32) -> u64 {
+/// Descriptors that a process with so many workers needs besides its connections.
+pub fn descriptors_besides(workers: u32) -> u64 {
     u64::from(workers) * 4 + SPARE_DESCRIPTORS
 }
 
 /// The same for so many connections.
 fn raise_descriptors(connections: u32, workers: u32) -> Result<(), EngineError> {
-    let needed = u64::from(connections) + besides(workers);
+    let needed = u64::from(connections) + descriptors_besides(workers);
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -60,7 +60,7 @@ fn raise_descriptors(connections: u32, workers: u32) -> Result<(), EngineError> 
 pub fn most_connections() -> u32 {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::from(MOST_CONNECTIONS));
-    let left = limit.saturating_sub(besides(workers)).max(1);
+    let left = limit.saturating_sub(descriptors_besides(workers)).max(1);
     u32::try_from(left).unwrap_or(MOST_CONNECTIONS).min(MOST_CONNECTIONS)
 }
 

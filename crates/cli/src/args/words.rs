@@ -264,7 +264,7 @@ impl FromArgMatches for Words {
         };
         if let Some(id) = SINGLE.into_iter().find(|id| given(id)) {
             let flag = id.replace('_', "-");
-            let text = format!("--{flag} is for a single run (brunt bench), and this command makes many\n");
+            let text = format!("--{flag} is for a single run (brunt bench), which this command does not make\n");
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
         }
         let shown = Shown {

@@ -10,6 +10,7 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{ExactDuration, Number, count};
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Format;
+use brunt_report::text::wrapped;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -32,7 +33,8 @@ const REMEDY: &str = "         → ";
 const WIDTH: usize = 80;
 
 const EXAMPLES: &str = "\
-It takes the flags of a run, and makes none: of a target it asks for five connections, and closes them.
+It takes the flags of a run, and makes no run: it opens five connections to the target, and closes them.
+Flags that say where a result goes (-o, --html, ...) have no effect here.
 
 Examples:
   brunt doctor                                            this machine, for a run as brunt makes it without flags
@@ -44,7 +46,7 @@ Exit status:
   1  something would
   2  the command line or a file was wrong";
 
-/// Say what on this machine would spoil a run, and what lifts it
+/// Say what on this machine would spoil a run, and what helps
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt doctor [OPTIONS] [URL]")]
 #[command(after_long_help = EXAMPLES)]
@@ -90,6 +92,7 @@ fn size(plan: &Plan) -> Size {
         reconnects: plan.reconnect,
         seconds: plan.duration_ns().map(|ns| (ns + plan.warmup_ns) as f64 / SECOND_NS as f64),
         sources: plan.transport.source_ips.len() as u64,
+        takes_ports: plan.transport.unix_socket.is_none(),
     }
 }
 
@@ -113,9 +116,12 @@ fn text(size: &Size, checks: &[Check]) -> String {
     let _ = writeln!(out, "This machine, for {}\n", described(size));
     for check in checks {
         let lead = format!("{:7}  {:NAME_WIDTH$}  ", check.level.word(), check.name);
-        wrapped(&mut out, &lead, &check.message);
+        let mut lines = wrapped(&lead, &" ".repeat(lead.chars().count()), &check.message, WIDTH);
         for remedy in &check.remedies {
-            wrapped(&mut out, REMEDY, remedy);
+            lines.extend(wrapped(REMEDY, &" ".repeat(REMEDY.chars().count()), remedy, WIDTH));
+        }
+        for line in lines {
+            let _ = writeln!(out, "{line}");
         }
     }
     let of = |level| checks.iter().filter(|check| check.level == level).count();
@@ -128,27 +134,6 @@ fn text(size: &Size, checks: &[Check]) -> String {
     };
     let _ = writeln!(out, "\n{end}");
     out
-}
-
-/// Appends text behind a lead, in lines of at most [`WIDTH`] columns. A word is never cut: it may be part of a command.
-fn wrapped(out: &mut String, lead: &str, text: &str) {
-    let indent = lead.chars().count();
-    out.push_str(lead);
-    let mut column = indent;
-    for (place, word) in text.split(' ').enumerate() {
-        let length = word.chars().count();
-        if place > 0 && column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if place > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
 }
 
 fn described(size: &Size) -> String {
@@ -171,21 +156,4 @@ fn described(size: &Size) -> String {
         parts.push(ExactDuration((seconds * SECOND_NS as f64) as u64).to_string());
     }
     parts.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_cut_between_words() {
-        let mut out = String::new();
-        wrapped(&mut out, "ok  ", &"word ".repeat(20));
-        assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
-        assert!(out.lines().skip(1).all(|line| line.starts_with("    word") || line.trim().is_empty()), "{out}");
-        let long = "x".repeat(100);
-        out.clear();
-        wrapped(&mut out, "ok  ", &long);
-        assert_eq!(out, format!("ok  {long}\n"));
-    }
 }

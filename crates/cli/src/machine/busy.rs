@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// The most processes of which CPU time is read.
+/// How many processes are read at most.
 const MOST_PROCESSES: usize = 20_000;
 /// A share of a CPU below which a process is not named.
 const LEAST_SHARE: f64 = 0.1;
@@ -96,7 +96,8 @@ impl Sample {
     }
 }
 
-/// `PID (NAME) STATE …`, of which fields 14 and 15 are ticks in user mode and in the kernel. A name may have spaces and brackets.
+/// Name and CPU time of a process, in ticks, from `PID (NAME) STATE …`. Fields 14 and 15 are the ticks in user mode and in the kernel. A name may have
+/// spaces and brackets.
 fn process(stat: &str) -> Option<(String, u64)> {
     let (head, rest) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;

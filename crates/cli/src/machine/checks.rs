@@ -4,10 +4,6 @@ use serde_json::{Value, json};
 
 use super::{Facts, Reached};
 
-/// Descriptors that a run needs besides its connections: for itself, and for each thread.
-const SPARE_DESCRIPTORS: u64 = 64;
-/// The same for each thread.
-const DESCRIPTORS_OF_A_THREAD: u64 = 4;
 /// How long a port is taken after its connection is closed, in seconds (Linux, `TCP_TIMEWAIT_LEN`).
 const TIME_WAIT_S: f64 = 60.0;
 /// The same where ports are reused, in seconds.
@@ -38,8 +34,10 @@ pub struct Size {
     pub reconnects: bool,
     /// How long it takes, in seconds, as far as that is known.
     pub seconds: Option<f64>,
-    /// How many local addresses it connects from, where that was said.
+    /// How many local addresses it connects from; 0 where that was not said.
     pub sources: u64,
+    /// Whether its connections take local ports: those to a Unix socket take none.
+    pub takes_ports: bool,
 }
 
 /// What came of one look at a machine.
@@ -76,7 +74,7 @@ pub struct Check {
     pub level: Level,
     /// What is there, and what the run needs.
     pub message: String,
-    /// Commands and flags of which each helps; none where nothing has to.
+    /// Commands and flags that help, each by itself; empty where nothing is wrong.
     pub remedies: Vec<String>,
 }
 
@@ -128,7 +126,7 @@ pub fn all(facts: &Facts, size: &Size, target: Option<&Reached>) -> Vec<Check> {
 fn descriptors(facts: &Facts, size: &Size) -> Check {
     const NAME: &str = "descriptors";
     let Some(limit) = facts.descriptors else { return Check::ok(NAME, "no limit") };
-    let spare = u64::from(size.workers) * DESCRIPTORS_OF_A_THREAD + SPARE_DESCRIPTORS;
+    let spare = brunt_engine::descriptors_besides(size.workers);
     let Some(connections) = size.connections else {
         let most = limit.saturating_sub(spare);
         return Check::ok(NAME, format!("the limit is {limit}: connections may grow to {most}"));
@@ -143,11 +141,14 @@ fn descriptors(facts: &Facts, size: &Size) -> Check {
 
 fn ports(facts: &Facts, size: &Size, target: Option<&Reached>) -> Check {
     const NAME: &str = "local ports";
+    if !size.takes_ports {
+        return Check::ok(NAME, "a Unix socket takes none");
+    }
     let Some(of_an_address) = facts.ports else { return Check::unknown(NAME) };
     let is_here = target.is_some_and(|target| target.is_here);
     let all = of_an_address * size.sources.max(1);
-    // On loopback brunt connects from as many addresses as it takes, unless it was told from which.
-    let is_spread = is_here && size.sources == 0;
+    // Over IPv4 on this machine brunt connects from as many addresses as it takes, unless it was told from which.
+    let is_spread = target.is_some_and(|target| target.is_spread) && size.sources == 0;
     let at_once = size.connections.unwrap_or(0);
     let reuses = matches!((facts.reuses_ports, is_here), (Some(1), _) | (Some(2), true));
     let kept_s = if reuses { REUSED_AFTER_S } else { TIME_WAIT_S };
@@ -157,7 +158,7 @@ fn ports(facts: &Facts, size: &Size, target: Option<&Reached>) -> Check {
     };
     let needed = at_once + closed as u64;
     let taken = facts.time_wait.unwrap_or(0);
-    let sources = "--source-ip, repeated: several addresses of this machine";
+    let sources = "--source-ip 10.0.0.5-10.0.0.8: several addresses of this machine";
     if needed > all && closed > 0.0 {
         let message = format!("{needed} needed, {all} there: a closed connection keeps its port for {kept_s:.0} s");
         let remedies = ["no --reconnect", "sudo sysctl -w net.ipv4.tcp_tw_reuse=1", sources];
@@ -209,16 +210,22 @@ fn other_programs(facts: &Facts, size: &Size) -> Check {
     const NAME: &str = "other programs";
     let processors = &facts.processors;
     let others = processors.used;
-    let Some(most) = processors.busy.first().filter(|_| others >= BUSY) else {
-        return Check::ok(NAME, format!("they use {others:.1} of {} CPUs", processors.count));
-    };
+    let used = format!("they use {others:.1} of {} CPUs", processors.count);
+    if others < BUSY {
+        return Check::ok(NAME, used);
+    }
     let left = processors.count as f64 - others;
     let level = if left < f64::from(size.workers) - BUSY { Level::Problem } else { Level::Warning };
-    let message = format!(
-        "they use {others:.1} of {} CPUs, most of it {} (process {}, {:.1})",
-        processors.count, most.name, most.process, most.cpus
-    );
-    Check::new(NAME, level, message, &["end it", &format!("leave it CPUs of its own: -t {}", (left as u32).max(1))])
+    let message = match processors.busy.first() {
+        Some(most) => format!("{used}, most of it {} (process {}, {:.1})", most.name, most.process, most.cpus),
+        None => format!("{used}, many of them a little"),
+    };
+    Check::new(
+        NAME,
+        level,
+        message,
+        &["end them", &format!("leave them CPUs of their own: -t {}", (left as u32).max(1))],
+    )
 }
 
 fn hypervisor(facts: &Facts) -> Check {
@@ -368,11 +375,18 @@ mod tests {
             reconnects: false,
             seconds: Some(10.0),
             sources: 0,
+            takes_ports: true,
         }
     }
 
     fn far() -> Reached {
-        Reached { target: "shop:80".to_owned(), is_here: false, lookup_ns: Some(1_000_000), connect: Ok(200_000) }
+        Reached {
+            target: "shop:80".to_owned(),
+            is_here: false,
+            is_spread: false,
+            lookup_ns: Some(1_000_000),
+            connect: Ok(200_000),
+        }
     }
 
     /// The checks that are not ok.
@@ -388,7 +402,7 @@ mod tests {
     #[test]
     fn a_clean_machine_has_no_problem() {
         assert_eq!(wrong(&clean(), &usual(), &far()), []);
-        let here = Reached { is_here: true, ..far() };
+        let here = Reached { is_here: true, is_spread: true, ..far() };
         assert_eq!(wrong(&clean(), &Size { connections: Some(50_000), ..usual() }, &here), []);
         assert_eq!(wrong(&clean(), &Size { connections: None, rate: None, ..usual() }, &here), []);
     }
@@ -415,6 +429,9 @@ mod tests {
         for (name, facts) in found {
             assert_eq!(wrong(&facts, &usual(), &far()), [(name, Level::Problem)]);
         }
+        let many = Processors { count: 4, used: 3.9, stolen: 0.0, busy: Vec::new() };
+        let many = wrong(&Facts { processors: many, ..clean() }, &usual(), &far());
+        assert_eq!(many, [("other programs", Level::Problem)], "none of them stands out");
         let refused = Reached { connect: Err("Connection refused".to_owned()), ..far() };
         assert_eq!(wrong(&clean(), &usual(), &refused), [("target", Level::Problem)]);
     }
@@ -427,7 +444,7 @@ mod tests {
             ("local ports", Facts { time_wait: Some(20_000), ..clean() }),
             ("loopback", Facts { congestion: Some("bbr".to_owned()), ..clean() }),
         ];
-        let here = Reached { is_here: true, ..far() };
+        let here = Reached { is_here: true, is_spread: true, ..far() };
         for (name, facts) in doubts {
             assert_eq!(wrong(&facts, &usual(), &here), [(name, Level::Warning)]);
         }
@@ -439,14 +456,18 @@ mod tests {
     #[test]
     fn closed_connections_keep_their_ports() {
         let size = Size { reconnects: true, ..usual() };
-        let here = Reached { is_here: true, ..far() };
+        let here = Reached { is_here: true, is_spread: true, ..far() };
         assert_eq!(wrong(&clean(), &size, &far()), [("local ports", Level::Problem)], "50,000 in 10 s");
         assert_eq!(wrong(&clean(), &size, &here), [], "5,000 in a second");
         let never = Facts { reuses_ports: Some(0), ..clean() };
         assert_eq!(wrong(&never, &size, &here), [("local ports", Level::Problem)]);
         let everywhere = Facts { reuses_ports: Some(1), ..clean() };
         assert_eq!(wrong(&everywhere, &size, &far()), []);
-        assert_eq!(wrong(&clean(), &Size { sources: 4, ..size }, &far()), []);
+        assert_eq!(wrong(&clean(), &Size { sources: 4, ..size.clone() }, &far()), []);
+        assert_eq!(wrong(&clean(), &Size { takes_ports: false, ..size }, &here), [], "over a Unix socket");
+        let many = Size { connections: Some(50_000), ..usual() };
+        let by_ipv6 = Reached { is_spread: false, ..here };
+        assert_eq!(wrong(&clean(), &many, &by_ipv6), [("local ports", Level::Problem)]);
     }
 
     #[test]

@@ -91,10 +91,7 @@ fn text(root: &Path, path: &str) -> Option<String> {
 }
 
 fn ports(root: &Path) -> Option<u64> {
-    let range = text(root, "proc/sys/net/ipv4/ip_local_port_range")?;
-    let mut ends = range.split_whitespace().map(str::parse::<u64>);
-    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
-    last.checked_sub(first).map(|between| between + 1)
+    brunt_engine::ports_in(&text(root, "proc/sys/net/ipv4/ip_local_port_range")?).map(u64::from)
 }
 
 /// `TCP: inuse 5 orphan 0 tw 12 alloc 6 mem 1`.

@@ -17,6 +17,8 @@ pub struct Reached {
     pub target: String,
     /// Whether it is on this machine.
     pub is_here: bool,
+    /// Whether a run connects to it from several addresses of loopback where one has too few ports: over IPv4 alone.
+    pub is_spread: bool,
     /// How long its name took, in nanoseconds; none where it is an address.
     pub lookup_ns: Option<u64>,
     /// The time of the middle one of some connections, in nanoseconds, or what went wrong.
@@ -29,7 +31,13 @@ impl Reached {
         let timeout = Duration::from_nanos(plan.connect_timeout_ns);
         if let Some(path) = &plan.transport.unix_socket {
             let connect = middle(|| UnixStream::connect(path).map(drop));
-            return Self { target: path.display().to_string(), is_here: true, lookup_ns: None, connect };
+            return Self {
+                target: path.display().to_string(),
+                is_here: true,
+                is_spread: false,
+                lookup_ns: None,
+                connect,
+            };
         }
         let named = plan.transport.connect_to.clone();
         let (host, port) =
@@ -41,12 +49,13 @@ impl Reached {
             Ok(addresses) => addresses.collect(),
             Err(error) => {
                 let connect = Err(format!("its name is not known: {error}"));
-                return Self { target, is_here: false, lookup_ns: Some(elapsed_ns(begin)), connect };
+                return Self { target, is_here: false, is_spread: false, lookup_ns: Some(elapsed_ns(begin)), connect };
             }
         };
         let is_name = host.parse::<std::net::IpAddr>().is_err();
         let lookup_ns = is_name.then(|| elapsed_ns(begin));
         let is_here = !addresses.is_empty() && addresses.iter().all(|address| address.ip().is_loopback());
+        let is_spread = is_here && addresses.iter().all(SocketAddr::is_ipv4);
         let connect = middle(|| {
             let mut last = io::Error::new(io::ErrorKind::NotFound, "its name has no address");
             for address in &addresses {
@@ -57,7 +66,7 @@ impl Reached {
             }
             Err(last)
         });
-        Self { target, is_here, lookup_ns, connect }
+        Self { target, is_here, is_spread, lookup_ns, connect }
     }
 }
 

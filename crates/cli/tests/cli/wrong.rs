@@ -297,7 +297,7 @@ fn flags_of_a_search_that_are_wrong() {
         ("", "brunt find needs to know what the target must meet: give --threshold"),
         ("--threshold p99<1s -r 5", "-r cannot be used with brunt find: the rate is what is searched for"),
         ("--threshold p99<1s -n 5", "-n cannot be used with brunt find"),
-        ("--threshold p99<1s -v", "--verbose is for a single run (brunt bench), and this command makes many"),
+        ("--threshold p99<1s -v", "--verbose is for a single run (brunt bench), which this command does not make"),
         ("--threshold p99<1s --from 0", "'--from <R>': expected a rate from 1 to 10M calls a second"),
         ("--threshold p99<1s --from 20 --highest 10", "--highest 10 is below --from 20"),
         ("--threshold p99<1s --precision 0", "'--precision <SHARE>': expected a share from 0.5% to 50%"),

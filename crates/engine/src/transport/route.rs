@@ -218,11 +218,14 @@ const USUAL_PORTS: u32 = 28_232;
 /// How many ports the system gives out to one address (ip(7), `ip_local_port_range`).
 pub(crate) fn ports_of_an_address() -> u32 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u32>().ok());
-    match (ends.next(), ends.next()) {
-        (Some(first), Some(last)) if last > first => last - first + 1,
-        _ => USUAL_PORTS,
-    }
+    ports_in(&range).unwrap_or(USUAL_PORTS)
+}
+
+/// How many ports are in a range as the system writes it (`32768 60999`); none where it is no range.
+pub fn ports_in(range: &str) -> Option<u32> {
+    let mut ends = range.split_whitespace().map(str::parse::<u32>);
+    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    last.checked_sub(first).filter(|between| *between > 0).map(|between| between + 1)
 }
 
 /// Addresses of 127.0.0.0/8 to connect from, as many as it takes for so many connections with so many ports each; none

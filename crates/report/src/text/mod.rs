@@ -119,8 +119,8 @@ fn label(name: &str, paint: Paint) -> String {
 /// Stands for a space at which no line is broken.
 const UNBROKEN: &str = "\u{a0}";
 
-/// Breaks `text` into lines no longer than `width`, the first after `first`, the others after `rest`.
-pub(crate) fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
+/// Breaks `text` into lines no longer than `width` columns, the first after `first`, the others after `rest`. A word is never cut.
+pub fn wrapped(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut has_word = false;
