@@ -28,13 +28,6 @@ pub struct Delivery {
     pub crowded: Vec<String>,
 }
 
-impl Delivery {
-    /// Whether something is missing there.
-    pub const fn is_short(&self) -> bool {
-        self.seconds_missed + self.points_rejected + self.events_missed > 0
-    }
-}
-
 /// For `skip_serializing_if`, which passes a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_zero(number: &u64) -> bool {

@@ -70,8 +70,10 @@ impl Sinks {
     ) -> Result<Self> {
         let page = PageSink::from_flags(plan, args)?.map(|page| Box::new(page) as Box<dyn Sink>);
         // Where they are is said before a view has the terminal.
-        let otlp = OtlpSink::from_flags(plan, args)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
-        let prometheus = PrometheusSink::from_flags(plan, args)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);
+        let run_id = subject::run_id()?;
+        let otlp = OtlpSink::from_flags(plan, args, &run_id)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
+        let prometheus =
+            PrometheusSink::from_flags(plan, args, &run_id)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);
         let lines = LineSink::from_flags(plan, results, args).map(|lines| Box::new(lines) as Box<dyn Sink>);
         // Lines take the place of the view.
         let screen =

@@ -48,20 +48,19 @@ pub struct PrometheusSink {
 }
 
 impl PrometheusSink {
-    /// The metrics that flags ask for, if they do; says where they are.
+    /// The metrics of the run called `run_id` that flags ask for, if they do; says where they are.
     ///
     /// # Errors
     /// When the address cannot be had.
-    pub fn from_flags(plan: &Plan, args: &Output) -> Result<Option<Self>> {
+    pub fn from_flags(plan: &Plan, args: &Output, run_id: &str) -> Result<Option<Self>> {
         let Some(address) = args.metrics.prometheus else { return Ok(None) };
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .with_context(|| format!("--prometheus: cannot listen on {address}"))?;
         let address = listener.local_addr().context("--prometheus")?;
-        let run_id = format!("{}-{}", now_unix_ns() / 1_000_000, std::process::id());
         let site = Arc::new(Site {
             subject: subject::subject(plan),
-            resource: subject::resource(plan, &run_id, Vec::new()),
+            resource: subject::resource(plan, run_id, Vec::new()),
             state: Mutex::default(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("--prometheus")?;

@@ -1,5 +1,6 @@
 //! What monitoring systems are told of a run as a whole: what its calls are, and whose metrics these are.
 
+use anyhow::{Result, anyhow};
 use brunt_metrics::second::Calls;
 use brunt_metrics::{Attributes, Subject};
 use brunt_plan::plan::Plan;
@@ -37,6 +38,17 @@ pub fn subject(plan: &Plan) -> Subject {
 fn rpc(system: &'static str, method: Option<String>) -> Attributes {
     let method = method.map(|method| ("rpc.method".into(), method.into()));
     std::iter::once(("rpc.system.name".into(), system.into())).chain(method).collect()
+}
+
+/// What a run is called where its metrics go: 16 random hexadecimal digits.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub fn run_id() -> Result<String> {
+    let mut bytes = [0; 8];
+    let random = ring::rand::SystemRandom::new();
+    ring::rand::SecureRandom::fill(&random, &mut bytes).map_err(|_| anyhow!("the system has no random numbers"))?;
+    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }
 
 /// The resource that a run's metrics are of, and what `more` says of it, which takes the place of what brunt would say.

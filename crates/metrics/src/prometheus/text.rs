@@ -27,13 +27,17 @@ fn write(out: &mut String, Family { name, metric }: &Family<'_>) {
     match &metric.data {
         Data::Sum { points, .. } => {
             for point in points {
-                sample(out, name, &of(&point.attributes), point.value.real());
+                sample(out, name, &in_quotes(&point.attributes), point.value.real());
             }
         }
-        Data::Gauge(points) => points.iter().for_each(|point| sample(out, name, &of(&point.attributes), point.value)),
+        Data::Gauge(points) => {
+            for point in points {
+                sample(out, name, &in_quotes(&point.attributes), point.value);
+            }
+        }
         Data::Distribution { factor, points } => {
             for point in points {
-                let (labels, count) = (of(&point.attributes), point.value.count() as f64);
+                let (labels, count) = (in_quotes(&point.attributes), point.value.count() as f64);
                 let bucket = format!("{name}_bucket");
                 let with = |bound: &str| {
                     let separator = if labels.is_empty() { "" } else { "," };
@@ -56,7 +60,7 @@ fn sample(out: &mut String, name: &str, labels: &str, value: f64) {
 }
 
 /// Labels with their values in quotes.
-fn of(attributes: &Attributes) -> String {
+fn in_quotes(attributes: &Attributes) -> String {
     let label = |(name, value): (String, String)| {
         let value = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
         format!("{name}=\"{value}\"")

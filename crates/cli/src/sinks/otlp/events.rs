@@ -6,6 +6,7 @@ use brunt_metrics::{Attributes, Value};
 use brunt_plan::plan::Plan;
 use brunt_record::recording::Ending;
 use brunt_report::{Tone, headline, statements};
+use serde_json::json;
 
 use super::super::backlog::now_unix_ns;
 
@@ -20,12 +21,12 @@ pub(super) fn started(plan: &Plan) -> Event {
 pub(super) fn ended(summary: &Summary) -> Vec<Event> {
     let mut events = Vec::new();
     for finding in &summary.verdict.findings {
-        let mut attributes = pair("brunt.finding.cause", &format!("{:?}", finding.cause));
+        let mut attributes = pair("brunt.finding.cause", &key(&json!(finding.cause)));
         attributes.extend(pair("brunt.finding.of", "generator"));
         events.push(event("brunt.finding", Severity::Warn, finding.message.clone(), attributes));
     }
     for remark in &summary.remarks {
-        let mut attributes = pair("brunt.finding.cause", &format!("{:?}", remark.about));
+        let mut attributes = pair("brunt.finding.cause", &key(&json!(remark.about)));
         attributes.extend(pair("brunt.finding.of", "target"));
         let times = [("brunt.finding.from_s", remark.from_ns), ("brunt.finding.to_s", remark.to_ns)];
         for (key, ns) in times {
@@ -68,6 +69,11 @@ const fn ending(ending: &Ending) -> &'static str {
         Ending::AgentsLost(_) => "agents_lost",
         Ending::Stopped(_) => "stopped",
     }
+}
+
+/// What a kind is called in JSON.
+fn key(kind: &serde_json::Value) -> String {
+    kind.as_str().unwrap_or_default().to_owned()
 }
 
 fn pair(key: &'static str, value: &str) -> Attributes {

@@ -40,18 +40,18 @@ pub struct OtlpSink {
 }
 
 impl OtlpSink {
-    /// The receiver that flags ask for, if they do; says what the run is called there.
+    /// The receiver that flags ask for, if they do; says there that the run is called `run_id`.
     ///
     /// # Errors
     /// When the URL or a variable cannot be read.
-    pub fn from_flags(plan: &Plan, args: &Output) -> Result<Option<Self>> {
+    pub fn from_flags(plan: &Plan, args: &Output, run_id: &str) -> Result<Option<Self>> {
         let Some(given) = &args.metrics.otlp else { return Ok(None) };
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut endpoint = Endpoint::new(given, &env)?;
-        let run_id = run_id()?;
-        let resource = subject::resource(plan, &run_id, std::mem::take(&mut endpoint.resource));
+        let resource = subject::resource(plan, run_id, std::mem::take(&mut endpoint.resource));
         let sender = Sender { resource, version: env!("CARGO_PKG_VERSION").into() };
-        let delivery = Delivery { to: format!("otlp {}", endpoint.shown), run_id, ..Delivery::default() };
+        let delivery =
+            Delivery { to: format!("otlp {}", endpoint.shown), run_id: run_id.to_owned(), ..Delivery::default() };
         if !args.quiet {
             console::note(&format!("otlp: run {} to {}", delivery.run_id, endpoint.shown));
         }
@@ -133,15 +133,6 @@ fn shortfall(delivery: &Delivery) -> Option<String> {
         .then(|| format!("{} did not reach {}{problem}", parts.join(", "), delivery.to.trim_start_matches("otlp ")));
     let all: Vec<_> = missed.into_iter().chain(crowded).collect();
     (!all.is_empty()).then(|| format!("otlp: {}", all.join("; ")))
-}
-
-/// 16 random hexadecimal digits.
-fn run_id() -> Result<String> {
-    let mut bytes = [0; 8];
-    let random = ring::rand::SystemRandom::new();
-    ring::rand::SecureRandom::fill(&random, &mut bytes)
-        .map_err(|_| anyhow::anyhow!("the system has no random numbers"))?;
-    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }
 
 /// What carries seconds and events to the receiver.
