@@ -267,7 +267,7 @@ impl Lost {
     }
 }
 
-/// The time right after the last of these arrivals that is due before `until_ns`; none if there is none. In nanoseconds.
+/// When the last of these arrivals before `until_ns` is over, in nanoseconds; none if no arrival is due before.
 fn after_last(arrivals: &Arrivals, until_ns: u64) -> Option<u64> {
     let count = |until_ns: u64| arrivals.clone().pass(until_ns);
     let (mut low, mut high) = (0, until_ns.min(LONGEST_NS));

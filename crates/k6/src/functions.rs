@@ -65,7 +65,7 @@ impl<'t> Script<'t> {
         self.function_with(function, "function", false, first)
     }
 
-    /// A function of which is asked whether JavaScript takes for true what it gives.
+    /// A function whose result is used as a condition: Lua's true and false have to be JavaScript's.
     pub(crate) fn asked(&mut self, function: Node<'t>) -> String {
         let outer = std::mem::replace(&mut self.gives_condition, true);
         let written = self.function_with(function, "function", false, Vec::new());

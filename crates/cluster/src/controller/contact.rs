@@ -69,7 +69,7 @@ pub(super) struct Contact {
     audible: u64,
     /// The load that is under way.
     pub(super) granting: Option<Granting>,
-    /// Why the server that there is cannot be used.
+    /// Why the NATS server that answers cannot be used.
     unusable: Option<String>,
     /// Whether the agents are its own, and have said so.
     pub(super) has_claimed: bool,

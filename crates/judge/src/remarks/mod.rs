@@ -169,7 +169,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     }
     let unknown: u64 = lost.iter().map(|agent| agent.unknown()).sum();
     if unknown > 0 {
-        parts.push(format!("whether they sent {} nobody knows", counted(unknown, "call")));
+        parts.push(format!("they may have sent {}", counted(unknown, "call")));
     }
     let (mut missed, mut iterations) = (0_u64, 0_u64);
     for agent in &lost {

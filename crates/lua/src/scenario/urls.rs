@@ -19,7 +19,7 @@ struct Parts {
     user: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A URL, or a reference to be resolved against the whole URL `base`. None where it is none, or names no host.
+/// The parts of a URL, or of a reference that is resolved against the whole URL `base`; none if the text is no URL or names no host.
 fn parts(text: &[u8], base: Option<&[u8]>) -> Option<Parts> {
     let base = base.map(|base| Url::parse(&text_of(base))).transpose().ok()?;
     let mut url = Url::options().base_url(base.as_ref()).parse(&text_of(text)).ok()?;
