@@ -84,9 +84,15 @@ impl<P: Picture> View<P> {
         shared.prepare_and_draw();
     }
 
-    /// Gives the terminal back.
+    /// Draws the picture a last time, and gives the terminal back: a recording of it ends with the whole run, however long ago it was prepared.
     pub fn end(&mut self) {
-        lock(&self.shared).is_over = true;
+        let mut shared = lock(&self.shared);
+        shared.is_over = true;
+        if shared.has_terminal && !shared.chosen.is_held {
+            shared.prepare();
+            shared.draw();
+        }
+        drop(shared);
         if let Some(keys) = self.keys.take() {
             // One that panicked has given it back.
             let _ = keys.join();
