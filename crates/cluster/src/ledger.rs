@@ -39,8 +39,8 @@ impl Ledger {
             *reported = Some(key);
         }
         if let Some((phase, told)) = self.told.filter(|told| key <= *told && interval.phase == told.0) {
-            // A part that began late tells of seconds that are over for the others: it counts in the one after.
-            (interval.phase, interval.second) = (phase, told + 1);
+            // A part that began late tells of seconds that are over for the others: it counts in the one after, and makes that no longer.
+            (interval.phase, interval.second, interval.length_ns) = (phase, told + 1, 0);
         }
         match self.seconds.get_mut(&(interval.phase, interval.second)) {
             None => drop(self.seconds.insert((interval.phase, interval.second), interval)),
@@ -115,6 +115,19 @@ mod tests {
         assert_eq!(told(&ledger.end(0)), []);
         assert_eq!(told(&ledger.end(1)), [(Phase::Drain, 0, 0)]);
         assert!(ledger.is_idle());
+    }
+
+    #[test]
+    fn a_second_that_comes_late_makes_no_other_longer() {
+        let mut ledger = Ledger::default();
+        ledger.begin(0, None);
+        assert_eq!(told(&ledger.add(0, second(Phase::Measured, 0, 5))).len(), 1);
+        ledger.begin(1, Some(0));
+        assert_eq!(told(&ledger.add(1, second(Phase::Measured, 0, 3))), []);
+        let last = Interval { length_ns: SECOND_NS / 2, ..second(Phase::Measured, 1, 2) };
+        let mut seconds = ledger.add(0, last);
+        seconds.extend(ledger.end(1));
+        assert_eq!((told(&seconds), seconds[0].length_ns), (vec![(Phase::Measured, 1, 5)], SECOND_NS / 2));
     }
 
     proptest! {

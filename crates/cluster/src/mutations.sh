@@ -49,7 +49,7 @@ who speaks is known by the subject|controller/contact.rs|s/\.filter\(\|peer\| pe
 what setup returned is torn down where the run does not begin|controller/startup.rs|s/settling.given = Some\(value\),/drop(value),/
 an agent says that it knows nothing of a session|agent/machine.rs|s/None if is_claimed =>/None if false \&\& is_claimed =>/
 an acknowledgement is for whole pieces|link.rs|s/piece.end\(\) <= arrived/piece.offset <= arrived/
-what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset\) as usize..\)/payload.get(0..)/
+what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset\) as usize..\)/payload.get(0..)/; s/ \&\& offset \+ payload.len\(\) as u64 > self.arrived//
 a lost piece is sent again|link.rs|s/self.outgoing.iter_mut\(\).for_each\(\|piece\| piece.is_lost = true\);//
 pieces are cut anew for a bus that takes shorter messages|link.rs|s/payload.split_to\(payload.len\(\).min\(self.piece_bytes\)\)/std::mem::take(\&mut payload)/
 requests that nobody makes are due|loss.rs|s/self.unmade \+= left.numbers/let _: u64 = left.numbers/

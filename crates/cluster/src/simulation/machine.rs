@@ -301,17 +301,8 @@ impl Part {
         let end = if is_stopped { measured.min(self.planned_ns) } else { self.planned_ns };
         // A worker may be late to close a second, and have made calls of the next one.
         let closes = !dice.in_thousand(300) || measured >= end;
-        while closes && (self.second + 1) * SECOND_NS <= measured.min(end) {
-            let over = (self.second + 1) * SECOND_NS;
-            self.end_calls(over, truth);
-            self.come_due(over, truth);
-            if over < end {
-                let second = self.second;
-                done.push(self.interval(Phase::Measured, second, SECOND_NS));
-                self.second += 1;
-            } else {
-                break;
-            }
+        if closes {
+            self.close_seconds(measured.min(end), end, truth, done);
         }
         self.end_calls(measured.min(end), truth);
         let made = self.make_calls(measured, horizon, end, dice);
@@ -323,6 +314,7 @@ impl Part {
         let is_made = has_none_left && self.in_flight.is_empty();
         if measured >= end || is_made {
             let end = end.min(measured);
+            self.close_seconds(end, end, truth, done);
             self.end_calls(end, truth);
             if let Calls::Open(schedules) = &mut self.calls {
                 let mut unsent = 0;
@@ -342,6 +334,21 @@ impl Part {
             self.ended_ns = Some(end);
         }
         truth.due += if let Calls::Closed { .. } = self.calls { made } else { 0 };
+    }
+
+    /// Tells of the seconds that are over at `until`, but for one that ends with the measured part at `end`.
+    fn close_seconds(&mut self, until: u64, end: u64, truth: &mut Truth, done: &mut Vec<Done>) {
+        while (self.second + 1) * SECOND_NS <= until {
+            let over = (self.second + 1) * SECOND_NS;
+            self.end_calls(over, truth);
+            self.come_due(over, truth);
+            if over >= end {
+                return;
+            }
+            let second = self.second;
+            done.push(self.interval(Phase::Measured, second, SECOND_NS));
+            self.second += 1;
+        }
     }
 
     fn come_due(&mut self, until: u64, truth: &mut Truth) {

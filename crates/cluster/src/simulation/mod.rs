@@ -64,7 +64,7 @@ fn plan(dice: &mut Dice) -> Plan {
         ..Plan::of_calls(target, ProtocolOptions::default())
     };
     let timed = Stop { duration_ns: Some(duration_ns), requests: None };
-    match dice.below(11) {
+    match dice.below(13) {
         0..5 => {
             let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
             let profile = dice.pick(&["50", "120", "20..200/5s"]).parse().unwrap();
@@ -75,10 +75,12 @@ fn plan(dice: &mut Dice) -> Plan {
             let requests = Some(dice.between(50, 6_000));
             Plan { stop: Stop { duration_ns: None, requests }, warmup_ns: 0, ..base }
         }
-        9 => {
+        9 | 10 => {
             let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
-            let profile = dice.pick(&["50", "120"]).parse().unwrap();
-            let stop = Stop { duration_ns: None, requests: Some(dice.between(20, 900)) };
+            // Of a slow one the last calls are far apart.
+            let rate = dice.pick(&[7, 50]);
+            let profile = rate.to_string().parse().unwrap();
+            let stop = Stop { duration_ns: None, requests: Some(rate * dice.between(3, 12)) };
             Plan { load: Load::Open { profile, arrivals }, stop, warmup_ns: 0, ..base }
         }
         _ => {
@@ -100,14 +102,14 @@ impl Case {
             1 | 2 => Hardness::Gentle,
             _ => Hardness::Rough,
         };
-        let plan = plan(&mut dice);
+        let mut plan = plan(&mut dice);
         let mut on_lost = dice.pick(&[OnLost::Continue, OnLost::Continue, OnLost::Reassign, OnLost::Abort]);
         if hardness == Hardness::Gentle {
             on_lost = OnLost::Continue;
         }
         let agents = dice.between(1, 5) as usize;
         let is_rough = hardness == Hardness::Rough;
-        let weather = match dice.below(4) {
+        let mut weather = match dice.below(4) {
             0 if is_rough => Weather {
                 loses: dice.between(1, 150),
                 doubles: dice.between(0, 200),
@@ -140,6 +142,33 @@ impl Case {
                 faults.push((at + dice.between(10, 6_000) * MS, Fault::Restart { side }));
             }
             faults.push((at, fault));
+        }
+        if is_rough && plan.scenarios.is_none() && dice.in_thousand(150) {
+            // One is lost, and comes back while the others go on.
+            if let Some(duration_ns) = &mut plan.stop.duration_ns {
+                *duration_ns = dice.between(11_000, 16_000) * MS;
+            }
+            on_lost = dice.pick(&[OnLost::Continue, OnLost::Reassign, OnLost::Reassign]);
+            let side = dice.between(1, agents as u64) as usize;
+            let for_ns = dice.between(3_200, 8_000) * MS;
+            faults = vec![(dice.between(2_500, 5_000) * MS, Fault::Pause { side, for_ns })];
+        }
+        if is_rough && plan.scenarios.is_some() {
+            match dice.below(4) {
+                0 => {
+                    // The bus goes while the plan is on its way, and nothing else ends the run.
+                    weather = Weather { bytes_per_s: dice.between(100_000, 400_000), ..Weather::FAIR };
+                    let fault = Fault::Away { for_ns: dice.between(10, 800) * MS, most_payload: 4 << 10 };
+                    faults = vec![(dice.between(1_100, 3_000) * MS, fault)];
+                }
+                1 => {
+                    // It ends before it begins: perhaps in the setup.
+                    let side = dice.between(1, agents as u64) as usize;
+                    let fault = dice.pick(&[Fault::Stop, Fault::Stop, Fault::Kill { side }]);
+                    faults.push((dice.between(1_020, 2_000) * MS, fault));
+                }
+                _ => {}
+            }
         }
         let strangers_every_ns = if dice.in_thousand(400) { dice.between(1, 50) * MS } else { 0 };
         let setup_fails = is_rough && dice.in_thousand(100);
@@ -184,7 +213,8 @@ fn gentle(agent: usize, dice: &mut Dice) -> Fault {
 
 fn rough(agent: usize, agents: usize, dice: &mut Dice) -> Fault {
     let side = dice.below(agents as u64 + 1) as usize;
-    match dice.below(20) {
+    match dice.below(22) {
+        20..22 => Fault::CutOff { side, for_ns: dice.between(1_000, 40_000) * MS },
         0..5 => Fault::Kill { side: agent },
         5 => Fault::Kill { side: CONTROLLER },
         6..10 => Fault::Pause { side, for_ns: dice.between(100, 20_000) * MS },

@@ -29,6 +29,8 @@ pub(super) const CONTROLLER: usize = 0;
 pub(super) enum Fault {
     /// A side stands still for so long.
     Pause { side: usize, for_ns: u64 },
+    /// A side stands still for so long, and the bus cuts it off, as it reads nothing: what was said to it is lost.
+    CutOff { side: usize, for_ns: u64 },
     /// An agent or the controller dies.
     Kill { side: usize },
     /// An agent of the same name begins anew.
@@ -387,6 +389,13 @@ impl World {
             Fault::Pause { side, for_ns } => {
                 let side = &mut self.sides[side];
                 side.paused_until = side.paused_until.max(self.now + for_ns);
+            }
+            Fault::CutOff { side, for_ns } => {
+                let side = &mut self.sides[side];
+                side.paused_until = side.paused_until.max(self.now + for_ns);
+                side.connects_at = Some(side.paused_until.max(side.connects_at.unwrap_or(0)));
+                side.inbox.clear();
+                side.events.push(BusEvent::Away);
             }
             Fault::Kill { side } => {
                 self.sides[side].is_alive = false;
