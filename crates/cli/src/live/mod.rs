@@ -202,6 +202,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         };
         (0..QUEUE + 5).for_each(|_| page.second(&second));

@@ -76,7 +76,7 @@ fn lean(second: &Live) -> Live {
         figures: from.figures.clone(),
         ..Snapshot::default()
     };
-    Live { snapshot, agents: second.agents.clone(), ..*second }
+    Live { snapshot, changes: second.changes.clone(), agents: second.agents.clone(), ..*second }
 }
 
 /// Adds the second that follows.

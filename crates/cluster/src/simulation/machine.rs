@@ -428,6 +428,7 @@ impl Part {
             series: Series::default(),
             status_names: BTreeMap::new(),
             redirected_to: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         };
         Done::Ran(self.number, Ok(Box::new(recording)))

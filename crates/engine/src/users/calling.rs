@@ -1,6 +1,7 @@
 //! Users' calls: from what a user wants to a connection.
 
 use brunt_plan::target::Target;
+use brunt_record::change::{Action, Change};
 
 use super::placing::alive;
 use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers, Wait};
@@ -22,6 +23,13 @@ struct Asked {
 }
 
 impl Throttle {
+    /// Its rate has changed. A pause is none of its own: users make no calls in it.
+    pub(super) fn change(&mut self, changes: &[Change]) {
+        let rates = changes.iter().filter(|change| matches!(change.action, Action::Rate(_)));
+        self.profile = self.planned.with(&rates.cloned().collect::<Vec<_>>(), 0);
+        self.hint = 0;
+    }
+
     /// When the next call may be made, which is asked for at `now`.
     fn release(&mut self, now: u64) -> u64 {
         let elapsed = now.saturating_sub(self.began) as f64 / 1e9;

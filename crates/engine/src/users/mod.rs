@@ -32,6 +32,7 @@ use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Selection;
+use brunt_plan::timetable::Timetable;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
 
@@ -42,6 +43,7 @@ use self::names::Names;
 use self::slots::{Chain, State, UserCall};
 use self::tasks::Meeting;
 use self::waiting::WaitingCalls;
+use crate::control::{Control, Heard};
 use crate::gate::{Horizon, Reach};
 use crate::network::Network;
 use crate::trace::Trace;
@@ -263,6 +265,7 @@ struct PreparedCall {
 /// Lets no more calls go than a rate allows.
 #[derive(Debug)]
 struct Throttle {
+    planned: Timetable,
     profile: Profile,
     /// This worker's share of it.
     workers: f64,
@@ -297,6 +300,9 @@ pub(crate) struct VirtualUsers {
     /// Whether calls are made, and until when at most.
     loading: bool,
     reach: Reach,
+    /// What was changed about the run, and when its measured part began on its clock.
+    heard: Heard,
+    began: u64,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -379,12 +385,15 @@ impl VirtualUsers {
             owners: Vec::new(),
             loading: false,
             reach: Reach::default(),
+            heard: Heard::default(),
+            began: 0,
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
             names: Names::selecting(Selection::all(plan.conditions())),
             throttle: throttle.map(|profile| Throttle {
+                planned: Timetable::new(profile.clone()),
                 profile,
                 workers: share.count() as f64,
                 began: 0,
@@ -411,6 +420,21 @@ impl VirtualUsers {
     /// The same, who make calls only up to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
         Self { reach: horizon.into(), ..self }
+    }
+
+    /// The same of a run that `control` changes.
+    pub(crate) fn changed_by(self, control: &Control) -> Self {
+        Self { heard: control.clone().into(), ..self }
+    }
+
+    /// Looks for changes of the run.
+    fn hear(&mut self) {
+        if self.heard.look() {
+            self.reach.pause(self.heard.pauses(self.began));
+            if let Some(throttle) = &mut self.throttle {
+                throttle.change(self.heard.changes());
+            }
+        }
     }
 
     /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users due before are

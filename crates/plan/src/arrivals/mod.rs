@@ -77,7 +77,7 @@ impl Arrivals {
 
     /// Goes on by this profile, which is the one before up to a time that no arrival was taken beyond. Calls have the numbers that
     /// follow.
-    pub(crate) fn change(&mut self, profile: &Profile) {
+    pub fn change(&mut self, profile: &Profile) {
         self.profile = profile.clone();
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.change(),
@@ -86,7 +86,7 @@ impl Arrivals {
     }
 
     /// Takes the arrival back that came up last: it comes up again. No other may have been passed since.
-    pub(crate) fn give_back(&mut self) {
+    pub fn give_back(&mut self) {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.give_back(),
             Kind::Poisson(poisson) => poisson.give_back(),
