@@ -203,7 +203,9 @@ impl Profile {
     pub fn rate_at(&self, seconds: f64) -> f64 {
         let mut pieces = self.pieces.iter().zip(&self.seconds_before).rev();
         let piece = pieces.find(|(_, begins)| **begins <= seconds);
-        piece.filter(|(piece, begins)| seconds - **begins < piece.seconds).map_or(0.0, |(piece, begins)| piece.rate_at(seconds - begins))
+        piece
+            .filter(|(piece, begins)| seconds - **begins < piece.seconds)
+            .map_or(0.0, |(piece, begins)| piece.rate_at(seconds - begins))
     }
 
     /// Its first `seconds` as a profile of their own.

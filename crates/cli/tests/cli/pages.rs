@@ -220,6 +220,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-compare.1",
             "brunt-completions.1",
             "brunt-config.1",
+            "brunt-ctl.1",
             "brunt-custom-protocol.7",
             "brunt-deciding.7",
             "brunt-demo.1",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
 use brunt_script::ScriptHost;
@@ -195,6 +195,7 @@ impl Threads {
             tallies: current.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
             takeover,
+            control: Control::default(),
         };
         current.parts.insert(number, GateOfPart { gate, stage, joins_ns });
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
