@@ -125,7 +125,7 @@ impl Carrier {
         stop: &StopHandle,
     ) -> Result<Carried> {
         ready::wait(plan, registry, stop, self.tells)?;
-        let observer = &mut AbortWatch::new(plan, observer);
+        let observer = &mut AbortWatch::new(plan, observer).steering(|action, by| control.ask(action, by).ok());
         let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
             let part = Part { control: control.clone(), ..Part::whole(plan.workers_within_limits()) };
             let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;

@@ -1,4 +1,5 @@
-//! Ends a run while its last seconds meet a condition: `p99 > 500ms for 10s`.
+//! Finds that the last seconds of a run meet a condition: `p99 > 500ms for 10s`. What becomes of the run then is its plan's to say: it ends, or
+//! [backs off](crate::back_off).
 //!
 //! A window is made of whole seconds, whether they were warmed up or measured. Its figures are of the calls that ended in it. Where
 //! nothing has ended for a while, calls that are open since then count as well, as ones that take longer than they have taken: a
@@ -8,9 +9,10 @@ use std::collections::VecDeque;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Guard, Threshold};
-use brunt_plan::units::{Clock, Duration, ExactDuration, counted};
+use brunt_plan::units::{Clock, Duration, ExactDuration, Number, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Timing, Timings};
+use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::Live;
 use brunt_record::observer::RunningTotal;
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -40,19 +42,29 @@ impl<'a> Guards<'a> {
         Self { plan, seconds: VecDeque::new() }
     }
 
-    /// Why the run ends after this second, if a guard ends it.
-    pub(crate) fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+    /// The guard that fires after this second, if one does.
+    pub(crate) fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<Fired<'a>> {
         if self.plan.guards.is_empty() || second.phase == Phase::Drain {
             return None;
         }
         self.keep(second);
         self.plan.guards.iter().find_map(|guard| {
             let (window, length_ns) = self.window(guard.window_ns())?;
-            let total = RunningTotal { measured: &window, measured_ns: length_ns, ..*so_far };
-            let judged = Standing::so_far(self.plan, &total).judge(guard.condition());
-            let got = if judged.held { Some(judged.got) } else { unanswered(guard.condition(), &window) };
-            got.map(|got| self.reason(guard, &got, second))
+            let got = got(self.plan, guard, &window, length_ns, so_far)?;
+            let has_answers = window.statuses.total() > 0;
+            Some(Fired { guard, at: when(second), found: self.found(guard, &got), has_answers })
         })
+    }
+
+    /// How long the longest window is whose seconds there all are, in nanoseconds, once that is so of every guard.
+    pub(crate) fn full_ns(&self) -> Option<u64> {
+        let longest_ns = self.plan.guards.iter().map(Guard::window_ns).max()?;
+        self.window(longest_ns).map(|(_, length_ns)| length_ns)
+    }
+
+    /// Forgets all seconds: windows begin anew.
+    pub(crate) fn restart(&mut self) {
+        self.seconds.clear();
     }
 
     fn keep(&mut self, second: &Live) {
@@ -99,15 +111,44 @@ impl<'a> Guards<'a> {
         }
     }
 
-    fn reason(&self, guard: &Guard, got: &str, second: &Live) -> String {
-        let when = match second.phase {
-            Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
-            Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
-        };
+    fn found(&self, guard: &Guard, got: &str) -> String {
         let window = ExactDuration(guard.window_ns());
         let open = counted(self.seconds.back().map_or(0, |second| second.open), "call");
         let figure = guard.condition().figure();
-        format!("{} fired {when}: {figure} was {got} over {window}, with {open} open", beginning(guard))
+        format!("{figure} was {got} over {window}, with {open} open")
+    }
+}
+
+/// A guard whose condition holds.
+#[derive(Debug)]
+pub(crate) struct Fired<'a> {
+    pub(crate) guard: &'a Guard,
+    /// When: `at 0:05`.
+    at: String,
+    /// What its figure came to, and what was open then.
+    pub(crate) found: String,
+    /// Whether anything was answered in its window.
+    pub(crate) has_answers: bool,
+}
+
+impl Fired<'_> {
+    /// Why the run ends.
+    pub(crate) fn reason(&self) -> String {
+        format!("{} fired {}: {}", beginning(self.guard), self.at, self.found)
+    }
+}
+
+/// What a guard's figure came to in these seconds, if its condition holds. The one place that knows what a guard may ask for.
+fn got(plan: &Plan, guard: &Guard, window: &Snapshot, length_ns: u64, so_far: &RunningTotal<'_>) -> Option<String> {
+    let total = RunningTotal { measured: window, measured_ns: length_ns, ..*so_far };
+    let judged = Standing::so_far(plan, &total).judge(guard.condition());
+    if judged.held { Some(judged.got) } else { unanswered(guard.condition(), window) }
+}
+
+fn when(second: &Live) -> String {
+    match second.phase {
+        Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
+        Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
     }
 }
 
@@ -120,17 +161,32 @@ fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
 }
 
 impl ThresholdResult {
-    /// What came of a guard in a run that ended for this reason, if it was aborted.
-    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>) -> Self {
+    /// What came of a guard in a run that ended for this reason, if it was aborted, and was changed like this.
+    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>, changes: &[Change]) -> Self {
         let fired = aborted.and_then(|reason| reason.strip_prefix(&beginning(guard)));
         let missing = || standing.missing(guard.condition());
         let (got, held) = match fired {
             Some(how) => (how.trim_start().to_owned(), false),
+            None if let Some(how) = backed_off(guard, changes) => (how, false),
             // It could never have fired.
             None => missing().map_or_else(|| ("did not fire".to_owned(), true), |why| (why, false)),
         };
         Self { threshold: name(guard), got, held, sure: true, implicit: false }
     }
+}
+
+/// How a guard has lowered the rate, if it has: `fired at 0:05: p99 was …; rate 400/s at 0:05, 350/s at 0:12`.
+fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
+    let text = guard.to_string();
+    let steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
+        (Action::Rate(rate), Author::Guard { guard, found }) if *guard == text => Some((change.at_ns, *rate, found)),
+        _ => None,
+    });
+    let steps: Vec<_> = steps.collect();
+    let (_, _, found) = steps.first()?;
+    let at = |ns: i64| Clock(u64::try_from(ns).unwrap_or(0)).to_string();
+    let rates: Vec<_> = steps.iter().map(|(ns, rate, _)| format!("{}/s at {}", Number(*rate), at(*ns))).collect();
+    Some(format!("fired: {found}; backed off to {}", rates.join(", ")))
 }
 
 /// What a guard is called among thresholds.

@@ -46,8 +46,13 @@ pub enum Author {
     Ctl,
     /// Somebody, on the live page.
     Page,
-    /// A guard that backs off, in its own words.
-    Guard(String),
+    /// A guard that backs off.
+    Guard {
+        /// As it was written.
+        guard: String,
+        /// Why: `p99 was 900.0ms over 3s, with 31 calls open`.
+        found: String,
+    },
 }
 
 impl fmt::Display for Action {
@@ -67,7 +72,7 @@ impl fmt::Display for Author {
         match self {
             Self::Ctl => f.write_str("brunt ctl"),
             Self::Page => f.write_str("the live page"),
-            Self::Guard(guard) => write!(f, "the guard '{guard}'"),
+            Self::Guard { guard, found } => write!(f, "the guard '{guard}': {found}"),
         }
     }
 }
