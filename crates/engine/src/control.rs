@@ -183,6 +183,15 @@ impl Control {
         Ok(change)
     }
 
+    /// Takes over all changes of the run, made elsewhere: those that are known already, and others after them.
+    pub fn take(&self, changes: &[Change]) {
+        let mut state = self.lock();
+        if let Some(new) = changes.get(state.changes.len()..) {
+            state.changes.extend_from_slice(new);
+            self.0.known.store(state.changes.len() as u64, Ordering::Release);
+        }
+    }
+
     /// All changes so far, in the order of their times.
     pub fn changes(&self) -> Vec<Change> {
         self.lock().changes.clone()

@@ -3,7 +3,9 @@
 //!
 //! A window is made of whole seconds, whether they were warmed up or measured. Its figures are of the calls that ended in it. Where
 //! nothing has ended for a while, calls that are open since then count as well, as ones that take longer than they have taken: a
-//! target that stands still is slow, and says nothing.
+//! target that stands still is slow, and says nothing. Where nothing has ended in a whole window, although the target has answered before and
+//! a call is open for far longer than any has taken, that is an outage, and every call of the window is an error. A window without a
+//! call fires no guard.
 
 use std::collections::VecDeque;
 
@@ -26,6 +28,10 @@ const EARLY_NS: u64 = SECOND_NS / 20;
 pub(crate) struct Guards<'a> {
     plan: &'a Plan,
     seconds: VecDeque<Second>,
+    /// The longest that a call has taken that was answered, in nanoseconds; none before the first answer.
+    longest_ns: Option<u64>,
+    /// How long the oldest open call had been due at the end of the last second, in nanoseconds.
+    oldest_ns: u64,
 }
 
 struct Second {
@@ -39,7 +45,7 @@ struct Second {
 
 impl<'a> Guards<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
-        Self { plan, seconds: VecDeque::new() }
+        Self { plan, seconds: VecDeque::new(), longest_ns: None, oldest_ns: 0 }
     }
 
     /// The guard that fires after this second, if one does.
@@ -50,7 +56,8 @@ impl<'a> Guards<'a> {
         self.keep(second);
         self.plan.guards.iter().find_map(|guard| {
             let (window, length_ns) = self.window(guard.window_ns())?;
-            let got = got(self.plan, guard, &window, length_ns, so_far)?;
+            let got = got(self.plan, guard, &window, length_ns, so_far);
+            let got = got.or_else(|| self.outage(guard.condition(), &window, length_ns))?;
             let has_answers = window.statuses.total() > 0;
             Some(Fired { guard, at: when(second), found: self.found(guard, &got), has_answers })
         })
@@ -67,7 +74,20 @@ impl<'a> Guards<'a> {
         self.seconds.clear();
     }
 
+    /// The error rate of a window in which the target has fallen silent, if the condition holds for it.
+    fn outage(&self, condition: &Threshold, window: &Snapshot, length_ns: u64) -> Option<String> {
+        let longest_ns = self.longest_ns.filter(|_| condition.is_about_errors() && condition.subject().is_none())?;
+        let is_out = window.ended() == 0 && self.oldest_ns >= length_ns.max(longest_ns.saturating_mul(2));
+        (is_out && condition.operator().holds_for(1.0, condition.limit()))
+            .then(|| format!("100%, as nothing was answered for {},", Duration(self.oldest_ns)))
+    }
+
     fn keep(&mut self, second: &Live) {
+        if second.snapshot.statuses.total() > 0 {
+            let longest_ns = second.snapshot.response_times().quantile(1.0).map_or(0, |longest| longest.value);
+            self.longest_ns = Some(self.longest_ns.unwrap_or(0).max(longest_ns));
+        }
+        self.oldest_ns = second.oldest_ns;
         let mut snapshot = Snapshot::default();
         snapshot.merge(&second.snapshot);
         // No figure of a condition is of these.
@@ -347,6 +367,32 @@ mod tests {
         let (_, why) = fired(&["p99>4s for 2s"], Phase::Measured, &[timed_out; 2]).unwrap();
         assert!(why.contains("p99 was ≥10.00s over 2s"), "{why}");
         assert_eq!(fired(&["p99>11s for 2s"], Phase::Measured, &[timed_out; 2]), None);
+    }
+
+    /// A target that answers nothing fails no call before its timeout, and is out all the same.
+    #[test]
+    fn a_target_that_falls_silent_is_out() {
+        let plan = plan(&["error_rate>50% for 3s"]);
+        let fires = |before: u64, seconds: u64, oldest_s: u64| {
+            let mut guards = Guards::new(&plan);
+            let so_far =
+                RunningTotal { measured: &Snapshot::default(), measured_ns: SECOND_NS, users: 0, most_users: 0 };
+            let answered = (0..before).map(|_| (GOOD, 0));
+            let silent = (1..=seconds)
+                .map(|second| (Calls { ended: 0, open: 100 * second, ..GOOD }, oldest_s * second / seconds));
+            answered.chain(silent).enumerate().find_map(|(nth, (calls, oldest_s))| {
+                let live = live(Phase::Measured, nth as u64 + 1, calls);
+                guards.second(&Live { oldest_ns: oldest_s * SECOND_NS, ..live }, &so_far).map(|fired| fired.reason())
+            })
+        };
+        let why = fires(5, 3, 3).unwrap();
+        assert!(
+            why.ends_with("error_rate was 100%, as nothing was answered for 3.00s, over 3s, with 300 calls open"),
+            "{why}"
+        );
+        assert_eq!(fires(5, 2, 2), None, "not before the window is full of it");
+        assert_eq!(fires(0, 9, 9), None, "a target that has never answered may be as slow as that");
+        assert_eq!(fires(5, 9, 0), None, "nothing was asked of it");
     }
 
     #[test]

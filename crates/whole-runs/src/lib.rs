@@ -3,6 +3,7 @@
 
 mod addresses;
 mod behaviour;
+mod changing;
 mod growing;
 mod http1;
 mod http2;
