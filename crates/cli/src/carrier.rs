@@ -145,7 +145,7 @@ impl Carrier {
             }
             (_, None) => Workers::AsCores,
         };
-        let outcome = cluster.run(plan, workers, observer, stop)?;
+        let outcome = cluster.run(plan, workers, observer, control, stop)?;
         let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if self.allows_loss() {

@@ -19,6 +19,8 @@ use crate::transport::Clock;
 
 /// How far ahead a change is, in nanoseconds: longer than a worker sleeps, so that each begins it in time.
 const AHEAD_NS: i64 = 100_000_000;
+/// The same where other machines carry the run out: longer than their accounts are looked at ahead.
+const AHEAD_ELSEWHERE_NS: i64 = 2_500_000_000;
 
 /// A change that a run does not take.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -121,6 +123,8 @@ struct Inner {
 struct State {
     changes: Vec<Change>,
     stage: Stage,
+    /// How far other machines may go by what they were told, in nanoseconds of the measured part; none where this one carries the run out.
+    granted_ns: Option<i64>,
 }
 
 #[derive(Default)]
@@ -177,10 +181,40 @@ impl Control {
             Stage::Over => return Err(ControlError::Over),
             Stage::Running(terms, clock, began) => (*terms, clock() as i64 - *began as i64),
         };
-        let change = next(&state.changes, &terms, now_ns, AHEAD_NS, action, by)?;
+        // No machine has gone that far, or will before it hears of the change.
+        let earliest_ns = match state.granted_ns {
+            None => now_ns.saturating_add(AHEAD_NS),
+            Some(granted_ns) => granted_ns.max(now_ns.saturating_add(AHEAD_ELSEWHERE_NS)),
+        };
+        let change = next(&state.changes, &terms, (now_ns, earliest_ns), action, by)?;
         state.changes.push(change.clone());
         self.0.known.store(state.changes.len() as u64, Ordering::Release);
         Ok(change)
+    }
+
+    /// `plan` is about to be carried out by other machines, which hear of a change with each word on how far they may go ([`Control::grant`]).
+    /// `clock` tells the time, in nanoseconds.
+    pub fn ready_elsewhere(&self, plan: &Plan, clock: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.ready(plan, Arc::new(clock));
+    }
+
+    /// The measured part of a run that other machines carry out begins after so many nanoseconds.
+    pub fn begins_in(&self, ns: u64) {
+        let mut state = self.lock();
+        if let Stage::Ready(terms, clock) = &state.stage {
+            let began = clock().saturating_add(ns);
+            state.stage = Stage::Running(*terms, Arc::clone(clock), began);
+            state.granted_ns = Some(i64::MIN);
+        }
+    }
+
+    /// Another machine may make calls that are due before `until_ns` of the measured part: what it has to know for that. A change that comes after this
+    /// takes effect at that time or later.
+    pub fn grant(&self, until_ns: i64) -> Vec<Change> {
+        let mut state = self.lock();
+        state.granted_ns = Some(state.granted_ns.unwrap_or(i64::MIN).max(until_ns));
+        let is_load = |change: &&Change| !matches!(change.action, Action::Mark(_));
+        state.changes.iter().filter(is_load).cloned().collect()
     }
 
     /// Takes over all changes of the run, made elsewhere: those that are known already, and others after them.
@@ -203,12 +237,11 @@ impl Control {
     }
 }
 
-/// The change that comes of what is asked for at `now_ns`, as far ahead as `ahead_ns`, after those that there are.
+/// The change that comes of what is asked for at a time, to take effect at another, after those that there are.
 fn next(
     changes: &[Change],
     terms: &Terms,
-    now_ns: i64,
-    ahead_ns: i64,
+    (now_ns, earliest_ns): (i64, i64),
     action: Action,
     by: Author,
 ) -> Result<Change, ControlError> {
@@ -216,7 +249,6 @@ fn next(
         return Err(ControlError::TooMany);
     }
     let paused_since = pauses(changes).last().filter(|(_, until)| until.is_none()).map(|(since_ns, _)| *since_ns);
-    let mut ahead_ns = ahead_ns;
     match &action {
         Action::Rate(_) if let Err(why) = terms.rate => return Err(ControlError::NoRate { why }),
         Action::Rate(rate) if !(*rate > 0.0 && *rate <= HIGHEST_RATE) => {
@@ -230,14 +262,12 @@ fn next(
             if length == 0 || length > LONGEST_MARK || text.chars().any(char::is_control) {
                 return Err(ControlError::Mark);
             }
-            ahead_ns = 0;
         }
         Action::Rate(_) | Action::Users(_) | Action::Pause | Action::Resume => {}
     }
     // Changes stay in their order; a mark names the moment at which it was asked for.
-    let last_ns = changes.last().map_or(i64::MIN, |change| change.at_ns);
-    let at_ns = now_ns.saturating_add(ahead_ns);
-    let at_ns = if matches!(action, Action::Mark(_)) { at_ns } else { at_ns.max(last_ns) };
+    let last_ns = changes.iter().map(|change| change.at_ns).max().unwrap_or(i64::MIN);
+    let at_ns = if matches!(action, Action::Mark(_)) { now_ns } else { earliest_ns.max(last_ns) };
     if let Some(end_ns) = terms.end_ns.filter(|end_ns| at_ns >= 0 && at_ns as u64 >= *end_ns) {
         return Err(ControlError::EndsBefore { end_ns });
     }

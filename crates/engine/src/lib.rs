@@ -200,6 +200,7 @@ pub fn gather(
     agents: &[String],
     reports: &Receiver<Report>,
     observer: &mut dyn Observer,
+    control: &Control,
     stop: &StopHandle,
     started_unix_ms: u64,
 ) -> Recording {
@@ -207,6 +208,7 @@ pub fn gather(
     let mut nobody = Watchdog::default();
     Coordinator::new(plan, agents.len() as u32, observer, &mut nobody, stop, clock)
         .of_agents(agents)
+        .changed_by(control)
         .gather(reports, started_unix_ms)
 }
 

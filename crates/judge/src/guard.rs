@@ -195,18 +195,21 @@ impl ThresholdResult {
     }
 }
 
-/// How a guard has lowered the rate, if it has: `fired at 0:05: p99 was …; rate 400/s at 0:05, 350/s at 0:12`.
+/// How a guard has lowered the rate, if it has: `fired twice: 433/s from 0:13.1 on`. Why it did stands in the changes.
 fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
     let text = guard.to_string();
     let steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
-        (Action::Rate(rate), Author::Guard { guard, found }) if *guard == text => Some((change.at_ns, *rate, found)),
+        (Action::Rate(rate), Author::Guard { guard, .. }) if *guard == text => Some((change.at_ns, *rate)),
         _ => None,
     });
-    let steps: Vec<_> = steps.collect();
-    let (_, _, found) = steps.first()?;
-    let at = |ns: i64| Clock(u64::try_from(ns).unwrap_or(0)).to_string();
-    let rates: Vec<_> = steps.iter().map(|(ns, rate, _)| format!("{}/s at {}", Number(*rate), at(*ns))).collect();
-    Some(format!("fired: {found}; backed off to {}", rates.join(", ")))
+    let times = match steps.clone().count() {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    };
+    let (at_ns, rate) = steps.last()?;
+    let at = Clock(u64::try_from(at_ns).unwrap_or(0));
+    Some(format!("fired {times}: {}/s from {at} on", Number(rate)))
 }
 
 /// What a guard is called among thresholds.
