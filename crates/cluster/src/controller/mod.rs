@@ -5,6 +5,7 @@
 //! through, and [`progress`] keeps the accounts of it.
 
 mod allowance;
+mod among;
 mod contact;
 mod drive;
 mod execution;

@@ -7,12 +7,10 @@ use std::time::Duration;
 use brunt_engine::{Report, StopHandle};
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::profile::Profile;
-use brunt_plan::timetable::Timetable;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
-use brunt_record::change::Change;
 use brunt_record::interval::Interval;
 use brunt_record::snapshot::Phase;
 
@@ -74,8 +72,8 @@ pub(super) struct InProgress {
     pub(super) left_work: Vec<(usize, LeftWork)>,
     takeovers: u32,
     /// How many changes of the run were heard of, and the profile that came of them.
-    heard: usize,
-    changed: Option<Profile>,
+    pub(super) heard: usize,
+    pub(super) changed: Option<Profile>,
 }
 
 impl InProgress {
@@ -98,21 +96,6 @@ impl InProgress {
             heard: 0,
             changed: None,
         }
-    }
-
-    /// Keeps accounts by these changes of the run from now on.
-    pub(super) fn hear(&mut self, changes: &[Change]) {
-        let Load::Open { profile, .. } = &self.begun.plan.load else { return };
-        if changes.len() == self.heard {
-            return;
-        }
-        self.heard = changes.len();
-        let profile = Timetable::new(profile.clone()).with(changes, 0);
-        for agent in &mut self.begun.agents {
-            agent.inspection.change(&profile);
-            agent.lost.iter_mut().for_each(|lost| lost.change(&profile));
-        }
-        self.changed = Some(profile);
     }
 
     /// Whether every agent has finished, or is lost.
@@ -503,22 +486,6 @@ impl InProgress {
             let (failed, stopped, unreached) = (None, None, None);
             self.report(Report::Finished { worker, measured_ns: end, interrupted: false, failed, stopped, unreached });
         }
-    }
-
-    /// What all others have counted, for each agent.
-    pub(super) fn counts_elsewhere(&self) -> Vec<(usize, BTreeMap<String, u64>)> {
-        let mut all: BTreeMap<&String, u64> = BTreeMap::new();
-        for agent in &self.begun.agents {
-            agent.counts.iter().for_each(|(name, count)| *all.entry(name).or_default() += count);
-        }
-        let of_others = |agent: &InRun| {
-            let less = |(name, count): (&&String, &u64)| {
-                let own = agent.counts.get(*name).copied().unwrap_or(0);
-                ((*name).clone(), count - own)
-            };
-            all.iter().map(less).filter(|(_, count)| *count > 0).collect()
-        };
-        self.begun.agents.iter().enumerate().map(|(place, agent)| (place, of_others(agent))).collect()
     }
 }
 

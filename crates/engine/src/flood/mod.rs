@@ -3,6 +3,7 @@
 
 #[cfg(feature = "simulation")]
 mod audit;
+mod changing;
 mod exposure;
 mod growth;
 mod load;
@@ -29,7 +30,7 @@ pub(crate) use self::growth::first_connections;
 use self::names::Names;
 use self::outage::Outage;
 use self::slots::Slots;
-use crate::control::{Control, Heard};
+use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::{Call, CallId, Counted, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
@@ -177,34 +178,6 @@ impl Flood {
     /// The same, which makes calls only up to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
         Self { reach: horizon.into(), ..self }
-    }
-
-    /// The same of a run that `control` changes.
-    pub(crate) fn changed_by(self, control: &Control) -> Self {
-        Self { heard: control.clone().into(), ..self }
-    }
-
-    /// Looks for changes of the run: no call is taken that was due by a time at which this was not asked after.
-    #[inline]
-    fn hear(&mut self) {
-        if self.heard.look() {
-            self.change();
-        }
-    }
-
-    /// Goes on by what was heard.
-    #[cold]
-    fn change(&mut self) {
-        let begins_ns = self.phase_began as i64 - self.measured_began as i64;
-        if let (Pace::Open(schedule), Some(planned)) = (&mut self.pace, &self.planned) {
-            let profile = planned.with(self.heard.changes(), begins_ns);
-            schedule.change(&profile);
-            if let Some(growth) = &mut self.growth {
-                growth.change(&profile);
-            }
-        } else {
-            self.reach.pause(self.heard.pauses(self.measured_began));
-        }
     }
 
     /// Goes on once the horizon has moved on: connections that were freed in the meantime have nothing that would wake them. What was

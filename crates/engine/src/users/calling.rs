@@ -1,10 +1,12 @@
 //! Users' calls: from what a user wants to a connection.
 
+use brunt_plan::profile::Profile;
 use brunt_plan::target::Target;
+use brunt_plan::timetable::Timetable;
 use brunt_record::change::{Action, Change};
 
 use super::placing::alive;
-use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers, Wait};
+use super::{Owner, PreparedCall, State, TimedWake, UsersNetwork, VirtualUsers, Wait};
 use crate::network::{Call, CallId, Counted, End, Place};
 use crate::transport::Driver;
 use brunt_protocol::scenario::Encoded;
@@ -20,6 +22,19 @@ struct Asked {
     judged: bool,
     optional: bool,
     streams: bool,
+}
+
+/// Lets no more calls go than a rate allows.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    pub(super) planned: Timetable,
+    pub(super) profile: Profile,
+    /// This worker's share of it.
+    pub(super) workers: f64,
+    pub(super) began: u64,
+    /// How many calls were let go, all workers together, if all were like this one.
+    pub(super) calls: f64,
+    pub(super) hint: usize,
 }
 
 impl Throttle {

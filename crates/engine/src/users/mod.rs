@@ -6,6 +6,7 @@
 
 pub(crate) mod among_workers;
 mod calling;
+mod changing;
 mod crowd;
 mod delivering;
 mod held;
@@ -37,13 +38,14 @@ use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
 
 use self::among_workers::AmongWorkers;
+use self::calling::Throttle;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
 use self::slots::{Chain, State, UserCall};
 use self::tasks::Meeting;
 use self::waiting::WaitingCalls;
-use crate::control::{Control, Heard};
+use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::Network;
 use crate::trace::Trace;
@@ -262,19 +264,6 @@ struct PreparedCall {
     origin: Option<usize>,
 }
 
-/// Lets no more calls go than a rate allows.
-#[derive(Debug)]
-struct Throttle {
-    planned: Timetable,
-    profile: Profile,
-    /// This worker's share of it.
-    workers: f64,
-    began: u64,
-    /// How many calls were let go, all workers together, if all were like this one.
-    calls: f64,
-    hint: usize,
-}
-
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
@@ -420,21 +409,6 @@ impl VirtualUsers {
     /// The same, who make calls only up to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
         Self { reach: horizon.into(), ..self }
-    }
-
-    /// The same of a run that `control` changes.
-    pub(crate) fn changed_by(self, control: &Control) -> Self {
-        Self { heard: control.clone().into(), ..self }
-    }
-
-    /// Looks for changes of the run.
-    fn hear(&mut self) {
-        if self.heard.look() {
-            self.reach.pause(self.heard.pauses(self.began));
-            if let Some(throttle) = &mut self.throttle {
-                throttle.change(self.heard.changes());
-            }
-        }
     }
 
     /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users due before are
