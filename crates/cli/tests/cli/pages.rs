@@ -214,6 +214,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-agent.1",
             "brunt-agents.1",
             "brunt-beside.7",
+            "brunt-changing.7",
             "brunt-check.1",
             "brunt-coalesce-check.1",
             "brunt-coalescing.7",
