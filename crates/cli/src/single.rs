@@ -57,7 +57,7 @@ pub fn carry_out(
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let run_id = subject::run_id()?;
     let control = Control::default();
-    let mut sinks = Sinks::from_flags(plan, results, args, &run_id, &stop, traced)?;
+    let mut sinks = Sinks::from_flags(plan, results, args, &run_id, &control, &stop, traced)?;
     let ctl = trace.is_none().then(|| CtlServer::listen(plan, &run_id, &control));
     if let Some(Err(problem)) = &ctl
         && args.verbose

@@ -143,7 +143,9 @@ impl Lost {
         }
         for share in left.portion.shares() {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-            changed.into_iter().for_each(|profile| of_share.change(profile));
+            if let Some(profile) = changed {
+                of_share.change(profile);
+            }
             of_share.pass(left.since_ns);
             self.beyond.push((of_share.clone(), until_ns));
             self.schedules.push(Schedule::new(of_share, 0, until_ns));

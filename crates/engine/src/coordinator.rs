@@ -201,6 +201,7 @@ impl<'a> Coordinator<'a> {
         // Nobody hears any more of a change that was to come after the end.
         let measured_ns = if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns };
         let mut changes = self.control.changes();
+        changes.sort_by_key(|change| change.at_ns);
         changes.retain(|change| change.at_ns < 0 || change.at_ns as u64 <= measured_ns);
         let ended = |part: &Snapshot| part.statuses.total() + part.failures.total();
         let has_outcomes = ended(&self.measured) + ended(&self.drained) > 0;

@@ -198,7 +198,7 @@ impl ThresholdResult {
 /// How a guard has lowered the rate, if it has: `fired twice: 433/s from 0:13.1 on`. Why it did stands in the changes.
 fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
     let text = guard.to_string();
-    let steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
+    let mut steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
         (Action::Rate(rate), Author::Guard { guard, .. }) if *guard == text => Some((change.at_ns, *rate)),
         _ => None,
     });
@@ -207,7 +207,7 @@ fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
         2 => "twice".to_owned(),
         n => format!("{n} times"),
     };
-    let (at_ns, rate) = steps.last()?;
+    let (at_ns, rate) = steps.next_back()?;
     let at = Clock(u64::try_from(at_ns).unwrap_or(0));
     Some(format!("fired {times}: {}/s from {at} on", Number(rate)))
 }

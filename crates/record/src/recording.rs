@@ -54,7 +54,7 @@ pub struct Recording {
     /// Where the first redirect led, if an answer was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
-    /// What somebody changed about it while it went on, and the moments that have a name, in the order in which they were asked for.
+    /// What somebody changed about it while it went on, and the moments that have a name, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// What each agent did, if the run was carried out by agents.

@@ -7,13 +7,11 @@ use crate::numbers::clean;
 
 /// When it took effect: `0:05`, or `1s before 0:00` in the warm-up.
 pub fn when(change: &Change) -> String {
-    match u64::try_from(change.at_ns) {
-        Ok(at_ns) => Clock(at_ns).to_string(),
-        Err(_) => {
-            let tenths = change.at_ns.unsigned_abs() / 100_000_000 * 100_000_000;
-            format!("{} before 0:00", ExactDuration(tenths))
-        }
+    if let Ok(at_ns) = u64::try_from(change.at_ns) {
+        return Clock(at_ns).to_string();
     }
+    let tenths = change.at_ns.unsigned_abs() / 100_000_000 * 100_000_000;
+    format!("{} before 0:00", ExactDuration(tenths))
 }
 
 /// What changed: `rate 500/s`, or the text of a mark.

@@ -3,13 +3,13 @@
 #![allow(clippy::doc_markdown)]
 
 use anyhow::{Result, bail};
-use brunt_plan::units::{self, Clock};
-use brunt_record::change::{Action, Change};
+use brunt_plan::units;
+use brunt_record::change::Action;
 use clap::Args;
 use serde_json::json;
 
 use crate::console;
-use crate::ctl::{Answer, Place, Question, ask, reachable};
+use crate::ctl::{Answer, Place, Question, ask, reachable, sentence};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -39,10 +39,7 @@ const ACTIONS: &str = "rate N, pause, resume, users N or mark TEXT";
 
 pub fn run(args: &Ctl) -> Result<Exit> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
-    let (run, action) = match read(&words)? {
-        Some(asked) => asked,
-        None => return list(args.json),
-    };
+    let Some((run, action)) = read(&words)? else { return list(args.json) };
     let place = pick(reachable(), run)?;
     let change = match ask(&place.path, &Question::Change(action))? {
         Answer::Changed(change) => change,
@@ -121,24 +118,6 @@ fn pick(places: Vec<Place>, run: Option<&str>) -> Result<Place> {
         }
         (None, _) if known.is_empty() => bail!("no run of this user goes on that could be changed"),
         (None, _) => bail!("no run '{run}' goes on; there are {}", known.join(", ")),
-    }
-}
-
-/// What was done, in words.
-fn sentence(change: &Change) -> String {
-    let at = match u64::try_from(change.at_ns) {
-        Ok(at_ns) => format!("at {} of the run", Clock(at_ns)),
-        Err(_) => format!(
-            "{} before the measured part",
-            units::ExactDuration(change.at_ns.unsigned_abs() / 1_000_000 * 1_000_000)
-        ),
-    };
-    match &change.action {
-        Action::Rate(rate) => format!("{rate} calls a second, {at}"),
-        Action::Pause => format!("paused {at}: nothing is due until brunt ctl resume"),
-        Action::Resume => format!("resumed {at}"),
-        Action::Users(users) => format!("{users} users, {at}"),
-        Action::Mark(text) => format!("marked '{text}' {at}"),
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_record::change::{Action, Change};
+use brunt_report::changes::when;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,18 @@ pub fn ask(path: &Path, question: &Question) -> Result<Answer> {
     stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)))?;
     stream.write_all(&line(question)).context("the run does not listen")?;
     read_line(&stream).context("the run does not answer")
+}
+
+/// What was done, in words.
+pub fn sentence(change: &Change) -> String {
+    let at = format!("at {} of the run", when(change));
+    match &change.action {
+        Action::Rate(rate) => format!("{rate} calls a second, {at}"),
+        Action::Pause => format!("paused {at}: nothing is due until it is resumed"),
+        Action::Resume => format!("resumed {at}"),
+        Action::Users(users) => format!("{users} users, {at}"),
+        Action::Mark(text) => format!("marked '{text}' {at}"),
+    }
 }
 
 /// A line of JSON.

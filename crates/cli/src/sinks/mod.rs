@@ -13,7 +13,7 @@ pub mod subject;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use brunt_engine::{Observer, RunningTotal, StopHandle};
+use brunt_engine::{Control, Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::delivery::Delivery;
@@ -66,10 +66,11 @@ impl Sinks {
         results: &Results,
         args: &Output,
         run_id: &str,
+        control: &Control,
         stop: &StopHandle,
         is_traced: bool,
     ) -> Result<Self> {
-        let page = PageSink::from_flags(plan, args)?.map(|page| Box::new(page) as Box<dyn Sink>);
+        let page = PageSink::from_flags(plan, args, control)?.map(|page| Box::new(page) as Box<dyn Sink>);
         // Where they are is said before a view has the terminal.
         let otlp = OtlpSink::from_flags(plan, args, run_id)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
         let prometheus =

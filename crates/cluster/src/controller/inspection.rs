@@ -217,7 +217,9 @@ fn timetable_of(plan: &Plan, changed: Option<&Profile>, portion: Portion, after_
     let Load::Open { profile, arrivals } = &plan.load else { return None };
     let of_share = |share| {
         let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-        changed.into_iter().for_each(|profile| of_share.change(profile));
+        if let Some(profile) = changed {
+            of_share.change(profile);
+        }
         of_share.pass(after_ns);
         of_share
     };

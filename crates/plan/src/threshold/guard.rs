@@ -34,7 +34,6 @@ pub enum GuardAction {
 
 impl GuardAction {
     /// For `skip_serializing_if`, which passes a reference.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     pub fn is_usual(&self) -> bool {
         *self == Self::Stop
     }

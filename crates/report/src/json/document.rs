@@ -65,7 +65,7 @@ pub struct Document {
     pub arrivals: Arrivals,
     /// Each threshold and whether it held.
     pub thresholds: Vec<ThresholdResult>,
-    /// What somebody changed about the run while it went on, and moments that have a name, in the order in which they were asked for.
+    /// What somebody changed about the run while it went on, and moments that have a name, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// What was to be done, without secrets.
