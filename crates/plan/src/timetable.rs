@@ -104,7 +104,7 @@ mod tests {
     fn a_change_of_the_warm_up_counts_from_the_beginning_of_what_follows() {
         let early = Change { at_ns: -3_000_000_000, action: Action::Rate(50.0), by: Author::Ctl };
         let profile: Profile = "100/10s".parse().unwrap();
-        assert_eq!(Timetable::new(profile.clone()).with(&[early.clone()], 0).to_string(), "50/10s");
+        assert_eq!(Timetable::new(profile.clone()).with(std::slice::from_ref(&early), 0).to_string(), "50/10s");
         // The warm-up itself has lasted two seconds.
         assert_eq!(Timetable::new(profile).with(&[early], -5_000_000_000).to_string(), "100/2s,50/8s");
     }

@@ -172,7 +172,7 @@ fn a_run_may_end_while_it_is_paused() {
 fn a_change_of_the_warm_up_stays() {
     let early = Change { at_ns: -(SECOND_NS as i64), action: Action::Rate(300.0), by: Author::Ctl };
     let plan = Plan { warmup_ns: 2 * SECOND_NS, ..open("100", 2) };
-    let Ran { summary, asked } = carry_out(&plan, |net| net, MS, &[early.clone()], AHEAD_NS);
+    let Ran { summary, asked } = carry_out(&plan, |net| net, MS, std::slice::from_ref(&early), AHEAD_NS);
     assert_eq!(summary.total.numbers.get(Counter::Due), 1800);
     // A second at 100/s and one at 300/s, which the peer sees as times before 0.
     assert_eq!(asked.len(), 1800 + 400);

@@ -132,6 +132,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: vec![agent],
         }
     }

@@ -274,7 +274,9 @@ impl Part {
     fn change(&mut self, changes: &[Change]) {
         if let Calls::Open(schedules, planned) = &mut self.calls {
             let profile = planned.with(changes, 0);
-            schedules.iter_mut().for_each(|schedule| schedule.change(&profile));
+            for schedule in schedules {
+                schedule.change(&profile);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn plan() -> Plan {
         ok_status: OkStatus::default(),
         thresholds: vec!["p99<50ms".parse().unwrap()],
         guards: Vec::new(),
-        guard_action: crate::threshold::GuardAction::Stop,
+        guard_action: GuardAction::Stop,
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),
