@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
-use brunt_engine::{Finished, Observer, StopHandle};
+use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
@@ -112,7 +112,7 @@ impl Carrier {
         !matches!(self.by, By::Agents { on_lost: OnLost::Abort, .. })
     }
 
-    /// Carries `plan` out.
+    /// Carries `plan` out, which `control` changes while it goes on.
     ///
     /// # Errors
     /// When no load could be put on anything.
@@ -121,12 +121,15 @@ impl Carrier {
         plan: &Plan,
         registry: &Registry,
         observer: &mut dyn Observer,
+        control: &Control,
         stop: &StopHandle,
     ) -> Result<Carried> {
         ready::wait(plan, registry, stop, self.tells)?;
-        let observer = &mut AbortWatch::new(plan, observer);
+        let observer = &mut AbortWatch::new(plan, observer).steering(|action, by| control.ask(action, by).ok());
         let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
-            let Finished { plan, run, script } = brunt_engine::run(plan, registry, SCRIPTS, observer, stop)?;
+            let part = Part { control: control.clone(), ..Part::whole(plan.workers_within_limits()) };
+            let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;
+            let Finished { plan, run, script } = carried;
             return Ok(Carried { plan, run, script });
         };
         // What is wrong with the plan is said here, before agents are told. Secrets that only they have are made up.
@@ -142,7 +145,7 @@ impl Carrier {
             }
             (_, None) => Workers::AsCores,
         };
-        let outcome = cluster.run(plan, workers, observer, stop)?;
+        let outcome = cluster.run(plan, workers, observer, control, stop)?;
         let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if self.allows_loss() {

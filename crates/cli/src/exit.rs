@@ -148,6 +148,7 @@ mod tests {
             series: Series::default(),
             status_names: BTreeMap::new(),
             redirected_to: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         };
         Summary::new(plan, run)

@@ -4,6 +4,7 @@ mod args;
 mod carrier;
 mod commands;
 mod console;
+mod ctl;
 mod decision_output;
 mod exit;
 mod files;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::ClusterError;
-use brunt_engine::{EngineError, StopHandle};
+use brunt_engine::{Control, EngineError, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
@@ -220,30 +220,35 @@ impl<'a> Runs<'a> {
         self.progress.begin(what, plan, after_ns);
         let mut plan = plan.clone();
         plan.origin.tags.clone_from(&self.tags);
-        let Carried { plan, run, .. } = match self.carrier.run(&plan, self.registry, &mut self.progress, &self.stop) {
-            Ok(carried) => carried,
-            Err(error) => {
-                let of_engine = error.downcast_ref().is_some_and(|error| match error {
-                    EngineError::Route(route) => route.is_no_address(),
-                    error => matches!(error, EngineError::Descriptors { .. }),
-                });
-                let of_agents = matches!(error.downcast_ref(), Some(ClusterError::Agent { is_impossible: true, .. }));
-                match error.downcast_ref() {
-                    Some(ClusterError::Interrupted) => return Ok(Ran::Interrupted),
-                    Some(ClusterError::LostBefore { agent, reason, left }) => {
-                        let how = format!("lost agent '{agent}' before it began ({reason})");
-                        return Ok(Ran::Lost(Loss { how, goes_on: *left > 0 && self.carrier.goes_on_after_loss() }));
+        let Carried { plan, run, .. } =
+            match self.carrier.run(&plan, self.registry, &mut self.progress, &Control::default(), &self.stop) {
+                Ok(carried) => carried,
+                Err(error) => {
+                    let of_engine = error.downcast_ref().is_some_and(|error| match error {
+                        EngineError::Route(route) => route.is_no_address(),
+                        error => matches!(error, EngineError::Descriptors { .. }),
+                    });
+                    let of_agents =
+                        matches!(error.downcast_ref(), Some(ClusterError::Agent { is_impossible: true, .. }));
+                    match error.downcast_ref() {
+                        Some(ClusterError::Interrupted) => return Ok(Ran::Interrupted),
+                        Some(ClusterError::LostBefore { agent, reason, left }) => {
+                            let how = format!("lost agent '{agent}' before it began ({reason})");
+                            return Ok(Ran::Lost(Loss {
+                                how,
+                                goes_on: *left > 0 && self.carrier.goes_on_after_loss(),
+                            }));
+                        }
+                        _ => {}
                     }
-                    _ => {}
+                    let is_impossible = of_engine || of_agents;
+                    return if is_impossible {
+                        Ok(Ran::Impossible(wording::told(&error, Settings::Flags)))
+                    } else {
+                        Err(error)
+                    };
                 }
-                let is_impossible = of_engine || of_agents;
-                return if is_impossible {
-                    Ok(Ran::Impossible(wording::told(&error, Settings::Flags)))
-                } else {
-                    Err(error)
-                };
-            }
-        };
+            };
         match &run.ending {
             Ending::Failed(reason) => bail!("{what}: {reason}"),
             Ending::Interrupted => return Ok(Ran::Interrupted),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use brunt_engine::trace::{Sight, Trace};
-use brunt_engine::{Finished, StopHandle};
+use brunt_engine::{Control, Finished, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
@@ -16,11 +16,12 @@ use brunt_record::recording::Ending;
 use crate::args::Output;
 use crate::args::machines::Machines;
 use crate::carrier::{Carried, Carrier};
+use crate::ctl::CtlServer;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
-use crate::sinks::Sinks;
+use crate::sinks::{Sinks, subject};
 use crate::{console, files, handled, losses, ready, signals, wrk_totals};
 
 /// The most checks that are named in a line.
@@ -54,9 +55,17 @@ pub fn carry_out(
     }
     let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
-    let mut sinks = Sinks::from_flags(plan, results, args, &stop, traced)?;
+    let run_id = subject::run_id()?;
+    let control = Control::default();
+    let mut sinks = Sinks::from_flags(plan, results, args, &run_id, &control, &stop, traced)?;
+    let ctl = trace.is_none().then(|| CtlServer::listen(plan, &run_id, &control));
+    if let Some(Err(problem)) = &ctl
+        && args.verbose
+    {
+        console::note(&format!("note: brunt ctl cannot reach this run: {problem:#}"));
+    }
     let carried = match trace {
-        None => carrier.run(plan, registry, &mut sinks, &stop),
+        None => carrier.run(plan, registry, &mut sinks, &control, &stop),
         Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
             brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut sinks), &stop, trace)
                 .map(|Finished { plan, run, script }| Carried { plan, run, script })
@@ -64,7 +73,7 @@ pub fn carry_out(
         }),
     };
     // They are free for others as soon as the load is over.
-    drop(carrier);
+    drop((carrier, ctl));
     sinks.load_ended();
     if traced && results.is_for_people() {
         // The result stands apart from what it is of.

@@ -130,6 +130,8 @@ fn plan(error: &PlanError, settings: Settings) -> String {
             settings.name(Setting::Requests),
             settings.place(Setting::Load)
         ),
+        PlanError::NoRateToLower => format!("{error}; give it one with {}", settings.place(Setting::Load)),
+        PlanError::NoGuard => format!("{error}; --guard 'p99>500ms for 10s' is one"),
         PlanError::Target(_)
         | PlanError::Secrets
         | PlanError::Argument { .. }

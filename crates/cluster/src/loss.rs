@@ -3,6 +3,7 @@
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::injection::UserArrivals;
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::profile::Profile;
 use brunt_plan::schedule::Schedule;
 use brunt_plan::share::Portion;
 use brunt_record::SECOND_NS;
@@ -90,10 +91,11 @@ pub(crate) struct LastSeconds {
 
 impl Lost {
     /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something after
-    /// them. `left` is what it has not accounted for, and others do not take over before `until_ns` (of the measured part), if at all.
+    /// them. The run was changed to a profile, if it was. `left` is what it has not accounted for, and others do not take over before `until_ns` (of the measured part), if at all.
     /// None if none of it is due until then: it has reported all of the measured part, or there is no timetable.
     pub(crate) fn new(
         plan: &Plan,
+        changed: Option<&Profile>,
         left: &[Left],
         until_ns: u64,
         machine: u32,
@@ -114,15 +116,21 @@ impl Lost {
             drained: last.drained.clone(),
         };
         for left in left {
-            lost.add(plan, left, until_ns);
+            lost.add(plan, changed, left, until_ns);
         }
         // Who is to make its requests may decline.
         let has_numbers = plan.load == Load::Closed {} && plan.scenarios.is_none() && lost.is_counted;
         (has_numbers || !lost.schedules.is_empty()).then_some(lost)
     }
 
+    /// The run goes on by this profile, from a time on that is not over.
+    pub(crate) fn change(&mut self, profile: &Profile) {
+        self.schedules.iter_mut().for_each(|schedule| schedule.change(profile));
+        self.beyond.iter_mut().for_each(|(arrivals, _)| arrivals.change(profile));
+    }
+
     /// Nobody does this before `until_ns`, either.
-    pub(crate) fn add(&mut self, plan: &Plan, left: &Left, until_ns: u64) {
+    pub(crate) fn add(&mut self, plan: &Plan, changed: Option<&Profile>, left: &Left, until_ns: u64) {
         let Load::Open { profile, arrivals } = &plan.load else {
             if until_ns == u64::MAX {
                 self.unmade += left.numbers.iter().map(|numbers| numbers.count()).sum::<u64>();
@@ -135,6 +143,9 @@ impl Lost {
         }
         for share in left.portion.shares() {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
+            if let Some(profile) = changed {
+                of_share.change(profile);
+            }
             of_share.pass(left.since_ns);
             self.beyond.push((of_share.clone(), until_ns));
             self.schedules.push(Schedule::new(of_share, 0, until_ns));
@@ -306,9 +317,9 @@ mod tests {
     fn what_others_take_over_is_not_unsent() {
         let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
         let half = |index| left(Portion::new(index, 1, 2).unwrap(), SECOND_NS);
-        let mut lost = Lost::new(&plan, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
+        let mut lost = Lost::new(&plan, None, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
         // Who was to do the other half declines.
-        lost.add(&plan, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
+        lost.add(&plan, None, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
         let mut seconds = lost.until(4 * SECOND_NS);
         seconds.extend(lost.end(5 * SECOND_NS, true));
         let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.numbers.get(Counter::Due))).collect();
@@ -339,7 +350,7 @@ mod tests {
                 due
             };
             let left = left(portion, next * SECOND_NS);
-            let Some(mut timetable) = Lost::new(&plan, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
+            let Some(mut timetable) = Lost::new(&plan, None, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
                 prop_assert!(next * SECOND_NS >= length_ns);
                 return Ok(());
             };
@@ -372,7 +383,7 @@ mod tests {
             ahead: 0,
         };
         let left = left(Portion::whole(1), last.measured_ns);
-        let seconds = Lost::new(&plan, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
+        let seconds = Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
         let told: Vec<_> =
             seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
         assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
@@ -411,7 +422,7 @@ mod tests {
         let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
         let of = |until_ns, is_whole, end_ns| {
             let seconds =
-                Lost::new(&plan, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+                Lost::new(&plan, None, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
             let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
             let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
             let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
@@ -433,7 +444,7 @@ mod tests {
             let portion = Portion::new(2, 1, 3).unwrap();
             let left = left(portion, SECOND_NS);
             let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
-            let new = |until_ns| Lost::new(&plan, &left, until_ns, 2, 1, &last).unwrap();
+            let new = |until_ns| Lost::new(&plan, None, &left, until_ns, 2, 1, &last).unwrap();
             let Load::Open { profile, .. } = &plan.load else { unreachable!() };
             let share = portion.shares().next().unwrap();
             let all: Vec<u64> =
@@ -464,7 +475,7 @@ mod tests {
             let of = |counter| total.numbers.get(counter);
             (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
         };
-        let lost = || Lost::new(&plan, &left, u64::MAX, 0, 1, &last).unwrap();
+        let lost = || Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap();
         assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
         let told = || {
             let mut told = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -483,6 +494,6 @@ mod tests {
     fn the_closed_model_has_no_timetable() {
         let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
         plan.load = Load::Closed {};
-        assert!(Lost::new(&plan, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
+        assert!(Lost::new(&plan, None, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
+use brunt_record::change::Change;
 use brunt_record::interval::Interval;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -108,11 +109,14 @@ impl Note {
     }
 }
 
-/// How far an agent may make calls in a run: those that are due in its first `until_ns` nanoseconds, warm-up included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How far an agent may make calls in a run: those that are due in its first `until_ns` nanoseconds, warm-up included. What was changed about the
+/// run comes with it, so that no agent goes beyond a change that it has not heard of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) run: u32,
     pub(crate) until_ns: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes: Vec<Change>,
 }
 
 /// What a controller tells an agent, in order and once.

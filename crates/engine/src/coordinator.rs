@@ -17,6 +17,7 @@ use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
 
+use crate::control::Control;
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
 use crate::worker::{Interval, Report};
@@ -88,6 +89,9 @@ pub(crate) struct Coordinator<'a> {
     clock: Clock,
     /// Their names, where agents report.
     agents: Vec<Arc<str>>,
+    /// What is changed about the run while it goes on, and how many changes the observer was told.
+    control: Control,
+    told: usize,
 }
 
 impl<'a> Coordinator<'a> {
@@ -127,7 +131,14 @@ impl<'a> Coordinator<'a> {
             stop,
             clock,
             agents: Vec::new(),
+            control: Control::default(),
+            told: 0,
         }
+    }
+
+    /// The same of a run that `control` changes.
+    pub(crate) fn changed_by(self, control: &Control) -> Self {
+        Self { control: control.clone(), ..self }
     }
 
     /// The same where those that report are agents of these names.
@@ -184,8 +195,14 @@ impl<'a> Coordinator<'a> {
             }
             self.pass_on(false);
         }
+        self.control.end();
         self.pass_on(true);
         self.account_for_left_behind();
+        // Nobody hears any more of a change that was to come after the end.
+        let measured_ns = if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns };
+        let mut changes = self.control.changes();
+        changes.sort_by_key(|change| change.at_ns);
+        changes.retain(|change| change.at_ns < 0 || change.at_ns as u64 <= measured_ns);
         let ended = |part: &Snapshot| part.statuses.total() + part.failures.total();
         let has_outcomes = ended(&self.measured) + ended(&self.drained) > 0;
         Recording {
@@ -203,7 +220,8 @@ impl<'a> Coordinator<'a> {
                 },
             },
             // Nobody is left to say how long it was if every worker was given up.
-            measured_ns: if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns },
+            measured_ns,
+            changes,
             measured: self.measured,
             drained: self.drained,
             series: self.series,
@@ -325,6 +343,7 @@ impl<'a> Coordinator<'a> {
                 self.passed_ns = number * brunt_record::SECOND_NS + second.length_ns;
             }
             Phase::Drain => {
+                self.control.end();
                 self.drain_seconds = number + 1;
                 self.drained.merge(&second.snapshot);
                 self.users_left += second.snapshot.figures.users_gained();
@@ -341,6 +360,8 @@ impl<'a> Coordinator<'a> {
         let said = second.agents.into_iter().chain(std::iter::repeat_with(|| None));
         let silent = |name: &Arc<str>| AgentSecond::from_snapshot(name, None, &self.plan.ok_status);
         let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
+        let changes = self.control.changes().split_off(self.told);
+        self.told += changes.len();
         let live = Live {
             phase,
             elapsed_ns: number * brunt_record::SECOND_NS + second.length_ns,
@@ -353,6 +374,7 @@ impl<'a> Coordinator<'a> {
             waiting,
             oldest_ns: second.oldest_ns,
             users,
+            changes,
             agents,
         };
         let so_far = RunningTotal {

@@ -42,10 +42,12 @@ impl Horizon {
     }
 }
 
-/// A worker's view of its horizon: calls due beyond it wait.
+/// A worker's view of its horizon: calls due beyond it wait, as those do that are due in a pause.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     horizon: Horizon,
+    /// When the run is paused, from and until, on its clock; [`NEVER`] where the end is not known.
+    pauses: Vec<(u64, u64)>,
     /// Whether a call waits for the horizon to move on.
     has_held: bool,
 }
@@ -54,7 +56,23 @@ impl Reach {
     /// Whether no call of this due time may be made.
     #[inline]
     pub(crate) fn ends_before(&self, due: u64) -> bool {
-        self.horizon.is_before(due)
+        self.horizon.is_before(due) || self.is_paused(due)
+    }
+
+    /// The run is paused in these stretches of its clock, each of them from a time until another or [`NEVER`].
+    pub(crate) fn pause(&mut self, pauses: Vec<(u64, u64)>) {
+        self.pauses = pauses;
+    }
+
+    /// Whether the run is paused at this time.
+    #[inline]
+    pub(crate) fn is_paused(&self, at: u64) -> bool {
+        !self.pauses.is_empty() && self.pauses.iter().any(|(from, until)| (*from..*until).contains(&at))
+    }
+
+    /// When a pause ends that goes on at `now`: [`NEVER`] if none does, or its end is not known.
+    pub(crate) fn resumes(&self, now: u64) -> u64 {
+        self.pauses.iter().find(|(from, until)| (*from..*until).contains(&now)).map_or(NEVER, |(_, until)| *until)
     }
 
     /// The due time from which on no call may be made.
@@ -65,7 +83,7 @@ impl Reach {
     /// Whether a call of this due time must wait. Remembers that one does.
     #[inline]
     pub(crate) fn holds_back(&mut self, due: u64) -> bool {
-        let holds_back = self.horizon.is_before(due);
+        let holds_back = self.ends_before(due);
         self.has_held |= holds_back;
         holds_back
     }
@@ -73,7 +91,7 @@ impl Reach {
     /// Whether calls have waited, and those of this due time may be made. True once for each wait.
     #[inline]
     pub(crate) fn lets_go(&mut self, due: u64) -> bool {
-        let lets_go = self.has_held && !self.horizon.is_before(due);
+        let lets_go = self.has_held && !self.ends_before(due);
         self.has_held &= !lets_go;
         lets_go
     }
@@ -81,7 +99,7 @@ impl Reach {
 
 impl From<Horizon> for Reach {
     fn from(horizon: Horizon) -> Self {
-        Self { horizon, has_held: false }
+        Self { horizon, pauses: Vec::new(), has_held: false }
     }
 }
 

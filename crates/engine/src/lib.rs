@@ -6,6 +6,7 @@
 
 mod asking;
 mod channel;
+mod control;
 mod coordinator;
 mod error;
 mod flood;
@@ -46,6 +47,7 @@ pub use brunt_plan::stop::StopHandle;
 pub use brunt_record::observer::{Observer, RunningTotal};
 
 pub use crate::asking::{AskError, ask};
+pub use crate::control::{Control, ControlError};
 pub use crate::error::EngineError;
 pub use crate::gate::Gate;
 pub use crate::limits::{descriptors_besides, most_connections, most_growing_connections};
@@ -80,6 +82,8 @@ pub struct Part {
     pub surroundings: Surrounded,
     /// What it takes over from a part that came to an end early, if it does.
     pub takeover: Option<Takeover>,
+    /// What is changed about it while it goes on.
+    pub control: Control,
 }
 
 /// How a part joins a run that is under way. It has no warm-up.
@@ -100,6 +104,7 @@ impl Part {
             tallies: Tallies::default(),
             surroundings: Surrounded::Here,
             takeover: None,
+            control: Control::default(),
         }
     }
 }
@@ -195,6 +200,7 @@ pub fn gather(
     agents: &[String],
     reports: &Receiver<Report>,
     observer: &mut dyn Observer,
+    control: &Control,
     stop: &StopHandle,
     started_unix_ms: u64,
 ) -> Recording {
@@ -202,6 +208,7 @@ pub fn gather(
     let mut nobody = Watchdog::default();
     Coordinator::new(plan, agents.len() as u32, observer, &mut nobody, stop, clock)
         .of_agents(agents)
+        .changed_by(control)
         .gather(reports, started_unix_ms)
 }
 

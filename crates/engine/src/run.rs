@@ -129,7 +129,7 @@ fn flood<M: Machine>(
     // Who aborts this run ends no other.
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
-    let shared = Arc::new(shared);
+    let shared = Arc::new(shared.changed_by(&given.part.control));
     let (mut session, scripted) = match begin_script(script.as_deref(), &shared, routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
@@ -208,7 +208,7 @@ fn flood_parts(
         let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);
         let load =
             Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).within(horizon.clone());
-        let load = load.joining(shared.joins_after.unwrap_or(0));
+        let load = load.joining(shared.joins_after.unwrap_or(0)).changed_by(&shared.control);
         WorkerPart { load, origins, connections }
     };
     portion.shares().map(part).collect()
@@ -262,8 +262,8 @@ fn with_users<M: Machine>(
     // Who aborts this run ends no other.
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
-    let shared = Arc::new(shared);
-    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared.line.horizon(), joins_after)?;
+    let shared = Arc::new(shared.changed_by(&given.part.control));
+    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared, joins_after)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
@@ -407,6 +407,7 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
+    shared.control.ready(&shared.plan, machine.clock());
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (sender, reports) = channel();
     let mut workers = Vec::new();
@@ -434,6 +435,7 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     }
     let clock = machine.clock();
     let run = Coordinator::new(&shared.plan, shared.plan.workers, observer, watchdog, &shared.stop, clock)
+        .changed_by(&shared.control)
         .gather(&reports, started_unix_ms);
     for (number, thread) in threads {
         // One that was given up never ends; how the others ended they have reported.

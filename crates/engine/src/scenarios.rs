@@ -13,7 +13,6 @@ use brunt_plan::target::Target;
 use brunt_record::figures::Figures;
 
 use crate::error::EngineError;
-use crate::gate::Horizon;
 use crate::limits;
 use crate::network::origins::{Find, Origins};
 use crate::tally::Tallies;
@@ -153,7 +152,7 @@ impl<'a> Surroundings<'a> {
         Ok(done.map(|(_, counted)| counted).unwrap_or_default())
     }
 
-    /// The users of each worker, who make calls up to `horizon`. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
+    /// The users of each worker of a run. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
@@ -161,7 +160,7 @@ impl<'a> Surroundings<'a> {
         &self,
         machine: &impl Machine,
         tallies: &Tallies,
-        horizon: &Horizon,
+        shared: &Shared,
         joins_after: Option<u64>,
     ) -> Result<Vec<Cast>, EngineError> {
         limits::raise_descriptors_fully();
@@ -174,7 +173,7 @@ impl<'a> Surroundings<'a> {
                 let library = self.script.begin(share.index() as u32)?;
                 library.give(&self.given)?;
                 let users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
-                let mut users = users.within(horizon.clone());
+                let mut users = users.within(shared.line.horizon()).changed_by(&shared.control);
                 if let Some(after_ns) = joins_after {
                     users = users.joining(after_ns);
                 }

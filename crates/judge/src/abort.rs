@@ -1,4 +1,4 @@
-//! Ends a run whose thresholds with `abort` can hold no more, or whose guards fire.
+//! Ends a run whose thresholds with `abort` can hold no more, or whose guards fire; or lowers its rate.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -6,10 +6,12 @@ use std::time::Duration;
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
 use brunt_record::catalogue::Counter;
+use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::Live;
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::snapshot::Phase;
 
+use crate::back_off::BackOff;
 use crate::guard::Guards;
 use crate::thresholds::{self, Outlook, Standing};
 
@@ -19,13 +21,52 @@ use crate::thresholds::{self, Outlook, Standing};
 pub struct AbortWatch<'a> {
     plan: &'a Plan,
     guards: Guards<'a>,
+    back_off: Option<BackOff>,
+    steer: Option<Box<Steer<'a>>>,
     next: &'a mut dyn Observer,
 }
+
+/// Changes the run that is watched; none where it does not take the change.
+pub type Steer<'a> = dyn FnMut(Action, Author) -> Option<Change> + 'a;
 
 impl<'a> AbortWatch<'a> {
     /// Watches a run by `plan`, and shows its seconds to `next`, which may end it as well.
     pub fn new(plan: &'a Plan, next: &'a mut dyn Observer) -> Self {
-        Self { plan, guards: Guards::new(plan), next }
+        Self { plan, guards: Guards::new(plan), back_off: BackOff::of(plan), steer: None, next }
+    }
+
+    /// The same, which changes the run by `steer` where its guards back off. Without it they end it.
+    #[must_use]
+    pub fn steering(self, steer: impl FnMut(Action, Author) -> Option<Change> + 'a) -> Self {
+        Self { steer: Some(Box::new(steer)), ..self }
+    }
+
+    /// Why the run ends after this second by a guard, if one ends it.
+    fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+        let Some((back_off, steer)) = self.back_off.as_mut().zip(self.steer.as_mut()) else {
+            return self.guards.second(second, so_far).map(|fired| fired.reason());
+        };
+        if !back_off.judges(second) {
+            self.guards.restart();
+            return None;
+        }
+        let Some(fired) = self.guards.second(second, so_far) else {
+            if let Some(window_ns) = self.guards.full_ns() {
+                back_off.held(window_ns);
+            }
+            return None;
+        };
+        // Who answers nothing is not helped by fewer calls.
+        let Some(rate) = back_off.lower().filter(|_| fired.has_answers) else {
+            return Some(fired.reason());
+        };
+        let by = Author::Guard { guard: fired.guard.to_string(), found: fired.found };
+        // A run that is about to end takes no change.
+        if let Some(change) = steer(Action::Rate(rate), by) {
+            back_off.changed(&change);
+            self.guards.restart();
+        }
+        None
     }
 
     /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
@@ -54,7 +95,7 @@ fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
 impl Observer for AbortWatch<'_> {
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         self.next.second(second, so_far)?;
-        let fired = self.guards.second(second, so_far);
+        let fired = self.guard(second, so_far);
         let beyond_repair = || self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured);
         match fired.or_else(beyond_repair) {
             Some(reason) => ControlFlow::Break(reason),
@@ -92,6 +133,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         }
     }

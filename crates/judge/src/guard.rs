@@ -1,16 +1,20 @@
-//! Ends a run while its last seconds meet a condition: `p99 > 500ms for 10s`.
+//! Finds that the last seconds of a run meet a condition: `p99 > 500ms for 10s`. What becomes of the run then is its plan's to say: it ends, or
+//! [backs off](crate::back_off).
 //!
 //! A window is made of whole seconds, whether they were warmed up or measured. Its figures are of the calls that ended in it. Where
 //! nothing has ended for a while, calls that are open since then count as well, as ones that take longer than they have taken: a
-//! target that stands still is slow, and says nothing.
+//! target that stands still is slow, and says nothing. Where nothing has ended in a whole window, although the target has answered before and
+//! a call is open for far longer than any has taken, that is an outage, and every call of the window is an error. A window without a
+//! call fires no guard.
 
 use std::collections::VecDeque;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Guard, Threshold};
-use brunt_plan::units::{Clock, Duration, ExactDuration, counted};
+use brunt_plan::units::{Clock, Duration, ExactDuration, Number, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Timing, Timings};
+use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::Live;
 use brunt_record::observer::RunningTotal;
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -24,6 +28,10 @@ const EARLY_NS: u64 = SECOND_NS / 20;
 pub(crate) struct Guards<'a> {
     plan: &'a Plan,
     seconds: VecDeque<Second>,
+    /// The longest that a call has taken that was answered, in nanoseconds; none before the first answer.
+    longest_ns: Option<u64>,
+    /// How long the oldest open call had been due at the end of the last second, in nanoseconds.
+    oldest_ns: u64,
 }
 
 struct Second {
@@ -37,25 +45,49 @@ struct Second {
 
 impl<'a> Guards<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
-        Self { plan, seconds: VecDeque::new() }
+        Self { plan, seconds: VecDeque::new(), longest_ns: None, oldest_ns: 0 }
     }
 
-    /// Why the run ends after this second, if a guard ends it.
-    pub(crate) fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+    /// The guard that fires after this second, if one does.
+    pub(crate) fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<Fired<'a>> {
         if self.plan.guards.is_empty() || second.phase == Phase::Drain {
             return None;
         }
         self.keep(second);
         self.plan.guards.iter().find_map(|guard| {
             let (window, length_ns) = self.window(guard.window_ns())?;
-            let total = RunningTotal { measured: &window, measured_ns: length_ns, ..*so_far };
-            let judged = Standing::so_far(self.plan, &total).judge(guard.condition());
-            let got = if judged.held { Some(judged.got) } else { unanswered(guard.condition(), &window) };
-            got.map(|got| self.reason(guard, &got, second))
+            let got = got(self.plan, guard, &window, length_ns, so_far);
+            let got = got.or_else(|| self.outage(guard.condition(), &window, length_ns))?;
+            let has_answers = window.statuses.total() > 0;
+            Some(Fired { guard, at: when(second), found: self.found(guard, &got), has_answers })
         })
     }
 
+    /// How long the longest window is whose seconds there all are, in nanoseconds, once that is so of every guard.
+    pub(crate) fn full_ns(&self) -> Option<u64> {
+        let longest_ns = self.plan.guards.iter().map(Guard::window_ns).max()?;
+        self.window(longest_ns).map(|(_, length_ns)| length_ns)
+    }
+
+    /// Forgets all seconds: windows begin anew.
+    pub(crate) fn restart(&mut self) {
+        self.seconds.clear();
+    }
+
+    /// The error rate of a window in which the target has fallen silent, if the condition holds for it.
+    fn outage(&self, condition: &Threshold, window: &Snapshot, length_ns: u64) -> Option<String> {
+        let longest_ns = self.longest_ns.filter(|_| condition.is_about_errors() && condition.subject().is_none())?;
+        let is_out = window.ended() == 0 && self.oldest_ns >= length_ns.max(longest_ns.saturating_mul(2));
+        (is_out && condition.operator().holds_for(1.0, condition.limit()))
+            .then(|| format!("100%, as nothing was answered for {},", Duration(self.oldest_ns)))
+    }
+
     fn keep(&mut self, second: &Live) {
+        if second.snapshot.statuses.total() > 0 {
+            let longest_ns = second.snapshot.response_times().quantile(1.0).map_or(0, |longest| longest.value);
+            self.longest_ns = Some(self.longest_ns.unwrap_or(0).max(longest_ns));
+        }
+        self.oldest_ns = second.oldest_ns;
         let mut snapshot = Snapshot::default();
         snapshot.merge(&second.snapshot);
         // No figure of a condition is of these.
@@ -99,15 +131,44 @@ impl<'a> Guards<'a> {
         }
     }
 
-    fn reason(&self, guard: &Guard, got: &str, second: &Live) -> String {
-        let when = match second.phase {
-            Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
-            Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
-        };
+    fn found(&self, guard: &Guard, got: &str) -> String {
         let window = ExactDuration(guard.window_ns());
         let open = counted(self.seconds.back().map_or(0, |second| second.open), "call");
         let figure = guard.condition().figure();
-        format!("{} fired {when}: {figure} was {got} over {window}, with {open} open", beginning(guard))
+        format!("{figure} was {got} over {window}, with {open} open")
+    }
+}
+
+/// A guard whose condition holds.
+#[derive(Debug)]
+pub(crate) struct Fired<'a> {
+    pub(crate) guard: &'a Guard,
+    /// When: `at 0:05`.
+    at: String,
+    /// What its figure came to, and what was open then.
+    pub(crate) found: String,
+    /// Whether anything was answered in its window.
+    pub(crate) has_answers: bool,
+}
+
+impl Fired<'_> {
+    /// Why the run ends.
+    pub(crate) fn reason(&self) -> String {
+        format!("{} fired {}: {}", beginning(self.guard), self.at, self.found)
+    }
+}
+
+/// What a guard's figure came to in these seconds, if its condition holds. The one place that knows what a guard may ask for.
+fn got(plan: &Plan, guard: &Guard, window: &Snapshot, length_ns: u64, so_far: &RunningTotal<'_>) -> Option<String> {
+    let total = RunningTotal { measured: window, measured_ns: length_ns, ..*so_far };
+    let judged = Standing::so_far(plan, &total).judge(guard.condition());
+    if judged.held { Some(judged.got) } else { unanswered(guard.condition(), window) }
+}
+
+fn when(second: &Live) -> String {
+    match second.phase {
+        Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
+        Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
     }
 }
 
@@ -120,17 +181,35 @@ fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
 }
 
 impl ThresholdResult {
-    /// What came of a guard in a run that ended for this reason, if it was aborted.
-    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>) -> Self {
+    /// What came of a guard in a run that ended for this reason, if it was aborted, and was changed like this.
+    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>, changes: &[Change]) -> Self {
         let fired = aborted.and_then(|reason| reason.strip_prefix(&beginning(guard)));
         let missing = || standing.missing(guard.condition());
         let (got, held) = match fired {
             Some(how) => (how.trim_start().to_owned(), false),
+            None if let Some(how) = backed_off(guard, changes) => (how, false),
             // It could never have fired.
             None => missing().map_or_else(|| ("did not fire".to_owned(), true), |why| (why, false)),
         };
         Self { threshold: name(guard), got, held, sure: true, implicit: false }
     }
+}
+
+/// How a guard has lowered the rate, if it has: `fired twice: 433/s from 0:13.1 on`. Why it did stands in the changes.
+fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
+    let text = guard.to_string();
+    let mut steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
+        (Action::Rate(rate), Author::Guard { guard, .. }) if *guard == text => Some((change.at_ns, *rate)),
+        _ => None,
+    });
+    let times = match steps.clone().count() {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    };
+    let (at_ns, rate) = steps.next_back()?;
+    let at = Clock(u64::try_from(at_ns).unwrap_or(0));
+    Some(format!("fired {times}: {}/s from {at} on", Number(rate)))
 }
 
 /// What a guard is called among thresholds.
@@ -209,6 +288,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         }
     }
@@ -290,6 +370,32 @@ mod tests {
         let (_, why) = fired(&["p99>4s for 2s"], Phase::Measured, &[timed_out; 2]).unwrap();
         assert!(why.contains("p99 was ≥10.00s over 2s"), "{why}");
         assert_eq!(fired(&["p99>11s for 2s"], Phase::Measured, &[timed_out; 2]), None);
+    }
+
+    /// A target that answers nothing fails no call before its timeout, and is out all the same.
+    #[test]
+    fn a_target_that_falls_silent_is_out() {
+        let plan = plan(&["error_rate>50% for 3s"]);
+        let fires = |before: u64, seconds: u64, oldest_s: u64| {
+            let mut guards = Guards::new(&plan);
+            let so_far =
+                RunningTotal { measured: &Snapshot::default(), measured_ns: SECOND_NS, users: 0, most_users: 0 };
+            let answered = (0..before).map(|_| (GOOD, 0));
+            let silent = (1..=seconds)
+                .map(|second| (Calls { ended: 0, open: 100 * second, ..GOOD }, oldest_s * second / seconds));
+            answered.chain(silent).enumerate().find_map(|(nth, (calls, oldest_s))| {
+                let live = live(Phase::Measured, nth as u64 + 1, calls);
+                guards.second(&Live { oldest_ns: oldest_s * SECOND_NS, ..live }, &so_far).map(|fired| fired.reason())
+            })
+        };
+        let why = fires(5, 3, 3).unwrap();
+        assert!(
+            why.ends_with("error_rate was 100%, as nothing was answered for 3.00s, over 3s, with 300 calls open"),
+            "{why}"
+        );
+        assert_eq!(fires(5, 2, 2), None, "not before the window is full of it");
+        assert_eq!(fires(0, 9, 9), None, "a target that has never answered may be as slow as that");
+        assert_eq!(fires(5, 9, 0), None, "nothing was asked of it");
     }
 
     #[test]

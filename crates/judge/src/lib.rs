@@ -7,6 +7,7 @@
 
 pub mod abort;
 pub mod agent_figures;
+mod back_off;
 pub mod breakdown;
 pub mod distribution;
 #[cfg(any(test, feature = "fixtures"))]

@@ -231,7 +231,7 @@ impl Summary {
             Ending::Aborted(reason) => Some(reason.as_str()),
             _ => None,
         };
-        ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted)
+        ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted, &self.run.changes)
     }
 
     /// What thresholds on it are judged by.

@@ -245,6 +245,7 @@ fn second(snapshot: Snapshot) -> Live {
         waiting: 1,
         oldest_ns: 1,
         users: Some(1),
+        changes: Vec::new(),
         agents: vec![agent],
     }
 }

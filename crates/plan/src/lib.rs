@@ -25,5 +25,6 @@ pub mod share;
 pub mod stop;
 pub mod target;
 pub mod threshold;
+pub mod timetable;
 pub mod units;
 pub mod wire;

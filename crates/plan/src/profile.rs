@@ -43,16 +43,71 @@ impl Segment {
     }
 }
 
+/// A stretch of a profile: a segment, or what a change of the profile has left of one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Piece {
+    segment: Segment,
+    /// How much of the segment came before, in seconds.
+    skipped: f64,
+    /// How long it lasts, in seconds.
+    seconds: f64,
+}
+
+impl Piece {
+    fn rate_at(&self, x: f64) -> f64 {
+        let Segment { from, to, seconds } = self.segment;
+        let passed = self.skipped + x;
+        if from == to || passed >= seconds { to } else { from + (to - from) * (passed / seconds) }
+    }
+
+    fn first_rate(&self) -> f64 {
+        self.rate_at(0.0)
+    }
+
+    fn last_rate(&self) -> f64 {
+        self.rate_at(self.seconds)
+    }
+
+    fn calls(&self, x: f64) -> f64 {
+        // Of a constant rate no digits are lost, however much was skipped.
+        if self.segment.from == self.segment.to {
+            return self.segment.calls(x);
+        }
+        self.segment.calls(self.skipped + x) - self.segment.calls(self.skipped)
+    }
+
+    fn time_of(&self, calls: f64) -> f64 {
+        if self.segment.from == self.segment.to {
+            return self.segment.time_of(calls);
+        }
+        self.segment.time_of(calls + self.segment.calls(self.skipped)) - self.skipped
+    }
+
+    /// Its first `x` seconds, and the rest; either may be nothing.
+    fn cut(self, x: f64) -> (Option<Self>, Option<Self>) {
+        let first = Self { seconds: x.min(self.seconds), ..self };
+        let rest = Self { skipped: self.skipped + x, seconds: self.seconds - x, ..self };
+        let some = |piece: Self| Some(piece).filter(|piece| piece.seconds > 0.0);
+        (some(first), some(rest))
+    }
+}
+
+impl From<Segment> for Piece {
+    fn from(segment: Segment) -> Self {
+        Self { segment, skipped: 0.0, seconds: segment.seconds }
+    }
+}
+
 /// A rate over time: one constant rate without an end, or ramps and holds one after the other.
 ///
 /// Written as `2000`, or `1000..2000/60s,2000/30s,0..5k/1m`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Profile {
-    segments: Vec<Segment>,
-    /// Calls due before each segment; one longer than `segments`.
+    pieces: Vec<Piece>,
+    /// Calls due before each piece; one longer than `pieces`.
     calls_before: Vec<f64>,
-    /// Seconds before each segment; one longer than `segments`.
+    /// Seconds before each piece; one longer than `pieces`.
     seconds_before: Vec<f64>,
 }
 
@@ -81,8 +136,6 @@ impl Profile {
     /// When a rate is out of range, or no call is ever due.
     pub fn new(segments: Vec<Segment>) -> Result<Self, ProfileError> {
         let problem = |part: String, problem: &str| Err(ProfileError { part, problem: problem.to_owned() });
-        let (mut calls, mut seconds) = (0.0, 0.0);
-        let (mut calls_before, mut seconds_before) = (vec![0.0], vec![0.0]);
         for segment in &segments {
             let rates = [segment.from, segment.to];
             if rates.iter().any(|rate| !(0.0..=HIGHEST_RATE).contains(rate)) {
@@ -91,21 +144,80 @@ impl Profile {
             if segment.seconds.is_nan() || segment.seconds <= 0.0 {
                 return problem(format!("{segment:?}"), "the length is not above 0");
             }
-            calls += if segment.seconds.is_finite() {
-                segment.calls(segment.seconds)
-            } else if segment.from > 0.0 {
+        }
+        let profile = Self::of(segments.into_iter().map(Piece::from).collect());
+        if profile.calls() <= 0.0 {
+            return problem(String::new(), "no call is ever due");
+        }
+        Ok(profile)
+    }
+
+    fn of(pieces: Vec<Piece>) -> Self {
+        let (mut calls, mut seconds) = (0.0, 0.0);
+        let (mut calls_before, mut seconds_before) = (vec![0.0], vec![0.0]);
+        for piece in &pieces {
+            calls += if piece.seconds.is_finite() {
+                piece.calls(piece.seconds)
+            } else if piece.first_rate() > 0.0 {
                 f64::INFINITY
             } else {
                 0.0
             };
-            seconds += segment.seconds;
+            seconds += piece.seconds;
             calls_before.push(calls);
             seconds_before.push(seconds);
         }
-        if calls <= 0.0 {
-            return problem(String::new(), "no call is ever due");
+        Self { pieces, calls_before, seconds_before }
+    }
+
+    /// This profile until `at` seconds, and from then on what `other` has at its time. Until then calls are due at the same times, to the
+    /// bit.
+    pub(crate) fn until(&self, at: f64, other: &Self) -> Self {
+        let mut pieces = self.parted(at).0;
+        pieces.extend(other.parted(at).1);
+        Self::of(pieces)
+    }
+
+    /// Its pieces before and after `at` seconds.
+    fn parted(&self, at: f64) -> (Vec<Piece>, Vec<Piece>) {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for (piece, begins) in self.pieces.iter().zip(&self.seconds_before) {
+            if *begins >= at {
+                after.push(*piece);
+            } else {
+                let (first, rest) = piece.cut(at - begins);
+                before.extend(first);
+                after.extend(rest);
+            }
         }
-        Ok(Self { segments, calls_before, seconds_before })
+        (before, after)
+    }
+
+    /// A constant rate, which may be 0, for as long as this profile lasts.
+    pub(crate) fn levelled(&self, rate: f64) -> Self {
+        let seconds = self.seconds_before.last().copied().unwrap_or(0.0);
+        Self::of(vec![Piece::from(Segment { from: rate, to: rate, seconds })])
+    }
+
+    /// The rate at `seconds`, in calls a second: where it changes at once, the rate from then on. After its end there is none.
+    pub fn rate_at(&self, seconds: f64) -> f64 {
+        let mut pieces = self.pieces.iter().zip(&self.seconds_before).rev();
+        let piece = pieces.find(|(_, begins)| **begins <= seconds);
+        piece
+            .filter(|(piece, begins)| seconds - **begins < piece.seconds)
+            .map_or(0.0, |(piece, begins)| piece.rate_at(seconds - begins))
+    }
+
+    /// Its first `seconds` as a profile of their own.
+    ///
+    /// # Errors
+    /// When no call is due in them.
+    pub fn first_seconds(&self, seconds: f64) -> Result<Self, ProfileError> {
+        let first = Self::of(self.parted(seconds).0);
+        if first.calls() > 0.0 {
+            return Ok(first);
+        }
+        Err(ProfileError { part: first.to_string(), problem: "no call is ever due".to_owned() })
     }
 
     /// The same profile at `factor` times its rates.
@@ -113,20 +225,21 @@ impl Profile {
     /// # Errors
     /// When a rate is out of range then.
     pub fn scaled(&self, factor: f64) -> Result<Self, ProfileError> {
-        let times = |segment: &Segment| Segment { from: segment.from * factor, to: segment.to * factor, ..*segment };
-        Self::new(self.segments.iter().map(times).collect())
+        let times = |segment: Segment| Segment { from: segment.from * factor, to: segment.to * factor, ..segment };
+        Self::new(self.pieces.iter().map(|piece| times(piece.segment)).collect())?;
+        Ok(Self::of(self.pieces.iter().map(|piece| Piece { segment: times(piece.segment), ..*piece }).collect()))
     }
 
     /// Whether its rate is the same all the time.
     pub fn is_constant(&self) -> bool {
-        let first = self.segments.first().map_or(0.0, |segment| segment.from);
-        self.segments.iter().all(|segment| segment.from == first && segment.to == first)
+        let first = self.pieces.first().map_or(0.0, Piece::first_rate);
+        self.pieces.iter().all(|piece| piece.first_rate() == first && piece.last_rate() == first)
     }
 
     /// How many calls are due in the first `seconds` if its last rate is held after its end.
     pub fn calls_held_until(&self, seconds: f64) -> f64 {
         let end = self.seconds_before.last().copied().unwrap_or(0.0);
-        let last = self.segments.last().map_or(0.0, |segment| segment.to);
+        let last = self.pieces.last().map_or(0.0, Piece::last_rate);
         self.calls_until(seconds) + (seconds - end).max(0.0) * last
     }
 
@@ -138,7 +251,7 @@ impl Profile {
         }
         let end = self.seconds_before.last().copied().unwrap_or(0.0);
         let all = self.calls_before.last().copied().unwrap_or(0.0);
-        let last = self.segments.last().map_or(0.0, |segment| segment.to);
+        let last = self.pieces.last().map_or(0.0, Piece::last_rate);
         if last > 0.0 { end + (calls - all) / last } else { units::LONGEST_NS as f64 / 1e9 }
     }
 
@@ -151,16 +264,16 @@ impl Profile {
     /// The rate at its very beginning, or, where that is 0, the mean of its first segment that has any: what a
     /// warm-up runs at. In calls a second.
     pub fn first_rate(&self) -> f64 {
-        self.segments
+        self.pieces
             .iter()
-            .map(|segment| if segment.from > 0.0 { segment.from } else { segment.to / 2.0 })
+            .map(|piece| if piece.first_rate() > 0.0 { piece.first_rate() } else { piece.last_rate() / 2.0 })
             .find(|rate| *rate > 0.0)
             .unwrap_or(1.0)
     }
 
     /// The highest rate that it reaches, in calls a second.
     pub fn highest_rate(&self) -> f64 {
-        self.segments.iter().map(|segment| segment.from.max(segment.to)).fold(0.0, f64::max)
+        self.pieces.iter().map(|piece| piece.first_rate().max(piece.last_rate())).fold(0.0, f64::max)
     }
 
     /// How many calls are due in all, as a real number; infinite if it has no end.
@@ -171,12 +284,11 @@ impl Profile {
     /// How many calls are due in the first `seconds`, as a real number.
     pub fn calls_until(&self, seconds: f64) -> f64 {
         let mut calls = 0.0;
-        for ((segment, before), calls_before) in self.segments.iter().zip(&self.seconds_before).zip(&self.calls_before)
-        {
+        for ((piece, before), calls_before) in self.pieces.iter().zip(&self.seconds_before).zip(&self.calls_before) {
             if seconds <= *before {
                 break;
             }
-            calls = calls_before + segment.calls((seconds - before).min(segment.seconds));
+            calls = calls_before + piece.calls((seconds - before).min(piece.seconds));
         }
         calls
     }
@@ -187,9 +299,9 @@ impl Profile {
         while *self.calls_before.get(*hint + 1)? <= calls {
             *hint += 1;
         }
-        let segment = self.segments.get(*hint)?;
-        let within = segment.time_of(calls - self.calls_before.get(*hint)?);
-        Some(self.seconds_before.get(*hint)? + within.min(segment.seconds))
+        let piece = self.pieces.get(*hint)?;
+        let within = piece.time_of(calls - self.calls_before.get(*hint)?);
+        Some(self.seconds_before.get(*hint)? + within.clamp(0.0, piece.seconds))
     }
 }
 
@@ -221,7 +333,8 @@ impl FromStr for Profile {
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, Segment { from, to, seconds }) in self.segments.iter().enumerate() {
+        for (i, piece) in self.pieces.iter().enumerate() {
+            let (from, to, seconds) = (piece.first_rate(), piece.last_rate(), piece.seconds);
             if i > 0 {
                 f.write_str(",")?;
             }

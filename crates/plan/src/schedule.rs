@@ -3,6 +3,7 @@
 use brunt_record::histogram::bucket_of;
 
 use crate::arrivals::{Arrival, Arrivals};
+use crate::profile::Profile;
 
 /// Arrivals from a beginning on the run's clock to an end. All times are nanoseconds on that clock.
 ///
@@ -71,23 +72,34 @@ impl Schedule {
     }
 
     fn advance(&mut self) {
-        let end = self.end_ns.saturating_sub(self.begin_ns);
-        self.next = self.arrivals.next().filter(|arrival| arrival.due_ns < end);
+        self.next = self.arrivals.next();
+    }
+
+    /// Goes on by this profile, from a time on that is not over: no call that is due then or later was taken, unless it was ahead of its
+    /// time. Before that time it is the profile that there was, so that what was due stays due.
+    pub fn change(&mut self, profile: &Profile) {
+        if self.next.is_some() {
+            self.arrivals.give_back();
+        }
+        self.arrivals.change(profile);
+        self.counter.change(profile);
+        self.advance();
     }
 
     /// Due time of the next call not yet taken; none after the last.
     #[inline]
     pub fn due(&self) -> Option<u64> {
-        self.next.map(|arrival| self.begin_ns + arrival.due_ns)
+        self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns)).filter(|due| *due < self.end_ns)
     }
 
     /// Takes the next call: when it is due, and its number.
     #[inline]
     pub fn take(&mut self) -> Option<(u64, u64)> {
-        let arrival = self.next?;
+        let due = self.due()?;
+        let index = self.next?.index;
         self.advance();
         self.taken += 1;
-        Some((self.begin_ns + arrival.due_ns, arrival.index))
+        Some((due, index))
     }
 
     /// How many calls were taken.
@@ -133,9 +145,6 @@ impl Schedule {
     /// was due stays so.
     pub fn end_at(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns.max(self.asked_ns));
-        if self.due().is_some_and(|due| due >= self.end_ns) {
-            self.next = None;
-        }
     }
 
     /// Passes over every call that is due before `until` and was not taken, and gives them to `record` as [`Schedule::drop_overdue`] does. They
@@ -186,7 +195,6 @@ mod tests {
 
     use super::*;
     use crate::arrivals::Spread;
-    use crate::profile::Profile;
     use crate::share::{Portion, Share};
 
     const SECOND: u64 = 1_000_000_000;

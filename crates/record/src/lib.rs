@@ -9,6 +9,7 @@
 
 pub mod agents;
 pub mod catalogue;
+pub mod change;
 pub mod counts;
 pub mod delivery;
 pub mod drilldown;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalogue::{Counter, Timing};
+use crate::change::Change;
 use crate::histogram::AtLeast;
 use crate::outcome::OkStatus;
 use crate::snapshot::{Phase, Snapshot};
@@ -33,6 +34,8 @@ pub struct Live {
     pub oldest_ns: u64,
     /// Virtual users alive at its end; none where there are no scenarios.
     pub users: Option<u64>,
+    /// What was changed about the run since the second before, as far as it is known: it may take effect later.
+    pub changes: Vec<Change>,
     /// What each agent did in it, in the order of their numbers; empty where this machine carries the run out.
     pub agents: Vec<AgentSecond>,
 }

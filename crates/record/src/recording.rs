@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::AgentPart;
 use crate::catalogue::Counter;
+use crate::change::Change;
 use crate::series::Series;
 use crate::snapshot::Snapshot;
 
@@ -53,6 +54,9 @@ pub struct Recording {
     /// Where the first redirect led, if an answer was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
+    /// What somebody changed about it while it went on, and the moments that have a name, in the order of their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// What each agent did, if the run was carried out by agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPart>,

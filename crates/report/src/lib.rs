@@ -24,6 +24,7 @@ use brunt_judge::summary::Summary;
 
 mod ascii;
 pub mod browse;
+pub mod changes;
 mod chart;
 pub mod columns;
 pub mod csv;

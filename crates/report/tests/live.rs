@@ -127,6 +127,7 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                 waiting: 0,
                 oldest_ns,
                 users: None,
+                changes: Vec::new(),
                 agents: Vec::new(),
             }
         })

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod behaviour;
+mod changing;
 mod growing;
 mod http1;
 mod http2;
@@ -64,6 +65,7 @@ fn plan(url: &str) -> Plan {
         ok_status: brunt_record::outcome::OkStatus::default(),
         thresholds: Vec::new(),
         guards: Vec::new(),
+        guard_action: brunt_plan::threshold::GuardAction::Stop,
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,

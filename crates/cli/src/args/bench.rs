@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use brunt_plan::plan::Sandbox;
 use brunt_plan::profile::Profile;
-use brunt_plan::threshold::{Guard, Threshold};
+use brunt_plan::threshold::{Guard, GuardAction, Threshold};
 use brunt_record::outcome::OkStatus;
 use brunt_report::Format;
 use clap::{Args, ValueEnum};
@@ -256,6 +256,10 @@ pub struct Output {
     /// status 1
     #[arg(long = "guard", value_name = "[NAME:]FIGURE OP VALUE for T")]
     pub guards: Vec<Guard>,
+    /// What a guard does whose condition holds: stop ends the run; back-off goes back to the last rate that held, and on
+    /// from there (with -r) [default: stop]
+    #[arg(long, value_name = "ACTION", value_parser = values::guard_action())]
+    pub guard_action: Option<GuardAction>,
     /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
     /// exit status 1 [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]

@@ -10,6 +10,7 @@ use brunt_engine::trace::Level;
 use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
 use brunt_plan::profile::HIGHEST_RATE;
 use brunt_plan::target::{Url, UrlError};
+use brunt_plan::threshold::GuardAction;
 use brunt_plan::units;
 use brunt_report::Format;
 use brunt_testbed::server::{Delay, Stall};
@@ -142,6 +143,14 @@ pub fn tag(text: &str) -> Result<(String, String), String> {
 /// A format of results, by its name.
 pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}
+
+/// What a guard does whose condition holds.
+pub fn guard_action() -> impl TypedValueParser<Value = GuardAction> {
+    PossibleValuesParser::new(["stop", "back-off"]).map(|name| match name.as_str() {
+        "back-off" => GuardAction::BackOff,
+        _ => GuardAction::Stop,
+    })
 }
 
 /// A size in bytes.

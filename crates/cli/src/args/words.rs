@@ -19,7 +19,8 @@ use super::machines::Machines;
 use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 11] = [
+const SINGLE: [&str; 12] = [
+    "guard_action",
     "verbose",
     "latency",
     "no_histograms",

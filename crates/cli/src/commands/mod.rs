@@ -8,6 +8,7 @@ pub mod coalescing;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod ctl;
 pub mod demo;
 pub mod doctor;
 pub mod find;
@@ -57,6 +58,7 @@ pub enum Command {
     Show(show::Show),
     Report(report::Report),
     Ui(ui::Ui),
+    Ctl(ctl::Ctl),
     Serve(serve::Serve),
     Demo(demo::Demo),
     Grpc(Box<grpc::Inspect>),
@@ -92,6 +94,7 @@ impl Command {
             Self::Show(args) => show::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Ui(args) => ui::run(&args),
+            Self::Ctl(args) => ctl::run(&args),
             Self::Serve(args) => serve::run(args),
             Self::Demo(args) => demo::run(&args, program),
             Self::Grpc(args) => grpc::run(&args, &program.registry),

@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 30] = [
+pub const TOPICS: [Topic; 31] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
@@ -33,6 +33,7 @@ pub const TOPICS: [Topic; 30] = [
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
     topic!("http2", "HTTP/2: streams, flow control, what is sent again"),
     topic!("thresholds", "pass or fail, for CI"),
+    topic!("changing", "another rate, a pause, a mark while a run goes on; guards that back off"),
     topic!("gate", "a performance gate for CI in ten minutes, without flakes"),
     topic!("results", "files, the report page, live view, runs that are kept, plans"),
     topic!("metrics", "each second to OpenTelemetry (OTLP) or Prometheus; Grafana"),

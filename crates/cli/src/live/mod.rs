@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use brunt_engine::StopHandle;
+use brunt_engine::{Control, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::ExactDuration;
@@ -48,13 +48,13 @@ pub struct LivePage {
 }
 
 impl LivePage {
-    /// Serves the page of a run that is about to carry `plan` out on `address`.
+    /// Serves the page of a run that is about to carry `plan` out on `address`. Its reader changes the run by `control`.
     ///
     /// # Errors
     /// When the address cannot be had.
-    pub fn of_run(address: SocketAddr, serving: &LiveServing, plan: &Plan) -> Result<Self> {
+    pub fn of_run(address: SocketAddr, serving: &LiveServing, plan: &Plan, control: &Control) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        Self::start(address, serving, Some(Running::new(plan, started)))
+        Self::start(address, serving, Some(Running::new(plan, started)), Some(control.clone()))
     }
 
     /// Serves, on `address`, the page of what is decided over several runs.
@@ -62,10 +62,15 @@ impl LivePage {
     /// # Errors
     /// As [`LivePage::of_run`].
     pub fn of_decision(address: SocketAddr, serving: &LiveServing) -> Result<Self> {
-        Self::start(address, serving, None)
+        Self::start(address, serving, None, None)
     }
 
-    fn start(address: SocketAddr, serving: &LiveServing, running: Option<Running>) -> Result<Self> {
+    fn start(
+        address: SocketAddr,
+        serving: &LiveServing,
+        running: Option<Running>,
+        control: Option<Control>,
+    ) -> Result<Self> {
         let page = html::following();
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
@@ -84,7 +89,7 @@ impl LivePage {
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
         let linger = serving.linger.map(Duration::from_nanos);
         let config = identity.map(|identity| identity.config);
-        let server = Server::new(token, page, running, config, Arc::clone(&audience));
+        let server = Server::new(token, page, running, control, config, Arc::clone(&audience));
         let thread = thread::Builder::new()
             .name("live-page".to_owned())
             .spawn(move || runtime.block_on(server.serve(listener, incoming, end, close)))
@@ -202,6 +207,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         };
         (0..QUEUE + 5).for_each(|_| page.second(&second));

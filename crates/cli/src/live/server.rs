@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use brunt_engine::Control;
+use brunt_record::change::{Action, Author};
 use brunt_record::live::Live;
 use brunt_report::html::Running;
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_SECURITY_POLICY};
+use http::header::{ALLOW, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,6 +26,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::ctl;
 use crate::site::{ACCEPT_PAUSE, Body, Guard, HEAD, MOST_CONNECTIONS, Token, plain, with, with_body};
 
 /// How long browsers have to take the finished report in, once the page goes.
@@ -32,6 +35,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const LEAST_GAP: Duration = Duration::from_millis(200);
 /// How many times as long as making an event took nothing is made again: the run needs the CPU more.
 const GAP_TO_WORK: u32 = 30;
+
+/// The longest change that is read, in bytes.
+const MOST_CHANGE: usize = 4096;
 
 /// What is new.
 pub(super) enum Update {
@@ -111,6 +117,8 @@ struct Site {
     wanted: Notify,
     /// How many follow them.
     audience: Arc<AtomicUsize>,
+    /// What a reader may change about the run, if anything.
+    control: Option<Control>,
 }
 
 /// See the module's text.
@@ -126,11 +134,13 @@ impl Server {
         token: Option<Token>,
         page: String,
         running: Option<Running>,
+        control: Option<Control>,
         tls: Option<Arc<ServerConfig>>,
         audience: Arc<AtomicUsize>,
     ) -> Self {
         let guard = Guard::new(token);
-        let site = Site { page: page.into(), guard, events: watch::Sender::default(), wanted: Notify::new(), audience };
+        let (events, wanted) = (watch::Sender::default(), Notify::new());
+        let site = Site { page: page.into(), guard, events, wanted, audience, control };
         let source = running.map_or(Source::Decision(String::new()), |running| Source::Run(Box::new(running)));
         Self { source, site: Arc::new(site), tls: tls.map(TlsAcceptor::from) }
     }
@@ -185,9 +195,12 @@ impl Server {
     fn attend(&self, stream: TcpStream, connections: &GracefulShutdown, room: &Arc<Semaphore>) {
         let Ok(place) = Arc::clone(room).try_acquire_owned() else { return };
         let site = Arc::clone(&self.site);
-        let service = service_fn(move |request| {
-            let answer = site.answer(&request);
-            async move { Ok::<_, Infallible>(answer) }
+        let service = service_fn(move |request: Request<Incoming>| {
+            let site = Arc::clone(&site);
+            async move {
+                let is_change = request.method() == Method::POST;
+                Ok::<_, Infallible>(if is_change { site.change(request).await } else { site.answer(&request) })
+            }
         });
         let (tls, watcher) = (self.tls.clone(), connections.watcher());
         tokio::spawn(async move {
@@ -238,8 +251,46 @@ impl Site {
                 self.wanted.notify_one();
                 with_body(body.boxed(), "text/event-stream")
             }
+            "/change" if self.control.is_some() => plain(StatusCode::OK, "this run takes changes\n"),
             _ => plain(StatusCode::NOT_FOUND, "there is nothing here but /\n"),
         }
+    }
+
+    /// Changes the run, if the page itself asks for it: no other page knows the token; where there is none, on this machine, a browser says who asks
+    /// (Fetch Metadata).
+    async fn change(&self, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let path = match self.guard.admit(head.uri.path(), &head.headers) {
+            Ok(path) => path,
+            Err(refusal) => return refusal,
+        };
+        let Some(control) = self.control.as_ref().filter(|_| path == "/change") else {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET is all there is\n");
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        };
+        let site = head.headers.get("sec-fetch-site");
+        let is_own = site.map_or(self.guard.has_token(), |site| site.as_bytes() == b"same-origin");
+        let is_json = head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == b"application/json");
+        if !is_own || !is_json {
+            return plain(
+                StatusCode::FORBIDDEN,
+                "only the page itself changes the run; elsewhere there is brunt ctl\n",
+            );
+        }
+        let Ok(Ok(bytes)) = timeout(HEAD, Limited::new(body, MOST_CHANGE).collect()).await else {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, "the change is too long, or did not come\n");
+        };
+        let (status, text) = match serde_json::from_slice::<Action>(&bytes.to_bytes()) {
+            Err(_) => (StatusCode::BAD_REQUEST, "expected a rate, pause, resume or a mark".to_owned()),
+            Ok(action) => match control.ask(action, Author::Page) {
+                Ok(change) => (StatusCode::OK, ctl::sentence(&change)),
+                Err(refused) => (StatusCode::CONFLICT, refused.to_string()),
+            },
+        };
+        let mut answer = with(text, "text/plain; charset=utf-8");
+        *answer.status_mut() = status;
+        answer
     }
 }
 

@@ -47,6 +47,7 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     };
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.guards.extend(bench.output.guards.iter().cloned());
+    plan.guard_action = bench.output.guard_action.unwrap_or(plan.guard_action);
     plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
@@ -201,6 +202,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
         thresholds: Vec::new(),
         guards: Vec::new(),
+        guard_action: brunt_plan::threshold::GuardAction::Stop,
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),

@@ -76,7 +76,7 @@ fn lean(second: &Live) -> Live {
         figures: from.figures.clone(),
         ..Snapshot::default()
     };
-    Live { snapshot, agents: second.agents.clone(), ..*second }
+    Live { snapshot, changes: second.changes.clone(), agents: second.agents.clone(), ..*second }
 }
 
 /// Adds the second that follows.
@@ -132,6 +132,7 @@ mod tests {
             waiting: 0,
             oldest_ns: 0,
             users: None,
+            changes: Vec::new(),
             agents: vec![agent],
         }
     }

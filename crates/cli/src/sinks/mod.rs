@@ -8,12 +8,12 @@ mod otlp;
 mod page;
 mod prometheus;
 mod screen;
-mod subject;
+pub mod subject;
 
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use brunt_engine::{Observer, RunningTotal, StopHandle};
+use brunt_engine::{Control, Observer, RunningTotal, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::delivery::Delivery;
@@ -56,7 +56,7 @@ pub trait Sink {
 pub struct Sinks(Vec<Box<dyn Sink>>);
 
 impl Sinks {
-    /// What the flags and the surroundings ask for, for a run that ends early by `stop`. A run whose calls are printed as they go has no
+    /// What the flags and the surroundings ask for, for a run of this id that ends early by `stop`. A run whose calls are printed as they go has no
     /// view.
     ///
     /// # Errors
@@ -65,15 +65,16 @@ impl Sinks {
         plan: &Plan,
         results: &Results,
         args: &Output,
+        run_id: &str,
+        control: &Control,
         stop: &StopHandle,
         is_traced: bool,
     ) -> Result<Self> {
-        let page = PageSink::from_flags(plan, args)?.map(|page| Box::new(page) as Box<dyn Sink>);
+        let page = PageSink::from_flags(plan, args, control)?.map(|page| Box::new(page) as Box<dyn Sink>);
         // Where they are is said before a view has the terminal.
-        let run_id = subject::run_id()?;
-        let otlp = OtlpSink::from_flags(plan, args, &run_id)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
+        let otlp = OtlpSink::from_flags(plan, args, run_id)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
         let prometheus =
-            PrometheusSink::from_flags(plan, args, &run_id)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);
+            PrometheusSink::from_flags(plan, args, run_id)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);
         let lines = LineSink::from_flags(plan, results, args).map(|lines| Box::new(lines) as Box<dyn Sink>);
         // Lines take the place of the view.
         let screen =

@@ -1,7 +1,7 @@
 //! The report page of a run that goes on (`--live`), which is the finished report afterwards.
 
 use anyhow::Result;
-use brunt_engine::StopHandle;
+use brunt_engine::{Control, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
@@ -19,13 +19,13 @@ pub struct PageSink {
 }
 
 impl PageSink {
-    /// The page that flags ask for, if they do; says where it is.
+    /// The page that flags ask for, if they do, on which `control` changes the run; says where it is.
     ///
     /// # Errors
     /// When it cannot be served.
-    pub fn from_flags(plan: &Plan, args: &Output) -> Result<Option<Self>> {
+    pub fn from_flags(plan: &Plan, args: &Output, control: &Control) -> Result<Option<Self>> {
         let Some(address) = args.live else { return Ok(None) };
-        let page = LivePage::of_run(address, &args.live_serving, plan)?;
+        let page = LivePage::of_run(address, &args.live_serving, plan, control)?;
         let tells = !args.quiet;
         if tells {
             console::note(&page.place());

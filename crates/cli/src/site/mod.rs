@@ -66,6 +66,11 @@ impl Guard {
         is_address || is_own || name.eq_ignore_ascii_case("localhost")
     }
 
+    /// Whether whoever was admitted had a token to show.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Whether `given` is the token.
     pub fn is_token(&self, given: &str) -> bool {
         self.token.as_ref().is_some_and(|token| token.strip(&format!("/{given}")) == Some(""))

@@ -101,6 +101,46 @@ fn a_page_that_others_can_reach_needs_its_token() {
     assert_eq!(other.status(&page.path, &other.address), 403);
 }
 
+/// The status of the answer to a change, and its text.
+fn change(page: &Page, path: &str, fields: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(&page.address).unwrap();
+    let length = body.len();
+    let host = &page.address;
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let text = answer.split("\r\n\r\n").nth(1).unwrap_or_default().to_owned();
+    (answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer}")), text)
+}
+
+#[test]
+fn a_run_is_changed_on_its_page_and_by_no_other() {
+    let (server, url) = target(Config::default());
+    let page = Page::start(&url, &["--live"]);
+    until("the load has begun", || server.requests() > 0);
+    assert_eq!(page.status("/change", &page.address), 200);
+    let (json, own) = ("Content-Type: application/json\r\n", "Sec-Fetch-Site: same-origin\r\n");
+    let other = format!("{json}Sec-Fetch-Site: cross-site\r\n");
+    for fields in [json, own, &other, ""] {
+        assert_eq!(change(&page, "/change", fields, "\"pause\"").0, 403, "{fields}");
+    }
+    let both = format!("{json}{own}");
+    let (status, text) = change(&page, "/change", &both, "{\"rate\":40}");
+    assert!(status == 200 && text.starts_with("40 calls a second, at 0:0"), "{status} {text}");
+    assert_eq!(change(&page, "/change", &both, "\"resume\""), (409, "the run is not paused".to_owned()));
+    assert_eq!(change(&page, "/change", &both, "{\"rate\":\"x\"}").0, 400);
+    assert_eq!(change(&page, "/change", &both, &"x".repeat(10_000)).0, 413);
+    assert_eq!(change(&page, "/", &both, "\"pause\"").0, 405);
+    // Where others can reach it, the token says who may.
+    let page = Page::start(&url, &["--live=0.0.0.0:0"]);
+    assert_eq!(change(&page, "/change", &both, "{\"mark\":\"a\"}").0, 403);
+    until("its load has begun", || change(&page, &format!("{}change", page.path), json, "{\"mark\":\"a\"}").0 == 200);
+}
+
 #[test]
 fn a_page_of_this_machine_needs_none_and_no_foreign_name() {
     let (_server, url) = target(Config::default());

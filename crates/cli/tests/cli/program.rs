@@ -87,7 +87,11 @@ pub struct Running {
 
 impl Running {
     pub fn start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
-        let mut child = brunt(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(brunt(args))
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout }
     }

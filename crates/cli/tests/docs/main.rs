@@ -35,6 +35,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     beside: "docs/beside.md",
+    changing: "docs/changing.md",
     doubt: "docs/doubt.md",
     editors: "docs/editors.md",
     first: "docs/first.md",

@@ -19,7 +19,7 @@ use crate::bus::{is_token, refuses};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
-use crate::words::{Announcement, FromAgent, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
+use crate::words::{Announcement, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use brunt_record::SECOND_NS;
 
 /// The longest message that is taken in, in bytes: a plan with its files.
@@ -55,7 +55,7 @@ pub(crate) enum Act {
     /// Begin the agent's own part at this time.
     Open { at: u64 },
     /// Let all parts make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
-    Extend { until_ns: u64 },
+    Extend(Grant),
     /// Take in what all other machines have counted.
     CountElsewhere(BTreeMap<String, u64>),
     /// End what is under way.
@@ -301,7 +301,7 @@ impl Agent {
             Some(session) => {
                 session.heard = now;
                 if let Some(grant) = grant {
-                    reach = session.take_grant(grant).map(|until_ns| (grant.run, until_ns));
+                    reach = session.take_grant(grant);
                 }
                 // A note completes no message.
                 let _ = session.link.receive(frame, now);
@@ -310,8 +310,8 @@ impl Agent {
             None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
             None => Frame::note(id, to_bytes(&pong)),
         };
-        if let Some((run, until_ns)) = reach {
-            self.act(run, Act::Extend { until_ns });
+        if let Some(granted) = reach {
+            self.act(granted.run, Act::Extend(granted));
         }
         self.outbox.post(self.subject_to(&controller), answer);
     }

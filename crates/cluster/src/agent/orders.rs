@@ -37,8 +37,8 @@ impl Agent {
                     carrying.own = OwnPart::Begun;
                     let reach = session.take_grant(grant);
                     self.act(run, Act::Open { at });
-                    if let Some(until_ns) = reach {
-                        self.act(run, Act::Extend { until_ns });
+                    if let Some(granted) = reach {
+                        self.act(run, Act::Extend(granted));
                     }
                 }
             }

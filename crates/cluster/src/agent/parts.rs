@@ -27,11 +27,11 @@ impl Agent {
         };
         carrying.ledger.begin(number, Some(after_ns / SECOND_NS));
         session.send(&FromAgent::Took { run, number });
-        let granted = session.granted;
+        let granted = session.granted.clone();
         let takeover = Some((Takeover { after_ns, numbers }, at));
         self.act(run, Act::Carry(Box::new(NewPart { plan, number, machine: 0, portion, given, takeover })));
         if granted.run == run {
-            self.act(run, Act::Extend { until_ns: granted.until_ns });
+            self.act(run, Act::Extend(granted));
         }
         self.tell_user(AgentEvent::TookOver { portion });
     }

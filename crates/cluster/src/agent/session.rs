@@ -83,7 +83,7 @@ impl Session {
             heard,
             plan: None,
             work: Work::Nothing,
-            granted: Grant { run: 0, until_ns: 0 },
+            granted: Grant::default(),
             taken: (0, 0),
             counted: BTreeMap::new(),
             ending: None,
@@ -116,17 +116,25 @@ impl Session {
         }
     }
 
-    /// The controller lets calls be made so far. What it has granted before in the same run stays granted. Gives how far parts of that run may go, if there
+    /// The controller lets calls be made so far. What it has granted before in the same run stays granted. Gives how far parts of that run may go, and what was changed about it, if there
     /// are any.
-    pub(super) fn take_grant(&mut self, grant: Grant) -> Option<u64> {
+    pub(super) fn take_grant(&mut self, grant: Grant) -> Option<Grant> {
         // One of a run before was long on its way.
         if grant.run < self.granted.run {
             return None;
         }
-        let known = if self.granted.run == grant.run { self.granted.until_ns } else { 0 };
-        self.granted = Grant { until_ns: grant.until_ns.max(known), ..grant };
-        let until_ns = self.granted.until_ns;
-        self.carrying(grant.run).map(|_| until_ns)
+        let run = grant.run;
+        if self.granted.run == run {
+            self.granted.until_ns = self.granted.until_ns.max(grant.until_ns);
+            // A note that was long on its way knows less.
+            if grant.changes.len() > self.granted.changes.len() {
+                self.granted.changes = grant.changes;
+            }
+        } else {
+            self.granted = grant;
+        }
+        let granted = self.granted.clone();
+        self.carrying(run).map(|_| granted)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
 use brunt_script::ScriptHost;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::PartEnded;
 use super::machine::{Act, Done, Job, NewPart};
 use super::seconds::Seconds;
-use crate::words::Problem;
+use crate::words::{Grant, Problem};
 
 /// How often gates are looked at while workers wait to begin.
 const STARTING: Duration = Duration::from_millis(5);
@@ -37,6 +37,8 @@ pub(super) struct Current {
     stop: StopHandle,
     /// What machines count together, as far as this one has.
     tallies: Tallies,
+    /// What is changed about the run.
+    control: Control,
     parts: BTreeMap<u32, GateOfPart>,
     /// How far parts may go, in nanoseconds of the run.
     until_ns: u64,
@@ -64,7 +66,14 @@ impl Current {
     fn new(job: Job) -> Self {
         // The controller ends a part as the run's own end, and waits for its calls.
         let stop = StopHandle::default().of_run();
-        Self { job, stop, tallies: Tallies::default(), parts: BTreeMap::new(), until_ns: 0 }
+        Self {
+            job,
+            stop,
+            tallies: Tallies::default(),
+            control: Control::default(),
+            parts: BTreeMap::new(),
+            until_ns: 0,
+        }
     }
 }
 
@@ -130,8 +139,10 @@ impl Threads {
             }
             Act::Carry(part) => self.carry(job, *part),
             Act::Open { at } => self.open(job, at),
-            Act::Extend { until_ns } => {
+            Act::Extend(Grant { until_ns, changes, .. }) => {
                 if let Some(current) = self.current.as_mut().filter(|current| current.job == job) {
+                    // What is granted goes by what was changed.
+                    current.control.take(&changes);
                     current.until_ns = current.until_ns.max(until_ns);
                     current.parts.values().for_each(|part| part.extend(until_ns));
                 }
@@ -195,6 +206,7 @@ impl Threads {
             tallies: current.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
             takeover,
+            control: current.control.clone(),
         };
         current.parts.insert(number, GateOfPart { gate, stage, joins_ns });
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);

@@ -234,7 +234,7 @@ impl Contact {
         let (sent, is_claimed, controller) = (now.max(1), self.has_claimed, self.id.clone());
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.asked_ns = sent;
-        let grant = self.granting.map(|granting| granting.grant(peer));
+        let grant = self.granting.as_ref().map(|granting| granting.grant(peer));
         let frame = peer.link.note(to_bytes(&Note::Ping { controller, sent, is_claimed, grant }));
         self.outbox.post(peer.subject.clone(), frame);
     }

@@ -35,6 +35,7 @@ impl Controller {
     pub(super) fn see_through(&mut self, mut running: Running, now: u64) -> Next {
         let Running { order, progress, stopping_since } = &mut running;
         progress.stood_still_ns = self.contact.stood_still_ns;
+        progress.hear(&order.control.changes());
         // Whoever is lost takes nothing over, so that this is known first.
         for (place, peer) in self.contact.peers.iter().enumerate() {
             if peer.lost.is_some() {

@@ -5,6 +5,7 @@
 
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::profile::Profile;
 use brunt_plan::share::Portion;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
@@ -116,14 +117,27 @@ pub(super) struct Inspection {
 impl Inspection {
     /// Of an agent whose own part is `portion`.
     pub(super) fn new(plan: &Plan, portion: Portion, numbers: Option<u64>) -> Self {
-        let timetable = timetable_of(plan, portion, 0);
+        let timetable = timetable_of(plan, None, portion, 0);
         Self { timetable, given: 0, reached_ns: 0, numbers, due: 0, ended: 0, last: None, has_more: false }
     }
 
-    /// It is to do this as well, from `after_ns` of the measured part on.
-    pub(super) fn give(&mut self, plan: &Plan, portion: Portion, after_ns: u64, numbers: u64) {
+    /// The run goes on by this profile.
+    pub(super) fn change(&mut self, profile: &Profile) {
+        self.timetable.iter_mut().flatten().for_each(|arrivals| arrivals.change(profile));
+    }
+
+    /// It is to do this as well, from `after_ns` of the measured part on, of a run that was changed to a profile, if it was.
+    pub(super) fn give(
+        &mut self,
+        plan: &Plan,
+        changed: Option<&Profile>,
+        portion: Portion,
+        after_ns: u64,
+        numbers: u64,
+    ) {
         self.has_more = true;
-        if let (Some(timetable), Some(mut more)) = (&mut self.timetable, timetable_of(plan, portion, after_ns)) {
+        let more = timetable_of(plan, changed, portion, after_ns);
+        if let (Some(timetable), Some(mut more)) = (&mut self.timetable, more) {
             self.given += more.iter_mut().map(|arrivals| arrivals.pass(self.reached_ns)).sum::<u64>();
             timetable.extend(more);
         }
@@ -199,10 +213,13 @@ impl Inspection {
     }
 }
 
-fn timetable_of(plan: &Plan, portion: Portion, after_ns: u64) -> Option<Vec<Arrivals>> {
+fn timetable_of(plan: &Plan, changed: Option<&Profile>, portion: Portion, after_ns: u64) -> Option<Vec<Arrivals>> {
     let Load::Open { profile, arrivals } = &plan.load else { return None };
     let of_share = |share| {
         let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
+        if let Some(profile) = changed {
+            of_share.change(profile);
+        }
         of_share.pass(after_ns);
         of_share
     };
@@ -331,7 +348,7 @@ mod tests {
         let load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform };
         let mut both = of_a_rate();
         assert_eq!(told(&mut both, &second(0, 50, 0)), Ok(()));
-        both.give(&plan(load), Portion::new(0, 1, 2).unwrap(), 2 * SECOND_NS, 0);
+        both.give(&plan(load), None, Portion::new(0, 1, 2).unwrap(), 2 * SECOND_NS, 0);
         assert_eq!(told(&mut both, &second(1, 50, 0)), Ok(()));
         assert_eq!(told(&mut both, &second(2, 100, 0)), Ok(()));
         assert_eq!(told(&mut both, &second(3, 201, 0)), Err(Breach::Due { got: 401, most: 400 }));

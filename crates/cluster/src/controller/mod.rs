@@ -5,6 +5,7 @@
 //! through, and [`progress`] keeps the accounts of it.
 
 mod allowance;
+mod among;
 mod contact;
 mod drive;
 mod execution;
@@ -21,9 +22,9 @@ pub(crate) mod state;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use brunt_engine::{Observer, Report, StopHandle};
+use brunt_engine::{Control, Observer, Report, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
 use brunt_record::agents::AgentPart;
@@ -240,6 +241,7 @@ pub(crate) struct Order {
     pub(crate) plan: Plan,
     pub(crate) workers: Workers,
     pub(crate) reports: Sender<Report>,
+    pub(crate) control: Control,
     pub(crate) stop: StopHandle,
     pub(crate) begun: Sender<Result<Startup, ClusterError>>,
     pub(crate) over: Sender<Over>,
@@ -330,7 +332,7 @@ impl Cluster {
         &self.left_out
     }
 
-    /// Lets the agents carry `plan` out, and returns what happened. Blocks until it is over.
+    /// Lets the agents carry `plan` out, which `control` changes while it goes on, and returns what happened. Blocks until it is over.
     ///
     /// # Errors
     /// When no load could be put on anything.
@@ -339,16 +341,20 @@ impl Cluster {
         plan: &Plan,
         workers: Workers,
         observer: &mut dyn Observer,
+        control: &Control,
         stop: &StopHandle,
     ) -> Result<Outcome, ClusterError> {
         let ((reports, reported), (begun, beginning), (over, ending)) = (channel(), channel(), channel());
         // Who aborts this run ends no other.
         let stop = &stop.of_run();
-        let order = Order { plan: plan.clone(), workers, reports, stop: stop.clone(), begun, over };
+        let epoch = Instant::now();
+        control.ready_elsewhere(plan, move || epoch.elapsed().as_nanos() as u64);
+        let order =
+            Order { plan: plan.clone(), workers, reports, control: control.clone(), stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
         let Startup { agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
         let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        let run = brunt_engine::gather(plan, &agents, &reported, observer, stop, started_unix_ms);
+        let run = brunt_engine::gather(plan, &agents, &reported, observer, control, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
         let workers = over.agents.iter().map(|agent| agent.workers).sum();

@@ -1,5 +1,7 @@
 //! An agent as its controller meets it on the bus, and how far it may go.
 
+use brunt_engine::Control;
+
 use super::allowance::Allowance;
 use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
 use crate::clock::Comparison;
@@ -62,25 +64,30 @@ impl Peer {
 }
 
 /// A load under way, in which agents are granted how far they may go.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Granting {
     pub(super) run: u32,
     /// When it began, on the controller's clock, in nanoseconds.
     pub(super) at: u64,
     /// How much is granted ahead of the newest note that an agent has answered, in nanoseconds.
     pub(super) ahead_ns: u64,
+    /// How long the warm-up is, in nanoseconds.
+    pub(super) warmup_ns: u64,
+    /// What is changed about the run meanwhile.
+    pub(super) control: Control,
 }
 
 impl Granting {
-    pub(super) fn new(run: u32, at: u64, on_lost: OnLost) -> Self {
+    pub(super) fn new(run: u32, at: u64, on_lost: OnLost, warmup_ns: u64, control: Control) -> Self {
         let ahead_ns = if on_lost == OnLost::Continue { AHEAD_NS } else { AHEAD_BRIEFLY_NS };
-        Self { run, at, ahead_ns }
+        Self { run, at, ahead_ns, warmup_ns, control }
     }
 
     /// How far an agent may go, which is remembered before it is said. One that answers nothing gets no further.
-    pub(super) fn grant(self, peer: &mut Peer) -> Grant {
+    pub(super) fn grant(&self, peer: &mut Peer) -> Grant {
         let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
         peer.granted_ns = peer.granted_ns.max(until_ns);
-        Grant { run: self.run, until_ns: peer.granted_ns }
+        let of_measured = i64::try_from(peer.granted_ns).unwrap_or(i64::MAX).saturating_sub_unsigned(self.warmup_ns);
+        Grant { run: self.run, until_ns: peer.granted_ns, changes: self.control.grant(of_measured) }
     }
 }

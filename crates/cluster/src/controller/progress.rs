@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brunt_engine::{Report, StopHandle};
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::profile::Profile;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
@@ -70,6 +71,9 @@ pub(super) struct InProgress {
     /// What agents are to be told to take over, with times of the controller's clock.
     pub(super) left_work: Vec<(usize, LeftWork)>,
     takeovers: u32,
+    /// How many changes of the run were heard of, and the profile that came of them.
+    pub(super) heard: usize,
+    pub(super) changed: Option<Profile>,
 }
 
 impl InProgress {
@@ -89,6 +93,8 @@ impl InProgress {
             said_their_last: Vec::new(),
             left_work: Vec::new(),
             takeovers: 0,
+            heard: 0,
+            changed: None,
         }
     }
 
@@ -317,7 +323,7 @@ impl InProgress {
             let next = agent.next;
             let until_ns =
                 if on_lost == OnLost::Reassign { self.reassign(place, &left, now, horizon_ns) } else { u64::MAX };
-            let lost = Lost::new(&self.begun.plan, &left, until_ns, worker, next, &last);
+            let lost = Lost::new(&self.begun.plan, self.changed.as_ref(), &left, until_ns, worker, next, &last);
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
                 agent.horizon_ns = horizon_ns.unwrap_or(0);
@@ -362,6 +368,7 @@ impl InProgress {
     /// Deals what an agent has left to those who can help. Gives from when on they do it, in nanoseconds of the measured part; never
     /// if nobody does. What is due before its horizon it may have sent itself.
     fn reassign(&mut self, place: usize, left: &[Left], now: u64, horizon_ns: Option<u64>) -> u64 {
+        let changed = self.changed.as_ref();
         let Begun { plan, at, agents, given } = &mut self.begun;
         let begin = *at + plan.warmup_ns;
         // What was not theirs yet begins when it was to begin, or later.
@@ -389,7 +396,13 @@ impl InProgress {
             let piece = Left { since_ns: after_ns, ..piece };
             agent.duties.push(Duty { number, piece, is_taken: false, from: place });
             agent.asked += 1;
-            agent.inspection.give(plan, portion, after_ns, numbers.iter().map(|numbers| numbers.count()).sum());
+            agent.inspection.give(
+                plan,
+                changed,
+                portion,
+                after_ns,
+                numbers.iter().map(|numbers| numbers.count()).sum(),
+            );
             if agent.stage == Stage::Finished {
                 agent.stage = Stage::Working;
                 // Who gathers goes on until every agent has finished.
@@ -413,7 +426,7 @@ impl InProgress {
         let Some(lost) = self.begun.agents.get_mut(duty.from) else { return };
         lost.missed.add(std::slice::from_ref(&duty.piece), u64::MAX);
         if let Some(lost) = &mut lost.lost {
-            lost.add(&self.begun.plan, &duty.piece, u64::MAX);
+            lost.add(&self.begun.plan, self.changed.as_ref(), &duty.piece, u64::MAX);
         }
         if let AgentEnd::Lost { reason, .. } = &mut lost.part.ended {
             *reason = format!("{reason}; agent '{name}' could not take over: {problem}");
@@ -473,22 +486,6 @@ impl InProgress {
             let (failed, stopped, unreached) = (None, None, None);
             self.report(Report::Finished { worker, measured_ns: end, interrupted: false, failed, stopped, unreached });
         }
-    }
-
-    /// What all others have counted, for each agent.
-    pub(super) fn counts_elsewhere(&self) -> Vec<(usize, BTreeMap<String, u64>)> {
-        let mut all: BTreeMap<&String, u64> = BTreeMap::new();
-        for agent in &self.begun.agents {
-            agent.counts.iter().for_each(|(name, count)| *all.entry(name).or_default() += count);
-        }
-        let of_others = |agent: &InRun| {
-            let less = |(name, count): (&&String, &u64)| {
-                let own = agent.counts.get(*name).copied().unwrap_or(0);
-                ((*name).clone(), count - own)
-            };
-            all.iter().map(less).filter(|(_, count)| *count > 0).collect()
-        };
-        self.begun.agents.iter().enumerate().map(|(place, agent)| (place, of_others(agent))).collect()
     }
 }
 

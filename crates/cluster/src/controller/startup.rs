@@ -209,8 +209,9 @@ impl Controller {
         let offsets: Vec<Offset> = self.contact.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
         let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
         let at = now + LEAD_NS + 4 * slowest;
-        let granting = Granting::new(run, at, self.terms.on_lost);
-        self.contact.granting = Some(granting);
+        order.control.begins_in((at - now).saturating_add(plan.warmup_ns));
+        let granting = Granting::new(run, at, self.terms.on_lost, plan.warmup_ns, order.control.clone());
+        self.contact.granting = Some(granting.clone());
         for (place, offset) in offsets.iter().enumerate() {
             let Some(peer) = self.contact.peers.get_mut(place) else { continue };
             peer.granted_ns = 0;

@@ -6,8 +6,10 @@ use brunt_engine::{Observer, RunningTotal};
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Share;
+use brunt_plan::timetable::Timetable;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::catalogue::Counter;
+use brunt_record::change::Change;
 use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::Snapshot;
@@ -71,9 +73,11 @@ impl Sums {
 }
 
 /// Calls of a rate that are due in so much of the measured part.
-fn timetable(plan: &Plan, until_ns: u64) -> Option<u64> {
+fn timetable(plan: &Plan, changes: &[Change], until_ns: u64) -> Option<u64> {
     let Load::Open { profile, arrivals } = &plan.load else { return None };
-    Some(Arrivals::new(profile.clone(), *arrivals, Share::WHOLE, plan.seed, plan.stop.requests).pass(until_ns))
+    let mut all = Arrivals::new(profile.clone(), *arrivals, Share::WHOLE, plan.seed, plan.stop.requests);
+    all.change(&Timetable::new(profile.clone()).with(changes, 0));
+    Some(all.pass(until_ns))
 }
 
 /// What the agent of this name did in the first run that it was in.
@@ -168,7 +172,7 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     }
     assert_eq!(of_parts, total, "agents together");
     // Of a rate, nothing is made again: others begin where a lost agent may not go.
-    let again = if timetable(&case.plan, 0).is_some() { 0 } else { unreported };
+    let again = if timetable(&case.plan, &[], 0).is_some() { 0 } else { unreported };
     let is_true = case.liar.is_none();
     assert!(
         !is_true || total.answered <= sent && sent <= total.due - total.unsent + again,
@@ -176,10 +180,11 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     );
     let lost: Vec<_> = run.agents.iter().filter(|part| part.is_lost()).collect();
     let is_stopped = world.stop.is_stopped();
-    if let Some(due) = timetable(&case.plan, run.measured_ns).filter(|_| is_true) {
+    if let Some(due) = timetable(&case.plan, &world.changed, run.measured_ns).filter(|_| is_true) {
         // Where a run is ended, agents end one after the other. One of a number of requests is planned until the last of them.
         let planned_ns = case.plan.duration_ns().unwrap_or(3600 * SECOND_NS).max(run.measured_ns);
-        let beyond = if lost.is_empty() { 0 } else { timetable(&case.plan, planned_ns).unwrap_or(0) - due };
+        let beyond =
+            if lost.is_empty() { 0 } else { timetable(&case.plan, &world.changed, planned_ns).unwrap_or(0) - due };
         let at = run.measured_ns;
         if is_stopped || lost_its_agents {
             assert!(total.due <= due + beyond, "the timetable until {at}: {total:?}");
@@ -196,7 +201,8 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     }
     if let Some(requests) = case.plan.stop.requests.filter(|_| !is_stopped && !lost_its_agents && is_true) {
         // Those too that a lost agent was to make. Others make them again, and it may tell of its own after all.
-        let is_made_again = case.on_lost == OnLost::Reassign && !lost.is_empty() && timetable(&case.plan, 0).is_none();
+        let is_made_again =
+            case.on_lost == OnLost::Reassign && !lost.is_empty() && timetable(&case.plan, &[], 0).is_none();
         let is_right = if is_made_again { total.due >= requests } else { total.due == requests };
         assert!(is_right, "{requests} requests: {total:?}");
     }

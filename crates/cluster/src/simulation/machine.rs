@@ -7,9 +7,11 @@ use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::schedule::Schedule;
 use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::timetable::Timetable;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::change::Change;
 use brunt_record::interval::Interval;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::{Ending, Recording};
@@ -39,6 +41,8 @@ pub(super) struct Machine {
     job: Option<Job>,
     is_stopped: bool,
     until_ns: u64,
+    /// What was changed about the run.
+    changes: Vec<Change>,
     parts: BTreeMap<u32, Part>,
     /// Setups and teardowns under way, and when they are over.
     errands: Vec<(u64, Job, Errand)>,
@@ -62,7 +66,7 @@ enum Errand {
 
 enum Calls {
     /// Calls that are due by a timetable of the measured part.
-    Open(Vec<Schedule>),
+    Open(Vec<Schedule>, Timetable),
     /// Calls as connections become free, as many as are left.
     Closed { connections: usize, left: u64 },
 }
@@ -117,16 +121,18 @@ impl Machine {
                 let NewPart { plan, number, machine, portion, takeover, .. } = *part;
                 if number == 0 || !is_current {
                     (self.job, self.until_ns) = (Some(job), 0);
+                    self.changes.clear();
                     self.parts.clear();
                 }
                 if self.parts.is_empty() {
                     self.is_stopped = false;
                 }
                 let part = match takeover {
-                    None => Part::new(&plan, number, machine, portion, 0, None, now + dice.between(1, 400) * MS),
+                    None => Part::new(&plan, &[], number, machine, portion, 0, None, now + dice.between(1, 400) * MS),
                     Some((takeover, at)) => {
-                        let mut part =
-                            Part::new(&plan, number, machine, portion, takeover.after_ns, Some(&takeover.numbers), now);
+                        let (after_ns, numbers) = (takeover.after_ns, Some(takeover.numbers.as_slice()));
+                        let known = &self.changes;
+                        let mut part = Part::new(&plan, known, number, machine, portion, after_ns, numbers, now);
                         part.zero = Some(i128::from(at) - i128::from(takeover.after_ns));
                         part
                     }
@@ -141,7 +147,13 @@ impl Machine {
                     self.said.push((job, Done::Began { at, late: 0 }));
                 }
             }
-            Act::Extend { until_ns } if is_current => self.until_ns = self.until_ns.max(until_ns),
+            Act::Extend(granted) if is_current => {
+                if granted.changes.len() > self.changes.len() {
+                    self.changes = granted.changes;
+                    self.parts.values_mut().for_each(|part| part.change(&self.changes));
+                }
+                self.until_ns = self.until_ns.max(granted.until_ns);
+            }
             Act::Stop if is_current => self.is_stopped = true,
             _ => {}
         }
@@ -203,8 +215,10 @@ fn lie(done: &mut Done, dice: &mut Dice) {
 }
 
 impl Part {
+    #[expect(clippy::too_many_arguments, reason = "a part has that many properties")]
     fn new(
         plan: &Arc<Plan>,
+        changes: &[Change],
         number: u32,
         machine: u32,
         portion: Portion,
@@ -221,10 +235,12 @@ impl Part {
                     .map(|share| {
                         let requests = plan.stop.requests;
                         let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, requests);
+                        of_share.change(&Timetable::new(profile.clone()).with(changes, 0));
                         of_share.pass(after_ns);
                         Schedule::new(of_share, 0, planned_ns)
                     })
                     .collect(),
+                Timetable::new(profile.clone()),
             ),
             Load::Closed {} => {
                 let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
@@ -252,6 +268,15 @@ impl Part {
             ended_ns: None,
             interrupted: false,
             is_over: false,
+        }
+    }
+
+    fn change(&mut self, changes: &[Change]) {
+        if let Calls::Open(schedules, planned) = &mut self.calls {
+            let profile = planned.with(changes, 0);
+            for schedule in schedules {
+                schedule.change(&profile);
+            }
         }
     }
 
@@ -309,14 +334,14 @@ impl Part {
         truth.sent += made;
         let has_none_left = match &self.calls {
             Calls::Closed { left, .. } => *left == 0,
-            Calls::Open(schedules) => end == u64::MAX && schedules.iter().all(|one| one.due().is_none()),
+            Calls::Open(schedules, _) => end == u64::MAX && schedules.iter().all(|one| one.due().is_none()),
         };
         let is_made = has_none_left && self.in_flight.is_empty();
         if measured >= end || is_made {
             let end = end.min(measured);
             self.close_seconds(end, end, truth, done);
             self.end_calls(end, truth);
-            if let Calls::Open(schedules) = &mut self.calls {
+            if let Calls::Open(schedules, _) = &mut self.calls {
                 let mut unsent = 0;
                 for one in schedules {
                     one.drop_overdue(end, |_, count| unsent += count);
@@ -352,7 +377,7 @@ impl Part {
     }
 
     fn come_due(&mut self, until: u64, truth: &mut Truth) {
-        if let Calls::Open(schedules) = &mut self.calls {
+        if let Calls::Open(schedules, _) = &mut self.calls {
             let due = schedules.iter_mut().map(|schedule| schedule.come_due(until)).sum();
             self.snapshot.numbers.add(Counter::Due, due);
             truth.due += due;
@@ -367,7 +392,7 @@ impl Part {
             in_flight.push((measured + takes * MS, !dice.in_thousand(30)));
         };
         match &mut self.calls {
-            Calls::Open(schedules) => {
+            Calls::Open(schedules, _) => {
                 let next = schedules.iter().filter_map(Schedule::due).min();
                 if self.has_held && next.is_none_or(|due| due < horizon) {
                     // What was due while it had to wait is not made in a burst.
@@ -435,6 +460,7 @@ impl Part {
             series: Series::default(),
             status_names: BTreeMap::new(),
             redirected_to: None,
+            changes: Vec::new(),
             agents: Vec::new(),
         };
         Done::Ran(self.number, Ok(Box::new(recording)))

@@ -10,14 +10,17 @@ mod machine;
 mod strangers;
 mod world;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
-use brunt_engine::{Report, StopHandle};
+use brunt_engine::{Control, Report, StopHandle};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_plan::target::Url;
 use brunt_record::SECOND_NS;
+use brunt_record::change::{Action, Author};
 
 use self::bus::Weather;
 use self::checks::{Came, check, check_next};
@@ -173,7 +176,33 @@ impl Case {
         let strangers_every_ns = if dice.in_thousand(400) { dice.between(1, 50) * MS } else { 0 };
         let setup_fails = is_rough && dice.in_thousand(100);
         let liar = (is_rough && dice.in_thousand(120)).then(|| dice.between(1, agents as u64) as usize);
-        Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar }
+        let mut case = Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar };
+        if !case.changes(seed).is_empty() {
+            // A change takes effect where no agent may have gone yet.
+            case.plan.stop.duration_ns = case.plan.stop.duration_ns.map(|ns| ns + 10 * SECOND_NS);
+        }
+        case
+    }
+
+    /// How its run is changed while it goes on: drawn apart from the rest, which stays as it is.
+    fn changes(&self, seed: u64) -> Vec<(u64, Action)> {
+        let mut dice = Dice::new(seed ^ 0xc4a4_6e00);
+        if !matches!(self.plan.load, Load::Open { .. }) || dice.in_thousand(400) {
+            return Vec::new();
+        }
+        let is_timed = self.plan.stop.requests.is_none();
+        let mut changes: Vec<_> = (0..dice.between(1, 4))
+            .map(|_| {
+                let action = match dice.below(4) {
+                    0 if is_timed => Action::Pause,
+                    1 if is_timed => Action::Resume,
+                    _ => Action::Rate(dice.between(1, 300) as f64),
+                };
+                (dice.below(4_000) * MS, action)
+            })
+            .collect();
+        changes.sort_by_key(|(after_ns, _)| *after_ns);
+        changes
     }
 
     /// Says what it is, where a test that fails shows it.
@@ -234,13 +263,20 @@ struct Ordered {
     begun: Receiver<Result<Startup, ClusterError>>,
     over: Receiver<Over>,
     reported: Receiver<Report>,
+    control: Control,
+    /// The time of the world, for `control`.
+    clock: Arc<AtomicU64>,
 }
 
 fn order(world: &mut World, plan: &Plan, stop: &StopHandle) -> Ordered {
     let ((reports, reported), (begun, begins), (over, ends)) = (channel(), channel(), channel());
-    let order = Order { plan: plan.clone(), workers: Workers::AsCores, reports, stop: stop.clone(), begun, over };
+    let (control, stop, clock) = (Control::default(), stop.clone(), Arc::new(AtomicU64::new(world.now)));
+    let theirs = Arc::clone(&clock);
+    control.ready_elsewhere(plan, move || theirs.load(Ordering::Relaxed));
+    let order =
+        Order { plan: plan.clone(), workers: Workers::AsCores, reports, control: control.clone(), stop, begun, over };
     world.order(Command::Run(Box::new(order)));
-    Ordered { begun: begins, over: ends, reported }
+    Ordered { begun: begins, over: ends, reported, control, clock }
 }
 
 /// Lets the world go on until `is_so`. It does within `patience_ns`.
@@ -273,29 +309,44 @@ fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> 
     }
     let stop = world.stop.of_run();
     let ordered = order(world, plan, &stop);
-    let begun = until(world, patience_ns, "the run begins or does not", |world| match ordered.begun.try_recv() {
-        Ok(begun) => Some(Some(begun)),
-        Err(TryRecvError::Empty) if world.controller.is_some() => None,
-        Err(_) => Some(None),
+    let begun = until(world, patience_ns, "the run begins or does not", |world| {
+        ordered.clock.store(world.now, Ordering::Relaxed);
+        match ordered.begun.try_recv() {
+            Ok(begun) => Some(Some(begun)),
+            Err(TryRecvError::Empty) if world.controller.is_some() => None,
+            Err(_) => Some(None),
+        }
     });
+    let began = world.now;
     let startup = match begun {
         None => return Came::ControllerDied,
         Some(Err(error)) => return Came::NotBegun(error),
         Some(Ok(startup)) => startup,
     };
-    let over = until(world, patience_ns, "the run ends", |world| match ordered.over.try_recv() {
-        Ok(over) => Some(Some(over)),
-        Err(TryRecvError::Empty) if world.controller.is_some() => None,
-        Err(_) => Some(None),
+    let over = until(world, patience_ns, "the run ends", |world| {
+        ordered.clock.store(world.now, Ordering::Relaxed);
+        while world.to_change.first().is_some_and(|(after_ns, _)| world.now >= began + after_ns) {
+            let (_, action) = world.to_change.remove(0);
+            // One that comes too late, or pauses twice, is refused.
+            let _ = ordered.control.ask(action, Author::Ctl);
+        }
+        match ordered.over.try_recv() {
+            Ok(over) => Some(Some(over)),
+            Err(TryRecvError::Empty) if world.controller.is_some() => None,
+            Err(_) => Some(None),
+        }
     });
+    world.to_change.clear();
+    world.changed = ordered.control.changes();
     let Some(over) = over else { return Came::ControllerDied };
     let lost_its_agents = over.lost_its_agents;
-    let run = brunt_engine::gather(plan, &startup.agents, &ordered.reported, &mut checks::Nobody, &stop, 0);
+    let run =
+        brunt_engine::gather(plan, &startup.agents, &ordered.reported, &mut checks::Nobody, &ordered.control, &stop, 0);
     Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
 }
 
-/// One seed: a run in which things go wrong, and one after it in which nothing does.
-fn seed(seed: u64) {
+/// One seed: a run in which things go wrong, and one after it in which nothing does. Gives how often the first was changed while it went on.
+fn seed(seed: u64) -> usize {
     let case = Case::from_seed(seed);
     case.describe();
     let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
@@ -306,8 +357,13 @@ fn seed(seed: u64) {
     for (at, fault) in &case.faults {
         world.plan_fault(*at, *fault);
     }
+    world.to_change = case.changes(seed);
     let came = carry_out(&mut world, &case.plan, case.terms(), 150 * SECOND_NS);
     check(&case, &world, &came);
+    let changed = match &came {
+        Came::Ran { run, .. } => run.changes.len(),
+        _ => 0,
+    };
     // Everybody is free again, whatever went wrong, and the next run is whole.
     if world.controller.is_some() {
         world.order(Command::Release);
@@ -324,6 +380,7 @@ fn seed(seed: u64) {
     let calm_at = mended_at + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
+    changed
 }
 
 /// A run of some seconds of a rate, with a secret.
@@ -393,8 +450,12 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn whatever_goes_wrong_runs_end_and_their_sums_close() {
     let (first, count) = (number("BRUNT_SEED", 1), number("BRUNT_SEEDS", 100));
+    let mut changed = 0;
     for number in first..first + count {
         let ran = std::panic::catch_unwind(|| seed(number));
         assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
+        changed += ran.unwrap_or(0);
     }
+    println!("{changed} changes took effect");
+    assert!(changed > 0 || count < 20, "no run was changed");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_engine::StopHandle;
 use brunt_plan::plan::Sandbox;
+use brunt_record::change::{Action, Change};
 use bytes::Bytes;
 
 use super::bus::{Bus, Message, Weather};
@@ -79,6 +80,9 @@ pub(super) struct World {
     pub(super) agents: Vec<Agent>,
     pub(super) machines: Vec<Machine>,
     pub(super) stop: StopHandle,
+    /// How a run is to be changed, and how long after it began; and how it was.
+    pub(super) to_change: Vec<(u64, Action)>,
+    pub(super) changed: Vec<Change>,
     most_payload: usize,
     strangers_every_ns: u64,
     /// What happened, for whoever looks into a seed.
@@ -105,6 +109,8 @@ impl World {
             agents: Vec::new(),
             machines: Vec::new(),
             stop: StopHandle::default(),
+            to_change: Vec::new(),
+            changed: Vec::new(),
             most_payload: 1 << 20,
             strangers_every_ns,
             log: Vec::new(),

@@ -124,6 +124,17 @@ impl Growth {
         self.due = Some(Due { arrivals, begin_ns, next, passed: 0 });
     }
 
+    /// The schedule goes on by this profile.
+    pub(super) fn change(&mut self, profile: &Profile) {
+        if let Some(due) = &mut self.due {
+            if due.next.is_some() {
+                due.arrivals.give_back();
+            }
+            due.arrivals.change(profile);
+            due.next = due.arrivals.next();
+        }
+    }
+
     /// So many of the worker's connections were answered in this turn.
     pub(super) fn answered(&mut self, connections: usize, all: usize) {
         self.is_behind = connections > 0 && 2 * connections >= all;

@@ -22,6 +22,7 @@ impl<D: Driver> Load<D> for Flood {
 
     fn next_of_batch(&mut self, call: &Call<u64>) -> Option<Call<u64>> {
         // It has a number of its own, and is due with the first.
+        self.hear();
         let (due, number, counted) = match &mut self.pace {
             Pace::Closed(quota) => (call.due, quota.take()?, Counted::OnceSent),
             Pace::Open(schedule) => {
@@ -71,6 +72,7 @@ impl<D: Driver> Load<D> for Flood {
     fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: u64) -> bool {
         self.outage.failed(attempt, now);
         let mut has_cost = false;
+        self.hear();
         while self.is_loading()
             && !self.connects_for_calls()
             && self.ready.is_empty()
@@ -178,7 +180,7 @@ impl<D: Driver> Phases<D> for Flood {
         self.call_again(network);
     }
 
-    fn next_wake(&self, _now: u64) -> u64 {
+    fn next_wake(&self, now: u64) -> u64 {
         match &self.pace {
             // Beyond the horizon, the next heartbeat looks whether it has moved on.
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
@@ -188,6 +190,7 @@ impl<D: Driver> Phases<D> for Flood {
             Pace::Open(_) if self.loading => {
                 self.growth.as_ref().map_or(NEVER, |growth| growth.next_look).min(self.outage.next_look)
             }
+            Pace::Closed(_) if self.loading => self.reach.resumes(now),
             Pace::Open(_) | Pace::Closed(_) => NEVER,
         }
     }
@@ -197,7 +200,8 @@ impl<D: Driver> Phases<D> for Flood {
             && self.plan.stop.requests.is_some()
             && match &self.pace {
                 Pace::Closed(quota) => quota.is_used_up(),
-                Pace::Open(schedule) => schedule.due().is_none(),
+                // A pause may end.
+                Pace::Open(schedule) => schedule.due().is_none() && !self.heard.is_paused(),
             }
     }
 
@@ -216,6 +220,7 @@ impl<D: Driver> Phases<D> for Flood {
     }
 
     fn end_load(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+        self.hear();
         self.loading = false;
         network.end_watch(end);
         if self.measured {
@@ -224,6 +229,7 @@ impl<D: Driver> Phases<D> for Flood {
     }
 
     fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: u64) {
+        self.hear();
         if let Pace::Open(schedule) = &mut self.pace {
             network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
         }

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "simulation")]
 mod audit;
+mod changing;
 mod exposure;
 mod growth;
 mod load;
@@ -20,6 +21,7 @@ use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{self, Plan};
 use brunt_plan::profile::Profile;
 use brunt_plan::share::{Portion, Share};
+use brunt_plan::timetable::Timetable;
 use brunt_record::snapshot::Phase;
 
 use self::exposure::Exposure;
@@ -28,6 +30,7 @@ pub(crate) use self::growth::first_connections;
 use self::names::Names;
 use self::outage::Outage;
 use self::slots::Slots;
+use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::{Call, CallId, Counted, NEVER, Network, State};
 use crate::pace::{Quota, Schedule};
@@ -110,6 +113,12 @@ pub(crate) struct Flood {
     exposure: Exposure,
     /// How far calls may be made; and whether some were not.
     reach: Reach,
+    /// What was changed about the run; the timetable of the phase as planned, where there is one; and when the phase and the measured
+    /// part began, or will, on the run's clock.
+    heard: Heard,
+    planned: Option<Timetable>,
+    phase_began: u64,
+    measured_began: u64,
     /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
     /// begins with.
     held_up: u64,
@@ -143,6 +152,10 @@ impl Flood {
             calls_until: NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
             reach: Reach::default(),
+            heard: Heard::default(),
+            planned: None,
+            phase_began: 0,
+            measured_began: 0,
             held_up: 0,
             ready: VecDeque::new(),
             dormant: Vec::new(),
@@ -170,6 +183,7 @@ impl Flood {
     /// Goes on once the horizon has moved on: connections that were freed in the meantime have nothing that would wake them. What was
     /// due meanwhile stays unsent, as a burst would be a load that nobody asked for.
     fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+        self.hear();
         let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
         if !self.reach.lets_go(due) {
             return;
@@ -219,18 +233,22 @@ impl Flood {
     /// The load of a phase begins at `began`: in the closed model every connection calls.
     fn begin_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: u64, until: u64) {
         (self.loading, self.measured, self.calls_until) = (true, phase == Phase::Measured, until);
+        self.phase_began = began;
+        self.measured_began = if self.measured { began } else { began.saturating_add(self.plan.warmup_ns) };
+        self.planned = None;
         self.pace = match &self.plan.load {
             plan::Load::Closed {} if self.measured => Pace::Closed(self.quotas.measured.clone()),
             plan::Load::Closed {} => Pace::Closed(self.quotas.warmup.clone()),
             plan::Load::Open { profile, arrivals } => {
                 let seed = self.plan.seed;
-                let mut arrivals = if self.measured {
-                    let requests = self.plan.stop.requests;
-                    Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests)
-                } else {
-                    let first = Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
-                    Arrivals::new(first, *arrivals, self.share, seed ^ 1, None)
-                };
+                let first = || Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
+                let profile = if self.measured { profile.clone() } else { first() };
+                let (seed, requests) = if self.measured { (seed, self.plan.stop.requests) } else { (seed ^ 1, None) };
+                let mut arrivals = Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests);
+                self.heard.look();
+                let planned = Timetable::new(profile);
+                arrivals.change(&planned.with(self.heard.changes(), began as i64 - self.measured_began as i64));
+                self.planned = Some(planned);
                 // What was due before this part took over from another was that one's.
                 arrivals.pass(self.joined_after_ns);
                 if let Some(growth) = &mut self.growth {
@@ -239,6 +257,7 @@ impl Flood {
                 Pace::Open(Box::new(Schedule::new(arrivals, began, until)))
             }
         };
+        self.change();
         let now = network.driver.now();
         let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
         network.watch_for_server(watches.then_some(began));

@@ -104,6 +104,7 @@ impl Flood {
             return;
         }
         let mut now = network.driver.now();
+        self.hear();
         while let Pace::Open(schedule) = &mut self.pace
             && schedule.due().is_some_and(|due| due <= now && !self.reach.holds_back(due))
             && let Some(token) = self.ready.pop_front()
@@ -148,6 +149,7 @@ impl Flood {
                 break;
             }
             now = network.driver.now();
+            self.hear();
         }
     }
 

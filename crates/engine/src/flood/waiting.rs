@@ -22,6 +22,7 @@ impl Flood {
         if !self.is_loading() || self.connects_for_calls() || self.is_held() {
             return;
         }
+        self.hear();
         self.try_for_calls(network, now);
         let Pace::Open(schedule) = &self.pace else { return };
         if self.ready.is_empty() && schedule.due().is_some_and(|due| due <= now) {

@@ -1,9 +1,12 @@
 //! Users' calls: from what a user wants to a connection.
 
+use brunt_plan::profile::Profile;
 use brunt_plan::target::Target;
+use brunt_plan::timetable::Timetable;
+use brunt_record::change::{Action, Change};
 
 use super::placing::alive;
-use super::{Owner, PreparedCall, State, Throttle, TimedWake, UsersNetwork, VirtualUsers, Wait};
+use super::{Owner, PreparedCall, State, TimedWake, UsersNetwork, VirtualUsers, Wait};
 use crate::network::{Call, CallId, Counted, End, Place};
 use crate::transport::Driver;
 use brunt_protocol::scenario::Encoded;
@@ -21,7 +24,27 @@ struct Asked {
     streams: bool,
 }
 
+/// Lets no more calls go than a rate allows.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    pub(super) planned: Timetable,
+    pub(super) profile: Profile,
+    /// This worker's share of it.
+    pub(super) workers: f64,
+    pub(super) began: u64,
+    /// How many calls were let go, all workers together, if all were like this one.
+    pub(super) calls: f64,
+    pub(super) hint: usize,
+}
+
 impl Throttle {
+    /// Its rate has changed. A pause is none of its own: users make no calls in it.
+    pub(super) fn change(&mut self, changes: &[Change]) {
+        let rates = changes.iter().filter(|change| matches!(change.action, Action::Rate(_)));
+        self.profile = self.planned.with(&rates.cloned().collect::<Vec<_>>(), 0);
+        self.hint = 0;
+    }
+
     /// When the next call may be made, which is asked for at `now`.
     fn release(&mut self, now: u64) -> u64 {
         let elapsed = now.saturating_sub(self.began) as f64 / 1e9;

@@ -244,6 +244,11 @@ impl VirtualUsers {
                         return;
                     }
                     *next = arrivals.next();
+                    if self.reach.is_paused(began + at) {
+                        // Whoever would have come in a pause is not due, and keeps the number.
+                        crowd.chosen += 1;
+                        continue;
+                    }
                     if crowd.alive >= crowd.most_alive {
                         self.refuse(place, recorder);
                         continue;

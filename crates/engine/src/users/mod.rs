@@ -6,6 +6,7 @@
 
 pub(crate) mod among_workers;
 mod calling;
+mod changing;
 mod crowd;
 mod delivering;
 mod held;
@@ -32,16 +33,19 @@ use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_plan::threshold::Selection;
+use brunt_plan::timetable::Timetable;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
 
 use self::among_workers::AmongWorkers;
+use self::calling::Throttle;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
 use self::slots::{Chain, State, UserCall};
 use self::tasks::Meeting;
 use self::waiting::WaitingCalls;
+use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::Network;
 use crate::trace::Trace;
@@ -260,18 +264,6 @@ struct PreparedCall {
     origin: Option<usize>,
 }
 
-/// Lets no more calls go than a rate allows.
-#[derive(Debug)]
-struct Throttle {
-    profile: Profile,
-    /// This worker's share of it.
-    workers: f64,
-    began: u64,
-    /// How many calls were let go, all workers together, if all were like this one.
-    calls: f64,
-    hint: usize,
-}
-
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
@@ -297,6 +289,9 @@ pub(crate) struct VirtualUsers {
     /// Whether calls are made, and until when at most.
     loading: bool,
     reach: Reach,
+    /// What was changed about the run, and when its measured part began on its clock.
+    heard: Heard,
+    began: u64,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -379,12 +374,15 @@ impl VirtualUsers {
             owners: Vec::new(),
             loading: false,
             reach: Reach::default(),
+            heard: Heard::default(),
+            began: 0,
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
             names: Names::selecting(Selection::all(plan.conditions())),
             throttle: throttle.map(|profile| Throttle {
+                planned: Timetable::new(profile.clone()),
                 profile,
                 workers: share.count() as f64,
                 began: 0,

@@ -20,6 +20,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
             return;
         }
         self.loading = true;
+        self.began = began;
         if let Some(throttle) = &mut self.throttle {
             throttle.began = began;
         }
@@ -30,6 +31,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 
     fn tick(&mut self, network: &mut UsersNetwork<D>, now: u64) {
         if self.loading {
+            self.hear();
             self.wake(network, now);
         }
     }
@@ -49,7 +51,11 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 
     fn next_wake(&self, now: u64) -> u64 {
         // The next heartbeat looks whether the horizon has moved on.
-        if self.loading && !self.reach.ends_before(now) { self.next_wake_of_users(now) } else { NEVER }
+        match self.loading {
+            true if self.reach.ends_before(now) => self.reach.resumes(now),
+            true => self.next_wake_of_users(now),
+            false => NEVER,
+        }
     }
 
     fn is_over(&self, _network: &UsersNetwork<D>, now: u64) -> bool {
@@ -81,6 +87,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 
     fn hand_over(&mut self, network: &mut UsersNetwork<D>, until: u64) {
         if self.loading {
+            self.hear();
             self.admit_before(until, &mut network.recorder);
         }
         // What the script counts by itself.

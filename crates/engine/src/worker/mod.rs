@@ -27,6 +27,7 @@ pub(crate) use self::phases::{Leaving, Phases};
 pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
 use self::vitals::Vitals;
+use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) stop: StopHandle,
     /// How long the measured part has lasted when this one joins it, in nanoseconds, if it takes over from another.
     pub(crate) joins_after: Option<u64>,
+    /// What is changed about the run while it goes on.
+    pub(crate) control: Control,
     /// Whether a script has ended the run.
     pub(crate) ended: AtomicBool,
     /// Whether a connection to the target was ever made.
@@ -70,10 +73,16 @@ impl Shared {
             plan,
             line: StartingLine::behind(gate),
             joins_after: None,
+            control: Control::default(),
             stop: stop.clone(),
             ended: AtomicBool::new(false),
             reached: AtomicBool::new(false),
         }
+    }
+
+    /// The same for a run that `control` changes.
+    pub(crate) fn changed_by(self, control: &Control) -> Self {
+        Self { control: control.clone(), ..self }
     }
 
     /// The same for workers that join a measured part which has lasted so long, in nanoseconds.
@@ -399,6 +408,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         } else if self.shared.plan.warmup_ns == 0 {
             self.begin_measured(now);
         } else {
+            self.shared.control.begin(now.saturating_add(self.shared.plan.warmup_ns));
             self.network.recorder.warming_up = true;
             self.begin_phase(Phase::Warmup, now, Some(self.shared.plan.warmup_ns));
         }
@@ -406,6 +416,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: u64) {
+        self.shared.control.begin(now);
         self.network.recorder.begin_measured(now);
         self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         self.measured_began = now;

@@ -9,6 +9,7 @@ mod values;
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
 use schemars::JsonSchema;
@@ -60,8 +61,14 @@ impl ThresholdResult {
     }
 
     /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, its guards, then implicit
-    /// ones. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
-    pub fn all(plan: &Plan, standing: &Standing<'_>, verdict: &Verdict, aborted: Option<&str>) -> Vec<Self> {
+    /// ones. `changes` are what guards have lowered. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
+    pub fn all(
+        plan: &Plan,
+        standing: &Standing<'_>,
+        verdict: &Verdict,
+        aborted: Option<&str>,
+        changes: &[Change],
+    ) -> Vec<Self> {
         let is_culprit = |threshold: &Threshold| {
             aborted.is_some_and(|reason| threshold.aborts() && reason.starts_with(&beyond_repair(threshold)))
         };
@@ -72,7 +79,7 @@ impl ThresholdResult {
         let implicit = implicit::thresholds(plan, standing).into_iter();
         let implicit =
             implicit.map(|threshold| Self { implicit: true, ..Self::evaluate(&threshold, standing, verdict) });
-        let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted));
+        let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted, changes));
         written.chain(guards).chain(implicit).collect()
     }
 

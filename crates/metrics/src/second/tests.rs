@@ -23,6 +23,7 @@ pub(crate) fn second(snapshot: Snapshot) -> Live {
         waiting: 1,
         oldest_ns: 250_000_000,
         users: None,
+        changes: Vec::new(),
         agents: Vec::new(),
     }
 }

@@ -74,6 +74,24 @@ impl Arrivals {
             Kind::Poisson(poisson) => poisson.pass(&self.profile, until_ns),
         }
     }
+
+    /// Goes on by this profile, which is the one before up to a time that no arrival was taken beyond. Calls have the numbers that
+    /// follow.
+    pub fn change(&mut self, profile: &Profile) {
+        self.profile = profile.clone();
+        match &mut self.kind {
+            Kind::Uniform(uniform) => uniform.change(),
+            Kind::Poisson(poisson) => poisson.change(profile),
+        }
+    }
+
+    /// Takes the arrival back that came up last: it comes up again. No other may have been passed since.
+    pub fn give_back(&mut self) {
+        match &mut self.kind {
+            Kind::Uniform(uniform) => uniform.give_back(),
+            Kind::Poisson(poisson) => poisson.give_back(),
+        }
+    }
 }
 
 fn nanoseconds(seconds: f64) -> u64 {

@@ -34,10 +34,12 @@ pub(super) struct Poisson {
     seed: u64,
     /// The most calls, over all shares.
     limit: u64,
+    /// Calls expected in all by the profile as it was planned, and how many blocks that is. The last may be shorter. Where the profile
+    /// has changed since, further blocks come after it.
+    planned: f64,
+    blocks: u64,
     /// Calls expected in all: the length of the process in unit time.
     length: f64,
-    /// How many blocks that is; the last may be shorter.
-    blocks: u64,
     counts: Arc<PoissonCount>,
     counts_of_last: Arc<PoissonCount>,
     /// How many of the share's calls are past.
@@ -77,8 +79,9 @@ impl Poisson {
             share,
             seed: seed ^ STREAMS,
             limit: requests.unwrap_or(u64::MAX),
-            length,
+            planned: length,
             blocks: blocks as u64,
+            length,
             counts,
             counts_of_last,
             drawn: 0,
@@ -101,7 +104,26 @@ impl Poisson {
     }
 
     fn is_over(&self) -> bool {
-        self.block.number >= self.blocks || self.block.first >= self.limit
+        self.start_of(self.block.number) >= self.length || self.block.first >= self.limit
+    }
+
+    /// Where a block begins in unit time.
+    fn start_of(&self, number: u64) -> f64 {
+        match number.checked_sub(self.blocks) {
+            None => number as f64 * BLOCK,
+            Some(beyond) => self.planned + beyond as f64 * BLOCK,
+        }
+    }
+
+    /// The profile has changed. What was due before the change stays so; places in unit time are what they were.
+    pub(super) fn change(&mut self, profile: &Profile) {
+        (self.length, self.hint, self.block.laid_out) = (profile.calls(), 0, false);
+    }
+
+    /// Takes the last arrival back: it comes up again.
+    pub(super) fn give_back(&mut self) {
+        self.drawn = self.drawn.saturating_sub(1);
+        self.block.passed = self.block.passed.saturating_sub(1);
     }
 
     fn leave(&mut self) {
@@ -110,6 +132,9 @@ impl Poisson {
 
     /// Works out when the share's calls of the block are due.
     fn lay_out(&mut self, profile: &Profile) {
+        let (start, end) = (self.start_of(self.block.number), self.start_of(self.block.number + 1));
+        let end = if self.block.number < self.blocks { end.min(self.planned) } else { end };
+        let (length, last) = ((end - start).min(BLOCK), end.next_down());
         let block = &mut self.block;
         let stream = Random::new(self.seed, block.number);
         let (of, index) = (self.share.count(), self.share.index());
@@ -130,9 +155,6 @@ impl Poisson {
                 (rank - 1) % of == to_own
             });
         }
-        let start = block.number as f64 * BLOCK;
-        let length = (self.length - start).min(BLOCK);
-        let last = self.length.next_down();
         for due in &mut block.due {
             let unit_time = (start + length * unit_of(*due)).min(last);
             *due = profile.time_of(unit_time, &mut self.hint).map_or(u64::MAX, nanoseconds);
@@ -156,7 +178,8 @@ impl Poisson {
                 self.leave();
             }
         }
-        let due_ns = *self.block.due.get(self.block.passed as usize)?;
+        // What lies beyond the profile's end is never due.
+        let due_ns = *self.block.due.get(self.block.passed as usize).filter(|due| **due != u64::MAX)?;
         let index = self.share.number(self.drawn)?;
         self.block.passed += 1;
         self.drawn += 1;
@@ -196,7 +219,7 @@ impl Poisson {
 
     /// Whether all of the block is surely due before `until_ns`, by which `unit_time` calls are expected.
     fn is_before(&self, profile: &Profile, until_ns: u64, unit_time: f64) -> bool {
-        let end = (self.block.number + 1) as f64 * BLOCK;
+        let end = self.start_of(self.block.number + 1);
         if end + BLOCK <= unit_time {
             return true;
         }

@@ -32,6 +32,16 @@ impl Uniform {
         Some(Arrival { due_ns: nanoseconds(seconds), index })
     }
 
+    /// The profile has changed: what was due before the change stays so.
+    pub(super) fn change(&mut self) {
+        self.hint = 0;
+    }
+
+    /// Takes the last arrival back: it comes up again.
+    pub(super) fn give_back(&mut self) {
+        self.drawn = self.drawn.saturating_sub(1);
+    }
+
     /// Passes what is due before `until_ns`, by the profile's integral. The few arrivals next to that time are looked at
     /// one by one: [`Profile::calls_until`] and [`Profile::time_of`] are inverse to each other but for rounding.
     pub(super) fn pass(&mut self, profile: &Profile, until_ns: u64) -> u64 {

@@ -29,7 +29,7 @@ use crate::profile::Profile;
 use crate::scenario::Scenarios;
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::target::Target;
-use crate::threshold::{Guard, Threshold};
+use crate::threshold::{Guard, GuardAction, Threshold};
 
 pub use options::ProtocolOptions;
 pub use transport::{ArrivalTimes, Family, Tls, Transport};
@@ -86,6 +86,9 @@ pub struct Plan {
     /// What ends the run early.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Guard>,
+    /// What a guard does whose condition holds.
+    #[serde(default, skip_serializing_if = "GuardAction::is_usual")]
+    pub guard_action: GuardAction,
     /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
     /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
@@ -282,6 +285,7 @@ impl Plan {
             ok_status: OkStatus::default(),
             thresholds: Vec::new(),
             guards: Vec::new(),
+            guard_action: GuardAction::Stop,
             max_error_ratio: MAX_ERROR_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),

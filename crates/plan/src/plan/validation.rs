@@ -5,7 +5,7 @@ use crate::scenario::InjectionError;
 use crate::secret::REDACTED;
 use crate::setting::Setting;
 use crate::target::{Url, UrlError};
-use crate::threshold::{Guard, ThresholdError};
+use crate::threshold::{Guard, GuardAction, ThresholdError};
 use crate::units::{ExactDuration, LONGEST_NS};
 
 /// A plan that cannot be carried out.
@@ -64,6 +64,12 @@ pub enum PlanError {
         /// The guard as written.
         guard: String,
     },
+    /// Guards cannot lower a rate that there is not.
+    #[error("guards cannot back off: the run has no rate that they could lower")]
+    NoRateToLower,
+    /// A guard that backs off, and no guard.
+    #[error("nothing would back off: there is no guard")]
+    NoGuard,
     /// Nothing would end the run.
     #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
@@ -118,6 +124,14 @@ impl Plan {
         let is_longer = |guard: &&Guard| longest_ns.is_some_and(|longest_ns| guard.window_ns() > longest_ns);
         if let Some(guard) = self.guards.iter().find(is_longer) {
             return Err(PlanError::IdleGuard { guard: guard.to_string() });
+        }
+        if self.guard_action == GuardAction::BackOff {
+            if self.guards.is_empty() {
+                return Err(PlanError::NoGuard);
+            }
+            if self.load == (Load::Closed {}) || self.scenarios.is_some() {
+                return Err(PlanError::NoRateToLower);
+            }
         }
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;

@@ -21,6 +21,24 @@ pub struct Guard {
     window_ns: u64,
 }
 
+/// What a guard does whose condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardAction {
+    /// It ends the run.
+    #[default]
+    Stop,
+    /// It lowers the rate: to the last one that held, or to half where none did.
+    BackOff,
+}
+
+impl GuardAction {
+    /// For `skip_serializing_if`, which passes a reference.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Stop
+    }
+}
+
 /// A guard that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a guard such as 'p99>500ms for 10s' or 'error_rate>5% for 5s', got '{text}': {problem}")]

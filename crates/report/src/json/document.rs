@@ -8,6 +8,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{self, Verdict};
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Numbers, Placed, places};
+use brunt_record::change::Change;
 use brunt_record::counts;
 use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
@@ -64,6 +65,9 @@ pub struct Document {
     pub arrivals: Arrivals,
     /// Each threshold and whether it held.
     pub thresholds: Vec<ThresholdResult>,
+    /// What somebody changed about the run while it went on, and moments that have a name, in the order of their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// What was to be done, without secrets.
     pub plan: Plan,
     /// The measured part over time, in order.
@@ -307,6 +311,7 @@ impl Document {
             health: Placed::from_numbers(&total.numbers),
             arrivals: Placed::from_numbers(&total.numbers),
             thresholds: summary.thresholds.clone(),
+            changes: summary.run.changes.clone(),
             plan: summary.plan.clone(),
             series: run.series.points().iter().map(|point| SeriesPoint::from_point(point, has_users)).collect(),
             by_due: total.timeline.clone(),

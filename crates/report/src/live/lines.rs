@@ -16,6 +16,7 @@ use super::screen::Screen;
 use super::second::{counts_on, whole};
 use super::state::{self, Now};
 use crate::ascii;
+use crate::changes;
 use crate::headline::{self, Statement};
 use crate::numbers::count;
 use crate::style::{Characters, Paint, Role, Style};
@@ -90,6 +91,9 @@ impl Lines {
             self.add(&mut text, at_ns, role, "", &words);
         }
         self.was_still = is_still;
+        for change in &live.changes {
+            self.add(&mut text, at_ns, Role::Strong, "", &changes::sentence(change));
+        }
         for statement in self.news() {
             let words = format!("{}{}", state::sign(&statement), statement.text);
             self.add(&mut text, at_ns, statement.tone.role(), "", &words);

@@ -38,6 +38,7 @@ impl SoFar {
                 series: Series::default(),
                 status_names: BTreeMap::new(),
                 redirected_to: None,
+                changes: Vec::new(),
                 agents: Vec::new(),
             },
         }
@@ -53,6 +54,7 @@ impl SoFar {
     /// Takes in the run's last second. Nothing of the warm-up counts, but users that it leaves alive.
     pub fn push(&mut self, live: &Live) {
         let run = &mut self.run;
+        run.changes.extend(live.changes.iter().cloned());
         match live.phase {
             Phase::Warmup => {
                 run.measured.figures.carry_over(&live.snapshot.figures);

@@ -9,6 +9,7 @@ use crate::style::{Detail, Paint, Style};
 use crate::{columns, headline, numbers};
 
 mod agents;
+mod changes;
 mod latency;
 mod messages;
 mod names;
@@ -50,6 +51,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     first.extend(thresholds(summary, paint));
     sections.push(first);
     sections.push(plan::section(summary, style.detail >= Detail::Dated, paint));
+    sections.push(changes::section(summary, paint));
     if summary.answered() {
         sections.push(throughput::section(summary, paint, style.detail == Detail::Verbose));
         sections.push(latency::section(summary, paint, style.detail == Detail::Verbose));

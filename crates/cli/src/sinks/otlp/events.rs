@@ -4,8 +4,9 @@ use brunt_judge::summary::Summary;
 use brunt_metrics::otlp::{Event, Severity};
 use brunt_metrics::{Attributes, Value};
 use brunt_plan::plan::Plan;
+use brunt_record::change::{Action, Change};
 use brunt_record::recording::Ending;
-use brunt_report::{Tone, headline, statements};
+use brunt_report::{Tone, changes, headline, statements};
 use serde_json::json;
 
 use super::super::backlog::now_unix_ns;
@@ -15,6 +16,14 @@ pub(super) fn started(plan: &Plan) -> Event {
     let command = Some(plan.origin.command.clone()).filter(|command| !command.is_empty());
     let attributes = command.map(|command| ("brunt.command".into(), command.into())).into_iter().collect();
     event("brunt.run.started", Severity::Info, format!("a run of {} begins", plan.target.url()), attributes)
+}
+
+/// Somebody changes the run, or marks a moment of it.
+pub(super) fn changed(change: &Change) -> Event {
+    let name = if matches!(change.action, Action::Mark(_)) { "brunt.run.marked" } else { "brunt.run.changed" };
+    let mut attributes = pair("brunt.change.at_s", &format!("{:.3}", change.at_ns as f64 / 1e9));
+    attributes.extend(pair("brunt.change.by", &change.by.to_string()));
+    event(name, Severity::Info, changes::what(&change.action), attributes)
 }
 
 /// What is to be said of a run that is over: its findings, its thresholds, its end.

@@ -85,6 +85,7 @@ impl OtlpSink {
 
 impl Sink for OtlpSink {
     fn second(&mut self, live: &Live) {
+        live.changes.iter().for_each(|change| self.inbox.event(events::changed(change)));
         self.inbox.second(live);
     }
 

@@ -184,7 +184,8 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> (
     let parts: Vec<_> = running.begun.agents.into_iter().map(|agent| agent.part).collect();
     drop(reports);
     let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
-    let mut run = brunt_engine::gather(plan, &names, &reported, &mut Nobody, &stop, 0);
+    let mut run =
+        brunt_engine::gather(plan, &names, &reported, &mut Nobody, &brunt_engine::Control::default(), &stop, 0);
     run.agents = parts;
     let sent = agents.into_iter().map(|agent| {
         let until = agent.dies_at.min(duration_ns);

@@ -48,7 +48,7 @@ pub(super) fn section(
         span_ns: Some(span),
         is_narrow: false,
     };
-    plots.write(&mut section.body);
+    plots.with_changes(&shown.summary.run.changes).write(&mut section.body);
     if let Some(warmup) = warmup(shown) {
         section.body.raw("<p class=\"faint\">").text(&warmup).raw("</p>");
     }

@@ -1,13 +1,15 @@
 //! What the load was like and how brunt fared, over time; and the run as a table.
 
+use brunt_record::change::Change;
+
 use super::super::over_time::{self, Moment};
 use super::super::stretches::Stretch;
 use crate::markup::Html;
 use crate::page::Section;
 
-pub(super) fn load(stretches: &[Stretch], moments: &[Moment]) -> Section {
+pub(super) fn load(stretches: &[Stretch], moments: &[Moment], changes: &[Change]) -> Section {
     let mut section = Section::new("load", "Load and generator");
-    over_time::load(stretches, moments).write(&mut section.body);
+    over_time::load(stretches, moments).with_changes(changes).write(&mut section.body);
     section.is_drawn = true;
     section
 }

@@ -34,7 +34,7 @@ pub(super) fn sections(
         agents::agents(shown, live),
         requests::tags(shown),
         measurement::measurement(shown, live),
-        load::load(stretches, moments),
+        load::load(stretches, moments, &shown.summary.run.changes),
         repeat(&shown.document.plan.origin.command),
     ]);
     sections

@@ -70,8 +70,32 @@
   events.addEventListener("kept", (event) => {
     kept = event.data;
   });
+  /** What changes the run, where brunt says that it takes changes: asked for at `change`, beside the events. */
+  async function takeChanges() {
+    const known = await fetch("change").catch(() => undefined);
+    if (!known?.ok) return;
+    const form = document.createElement("form");
+    form.id = "change";
+    form.setAttribute("aria-label", "change this run");
+    form.innerHTML =
+      '<label>Calls a second <input name="rate" inputmode="decimal" size="8"></label> <button value="rate">Set rate</button> ' +
+      '<button value="pause">Pause</button> <button value="resume">Resume</button> ' +
+      '<label>Mark <input name="mark" maxlength="200" size="20"></label> <button value="mark">Set mark</button> <output></output>';
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const [what, said] = [event.submitter?.value ?? "rate", form.querySelector("output")];
+      const action = { rate: { rate: Number(form.elements.rate.value) }, mark: { mark: form.elements.mark.value } }[what] ?? what;
+      const body = JSON.stringify(action);
+      const headers = { "Content-Type": "application/json" };
+      const answer = await fetch("change", { method: "POST", headers, body }).catch(() => undefined);
+      said.textContent = answer ? await answer.text() : "No connection to brunt.";
+    });
+    main.before(form);
+  }
+  takeChanges();
   events.addEventListener("finished", (event) => {
     events.close();
+    document.getElementById("change")?.remove();
     show(event);
     const ended = document.createElement("p");
     ended.id = "finished";

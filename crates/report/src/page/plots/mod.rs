@@ -7,7 +7,9 @@ mod panel;
 mod scale;
 
 use brunt_plan::units::Clock;
+use brunt_record::change::Change;
 
+use crate::changes;
 use crate::markup::Html;
 use panel::text;
 pub(crate) use panel::{Label, Panel, steps};
@@ -18,6 +20,8 @@ pub(crate) const ACROSS: f64 = 1000.0;
 /// The room above the first panel, in pixels, and for each further line of marks there.
 const TOP: f64 = 18.0;
 const LINE: f64 = 14.0;
+/// The most changes of a run that have their name above the panels.
+const MOST_NAMED: usize = 8;
 /// What stands below the last panel: the axis.
 const AXIS: f64 = 22.0;
 /// The most times on an axis of time.
@@ -142,6 +146,22 @@ impl Plots {
             html.raw(if href.is_some() { "</a>" } else { "" });
         }
         html.raw("</g></svg><p class=\"readout\" aria-live=\"polite\"></p></div>");
+    }
+
+    /// The same with a line for each change of the run, on an axis of time.
+    pub(crate) fn with_changes(mut self, changes: &[Change]) -> Self {
+        let Some(span_ns) = self.span_ns else { return self };
+        let axis = Across { span_ns };
+        let shown = changes.iter().filter_map(|change| Some((u64::try_from(change.at_ns).ok()?, change)));
+        let shown = shown.filter(|(at_ns, _)| *at_ns <= span_ns);
+        self.marks.extend(shown.enumerate().map(|(nth, (at_ns, change))| Mark {
+            class: "change",
+            from: axis.x(at_ns),
+            to: axis.x(at_ns),
+            // More names than that leave no room for the drawing.
+            words: if nth < MOST_NAMED { changes::what(&change.action) } else { String::new() },
+        }));
+        self
     }
 
     fn write_points(&self, html: &mut Html) {

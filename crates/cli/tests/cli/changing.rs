@@ -1,0 +1,167 @@
+//! Runs that are changed while they go on: `brunt ctl`.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command;
+
+use brunt_testbed::server::Config;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Directory, Done, Running, brunt, done, until};
+use crate::runs::target;
+
+/// Where the runs of a test listen, apart from those of other tests.
+struct Place(Directory);
+
+impl Place {
+    fn new() -> Self {
+        Self(Directory::new())
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = brunt(args);
+        command.env("XDG_RUNTIME_DIR", self.0.path(""));
+        command
+    }
+
+    fn start(&self, args: &[&str]) -> Running {
+        Running::spawn(self.command(args))
+    }
+
+    fn ctl(&self, words: &[&str]) -> Done {
+        done(&mut self.command(&[&["ctl"], words].concat()))
+    }
+
+    /// The same once the load has begun; the change.
+    fn change(&self, words: &[&str]) -> Value {
+        let mut came = None;
+        until("the run takes the change", || {
+            let done = self.ctl(&[words, &["--json"]].concat());
+            if done.status == Some(0) {
+                came = Some(serde_json::from_str(&done.stdout).unwrap());
+            } else {
+                let waits = ["has not begun", "no run of this user"].iter().any(|why| done.stderr.contains(why));
+                assert!(waits, "{done:#?}");
+            }
+            came.is_some()
+        });
+        came.unwrap()
+    }
+}
+
+fn at_s(change: &Value) -> f64 {
+    change["at_ns"].as_f64().unwrap() / 1e9
+}
+
+#[test]
+fn what_was_due_is_the_integral_of_the_changed_rate() {
+    let ((_server, url), place, files) = (target(Config::default()), Place::new(), Directory::new());
+    let page = files.path("page.html");
+    let running = place.start(&["-r", "200", "-d", "3s", "--format", "json", "--html", &page, &url]);
+    let rate = place.change(&["rate", "500"]);
+    let mark = place.change(&["mark", "deployed v2"]);
+    let pause = place.change(&["pause"]);
+    let again = place.ctl(&["pause"]).with_status(2);
+    assert!(again.stderr.starts_with("error: the run is paused already, since 0:0"), "{}", again.stderr);
+    let resume = place.change(&["resume"]);
+    assert!(place.ctl(&["resume"]).with_status(2).stderr.contains("the run is not paused"));
+    let done = running.wait().with_status(0);
+    let result: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(result["changes"], Value::from(vec![rate.clone(), mark.clone(), pause.clone(), resume.clone()]));
+    assert_eq!((&mark["action"]["mark"], &rate["by"]), (&Value::from("deployed v2"), &Value::from("ctl")));
+    let expected = 200.0 * at_s(&rate) + 500.0 * (at_s(&pause) - at_s(&rate)) + 500.0 * (3.0 - at_s(&resume));
+    let due = result["outcomes"]["due"].as_f64().unwrap();
+    assert!((due - expected.ceil()).abs() <= 1.0, "{due} of {expected}");
+    let page = std::fs::read_to_string(page).unwrap();
+    // A line for each on the run's charts, and on those of the load.
+    assert_eq!(page.matches("<path class=\"change\"").count(), 8);
+    assert!(page.contains("deployed v2"));
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused_with_a_reason() {
+    let ((_server, url), place) = (target(Config::default()), Place::new());
+    assert!(place.ctl(&["pause"]).with_status(2).stderr.contains("no run of this user goes on"));
+    let closed = place.start(&["-c", "2", "-d", "1m", "--name", "nightly", &url]);
+    place.change(&["nightly", "mark", "begun"]);
+    for (words, why) in [
+        (&["rate", "5"][..], "its connections call as soon as they are answered; -r gives it a rate"),
+        (&["users", "5"], "it keeps the number that it began with"),
+        (&["mark", ""], "a mark has a text of 1 to 200 characters"),
+        (&["daily", "pause"], "no run 'daily' goes on; there are "),
+    ] {
+        let refused = place.ctl(words).with_status(2);
+        assert!(refused.stderr.starts_with("error: ") && refused.stderr.contains(why), "{}", refused.stderr);
+    }
+    let listed = place.ctl(&[]).with_status(0).stdout;
+    assert!(listed.contains("nightly") && listed.contains(&url), "{listed}");
+    closed.send(Signal::INT);
+    let said = closed.wait().with_status(130).stdout;
+    assert!(said.contains("Changes        0:0") && said.contains("begun"), "{said}");
+}
+
+/// Nobody waits for the end of a pause.
+#[test]
+fn a_run_that_is_paused_ends_by_a_signal() {
+    let ((server, url), place) = (target(Config::default()), Place::new());
+    for load in [&["-r", "100"][..], &["-c", "3"]] {
+        let running = place.start(&[load, &["-d", "1h", "--format", "json", &url]].concat());
+        place.change(&["pause"]);
+        let mut asked = 0;
+        until("nothing more is asked of the target", || {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::mem::replace(&mut asked, server.requests()) == server.requests()
+        });
+        running.send(Signal::INT);
+        let result: Value = serde_json::from_str(&running.wait().with_status(130).stdout).unwrap();
+        let outcomes = &result["outcomes"];
+        assert_eq!(outcomes["due"], outcomes["answered"], "{outcomes}");
+        assert_eq!(result["remarks"], Value::Null, "a pause is no finding: {}", result["remarks"]);
+    }
+}
+
+#[test]
+fn two_at_once_and_strangers_are_served() {
+    let ((_server, url), place) = (target(Config::default()), Place::new());
+    // One that a run left behind that was killed.
+    std::fs::create_dir(place.0.path("brunt")).unwrap();
+    std::fs::set_permissions(place.0.path("brunt"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let left = place.0.path("brunt/1.sock");
+    drop(UnixListener::bind(&left).unwrap());
+    let running = place.start(&["-r", "50", "-d", "1h", "--format", "json", &url]);
+    place.change(&["mark", "begun"]);
+    assert!(!std::path::Path::new(&left).exists(), "it is cleared away");
+    let socket = place.0.path(&format!("brunt/{}", place.0.names_in("brunt")[0]));
+    let mut stranger = UnixStream::connect(&socket).unwrap();
+    stranger.write_all(b"\x00\xffPOST /\r\n").unwrap();
+    let mut answer = String::new();
+    stranger.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("{\"refused\":"), "{answer}");
+    let _silent = UnixStream::connect(&socket).unwrap();
+    std::thread::scope(|scope| {
+        for text in ["one", "another"] {
+            scope.spawn(|| place.change(&["mark", text]));
+        }
+    });
+    running.send(Signal::INT);
+    let result: Value = serde_json::from_str(&running.wait().with_status(130).stdout).unwrap();
+    let changes = result["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 3);
+    assert!(at_s(&changes[1]) <= at_s(&changes[2]));
+    assert_eq!(place.0.names_in("brunt"), [] as [String; 0], "a run clears its socket away");
+}
+
+#[test]
+fn a_guard_backs_off_only_where_there_is_a_rate() {
+    let (_server, url) = target(Config::default());
+    let guard = ["--guard", "p99>500ms for 1s", "--guard-action", "back-off"];
+    let wrong = done(&mut brunt([&guard[..], &["-d", "5s", &url]].concat())).with_status(2);
+    assert!(wrong.stderr.contains("guards cannot back off: the run has no rate that they could lower"), "{wrong:?}");
+    let wrong = done(&mut brunt(["-r", "5", "-d", "5s", "--guard-action", "back-off", &url])).with_status(2);
+    assert!(wrong.stderr.contains("there is no guard"), "{wrong:?}");
+    let holds = done(&mut brunt([&guard[..], &["-r", "50", "-d", "2s", "--format", "json", &url]].concat()));
+    let result: Value = serde_json::from_str(&holds.with_status(0).stdout).unwrap();
+    assert_eq!(result["plan"]["guard_action"], "back-off");
+}

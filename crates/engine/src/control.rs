@@ -1,0 +1,320 @@
+//! Changes of a run's load while it goes on.
+//!
+//! A change has a time of the run, a little ahead of when it is asked for. Each worker looks for changes after it has read the clock and
+//! before it takes a call that is due by then: so no call that is due at that time or later is ever one of the timetable before, however late a worker hears of
+//! the change.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::profile::HIGHEST_RATE;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::units::Clock as Shown;
+use brunt_record::change::{Action, Author, Change, LONGEST_MARK, MOST_CHANGES, pauses};
+
+use crate::network::NEVER;
+use crate::transport::Clock;
+
+/// How far ahead a change is, in nanoseconds: longer than a worker sleeps, so that each begins it in time.
+const AHEAD_NS: i64 = 100_000_000;
+/// The same where other machines carry the run out: longer than their accounts are looked at ahead.
+const AHEAD_ELSEWHERE_NS: i64 = 2_500_000_000;
+
+/// A change that a run does not take.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ControlError {
+    /// Its load has not begun.
+    #[error("the load has not begun: ask again once it has")]
+    NotBegun,
+    /// It is over.
+    #[error("the load is over")]
+    Over,
+    /// It ends before the change could be made.
+    #[error("the load ends at {}, before the change could take effect", Shown(*.end_ns))]
+    EndsBefore {
+        /// When, in nanoseconds of the measured part.
+        end_ns: u64,
+    },
+    /// It has no rate.
+    #[error("the run has no rate that could change: {why}")]
+    NoRate {
+        /// What it has.
+        why: &'static str,
+    },
+    /// The number is out of range.
+    #[error("a rate is above 0 and at most 10M calls a second, not {rate}; 'pause' lets nothing be due")]
+    Rate {
+        /// What was asked for.
+        rate: f64,
+    },
+    /// It is paused.
+    #[error("the run is paused already, since {}", Shown(u64::try_from(*.since_ns).unwrap_or(0)))]
+    Paused {
+        /// Since when, in nanoseconds after the beginning of the measured part.
+        since_ns: i64,
+    },
+    /// It is not paused.
+    #[error("the run is not paused")]
+    NotPaused,
+    /// Its users come otherwise.
+    #[error("the run has no number of users that could change: {why}")]
+    NoUsers {
+        /// What it has.
+        why: &'static str,
+    },
+    /// There were too many.
+    #[error("the run has taken {MOST_CHANGES} changes, and takes no more")]
+    TooMany,
+    /// The text of a mark is none.
+    #[error("a mark has a text of 1 to {LONGEST_MARK} characters, none of them a control character")]
+    Mark,
+    /// Whoever carries the run out does not answer.
+    #[error("the run does not answer")]
+    Silent,
+}
+
+/// What can be changed about a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Terms {
+    rate: Result<(), &'static str>,
+    users: Result<(), &'static str>,
+    end_ns: Option<u64>,
+}
+
+impl Terms {
+    fn of(plan: &Plan) -> Self {
+        let throttled = |scenarios: &Scenarios| {
+            let is_throttled = scenarios.throttle.is_some();
+            is_throttled.then_some(()).ok_or("its virtual users call as their script says, without a limit of -r")
+        };
+        let rate = match (&plan.load, &plan.scenarios) {
+            (_, Some(scenarios)) => throttled(scenarios),
+            (Load::Open { .. }, None) => Ok(()),
+            (Load::Closed {}, None) => Err("its connections call as soon as they are answered; -r gives it a rate"),
+        };
+        let users = Err("it keeps the number that it began with");
+        Self { rate, users, end_ns: plan.duration_ns().filter(|_| plan.scenarios.is_none()) }
+    }
+}
+
+/// The changes of one run, which somebody may make from any thread while it goes on.
+///
+/// ```
+/// use brunt_engine::{Control, ControlError};
+/// use brunt_record::change::{Action, Author};
+///
+/// let control = Control::default();
+/// // It is given to a run, in its part; before that there is nothing to change.
+/// assert_eq!(control.ask(Action::Rate(5000.0), Author::Ctl), Err(ControlError::NotBegun));
+/// ```
+#[derive(Clone, Default)]
+pub struct Control(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// How many changes there are.
+    known: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    changes: Vec<Change>,
+    stage: Stage,
+    /// How far other machines may go by what they were told, in nanoseconds of the measured part; none where this one carries the run out.
+    granted_ns: Option<i64>,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Waiting,
+    /// It is to make a load of this kind, by this clock.
+    Ready(Terms, Clock),
+    /// The measured part begins at this time of the clock.
+    Running(Terms, Clock, u64),
+    Over,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("changes", &self.lock().changes).finish_non_exhaustive()
+    }
+}
+
+impl Control {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `plan` is about to be carried out by this clock.
+    pub(crate) fn ready(&self, plan: &Plan, clock: Clock) {
+        let mut state = self.lock();
+        if matches!(state.stage, Stage::Waiting) {
+            state.stage = Stage::Ready(Terms::of(plan), clock);
+        }
+    }
+
+    /// The load begins, and its measured part at `began` on the clock. Each worker says so, and the first counts.
+    pub(crate) fn begin(&self, began: u64) {
+        let mut state = self.lock();
+        if let Stage::Ready(terms, clock) = &state.stage {
+            state.stage = Stage::Running(*terms, Arc::clone(clock), began);
+        }
+    }
+
+    /// The load is over: nothing can be changed any more.
+    pub(crate) fn end(&self) {
+        self.lock().stage = Stage::Over;
+    }
+
+    /// Changes the run, or names a moment of it; gives the change with its time.
+    ///
+    /// # Errors
+    /// When the run does not take it, and why.
+    pub fn ask(&self, action: Action, by: Author) -> Result<Change, ControlError> {
+        let mut state = self.lock();
+        let (terms, now_ns) = match &state.stage {
+            Stage::Waiting | Stage::Ready(..) => return Err(ControlError::NotBegun),
+            Stage::Over => return Err(ControlError::Over),
+            Stage::Running(terms, clock, began) => (*terms, clock() as i64 - *began as i64),
+        };
+        // No machine has gone that far, or will before it hears of the change.
+        let earliest_ns = match state.granted_ns {
+            None => now_ns.saturating_add(AHEAD_NS),
+            Some(granted_ns) => granted_ns.max(now_ns.saturating_add(AHEAD_ELSEWHERE_NS)),
+        };
+        let change = next(&state.changes, &terms, (now_ns, earliest_ns), action, by)?;
+        state.changes.push(change.clone());
+        self.0.known.store(state.changes.len() as u64, Ordering::Release);
+        Ok(change)
+    }
+
+    /// `plan` is about to be carried out by other machines, which hear of a change with each word on how far they may go ([`Control::grant`]).
+    /// `clock` tells the time, in nanoseconds.
+    pub fn ready_elsewhere(&self, plan: &Plan, clock: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.ready(plan, Arc::new(clock));
+    }
+
+    /// The measured part of a run that other machines carry out begins after so many nanoseconds.
+    pub fn begins_in(&self, ns: u64) {
+        let mut state = self.lock();
+        if let Stage::Ready(terms, clock) = &state.stage {
+            let began = clock().saturating_add(ns);
+            state.stage = Stage::Running(*terms, Arc::clone(clock), began);
+            state.granted_ns = Some(i64::MIN);
+        }
+    }
+
+    /// Another machine may make calls that are due before `until_ns` of the measured part: what it has to know for that. A change that comes after this
+    /// takes effect at that time or later.
+    pub fn grant(&self, until_ns: i64) -> Vec<Change> {
+        let mut state = self.lock();
+        state.granted_ns = Some(state.granted_ns.unwrap_or(i64::MIN).max(until_ns));
+        let is_load = |change: &&Change| !matches!(change.action, Action::Mark(_));
+        state.changes.iter().filter(is_load).cloned().collect()
+    }
+
+    /// Takes over all changes of the run, made elsewhere: those that are known already, and others after them.
+    pub fn take(&self, changes: &[Change]) {
+        let mut state = self.lock();
+        if let Some(new) = changes.get(state.changes.len()..) {
+            state.changes.extend_from_slice(new);
+            self.0.known.store(state.changes.len() as u64, Ordering::Release);
+        }
+    }
+
+    /// All changes so far, in the order of their times.
+    pub fn changes(&self) -> Vec<Change> {
+        self.lock().changes.clone()
+    }
+
+    /// How many changes there are.
+    fn known(&self) -> u64 {
+        self.0.known.load(Ordering::Acquire)
+    }
+}
+
+/// The change that comes of what is asked for at a time, to take effect at another, after those that there are.
+fn next(
+    changes: &[Change],
+    terms: &Terms,
+    (now_ns, earliest_ns): (i64, i64),
+    action: Action,
+    by: Author,
+) -> Result<Change, ControlError> {
+    if changes.len() >= MOST_CHANGES {
+        return Err(ControlError::TooMany);
+    }
+    let paused_since = pauses(changes).last().filter(|(_, until)| until.is_none()).map(|(since_ns, _)| *since_ns);
+    match &action {
+        Action::Rate(_) if let Err(why) = terms.rate => return Err(ControlError::NoRate { why }),
+        Action::Rate(rate) if !(*rate > 0.0 && *rate <= HIGHEST_RATE) => {
+            return Err(ControlError::Rate { rate: *rate });
+        }
+        Action::Users(_) if let Err(why) = terms.users => return Err(ControlError::NoUsers { why }),
+        Action::Pause if let Some(since_ns) = paused_since => return Err(ControlError::Paused { since_ns }),
+        Action::Resume if paused_since.is_none() => return Err(ControlError::NotPaused),
+        Action::Mark(text) => {
+            let length = text.chars().count();
+            if length == 0 || length > LONGEST_MARK || text.chars().any(char::is_control) {
+                return Err(ControlError::Mark);
+            }
+        }
+        Action::Rate(_) | Action::Users(_) | Action::Pause | Action::Resume => {}
+    }
+    // Changes stay in their order; a mark names the moment at which it was asked for.
+    let last_ns = changes.iter().map(|change| change.at_ns).max().unwrap_or(i64::MIN);
+    let at_ns = if matches!(action, Action::Mark(_)) { now_ns } else { earliest_ns.max(last_ns) };
+    if let Some(end_ns) = terms.end_ns.filter(|end_ns| at_ns >= 0 && at_ns as u64 >= *end_ns) {
+        return Err(ControlError::EndsBefore { end_ns });
+    }
+    Ok(Change { at_ns, action, by })
+}
+
+/// The changes of a run as one worker has heard of them.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    control: Control,
+    known: u64,
+    changes: Vec<Change>,
+}
+
+impl From<Control> for Heard {
+    fn from(control: Control) -> Self {
+        Self { control, known: 0, changes: Vec::new() }
+    }
+}
+
+impl Heard {
+    /// Looks for changes; whether there are some that were not heard of before.
+    #[inline]
+    pub(crate) fn look(&mut self) -> bool {
+        self.control.known() != self.known && self.learn()
+    }
+
+    #[cold]
+    fn learn(&mut self) -> bool {
+        self.changes = self.control.changes();
+        self.known = self.changes.len() as u64;
+        true
+    }
+
+    /// When the run is paused on its clock, on which the measured part begins at `began`.
+    pub(crate) fn pauses(&self, began: u64) -> Vec<(u64, u64)> {
+        let on_clock = |at_ns: i64| began.saturating_add_signed(at_ns);
+        pauses(&self.changes).into_iter().map(|(from, until)| (on_clock(from), until.map_or(NEVER, on_clock))).collect()
+    }
+
+    /// Whether the run is paused, or will be, without an end that is known.
+    pub(crate) fn is_paused(&self) -> bool {
+        pauses(&self.changes).last().is_some_and(|(_, until)| until.is_none())
+    }
+
+    /// Those that were heard of.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+}
