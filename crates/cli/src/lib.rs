@@ -9,6 +9,7 @@ mod exit;
 mod files;
 mod guide;
 mod handled;
+mod https;
 mod journal;
 mod kept;
 mod live;
@@ -34,6 +35,7 @@ mod trace;
 mod ui;
 mod version;
 mod view;
+mod watching;
 mod wording;
 mod wrk_totals;
 

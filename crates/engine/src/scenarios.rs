@@ -206,6 +206,7 @@ impl<'a> Surroundings<'a> {
             stop: Stop::default(),
             thresholds: Vec::new(),
             guards: Vec::new(),
+            watches: Vec::new(),
             ..self.plan.clone()
         };
         let mut users = VirtualUsers::once(library, &plan, place, which);

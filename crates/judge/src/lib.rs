@@ -20,3 +20,4 @@ pub mod thresholds;
 pub mod trend;
 pub mod uncertainty;
 pub mod verdict;
+pub mod watched;

@@ -26,4 +26,5 @@ pub mod stop;
 pub mod target;
 pub mod threshold;
 pub mod units;
+pub mod watch;
 pub mod wire;

@@ -64,6 +64,7 @@ fn plan(url: &str) -> Plan {
         ok_status: brunt_record::outcome::OkStatus::default(),
         thresholds: Vec::new(),
         guards: Vec::new(),
+        watches: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,

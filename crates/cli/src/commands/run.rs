@@ -244,6 +244,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
         guards: run.output.guards.clone(),
+        watches: run.output.watches.clone(),
         max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),

@@ -26,4 +26,5 @@ mod signals;
 mod sweep;
 mod terminal;
 mod ui;
+mod watch;
 mod wrong;

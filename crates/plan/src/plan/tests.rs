@@ -26,6 +26,7 @@ pub(crate) fn plan() -> Plan {
         ok_status: OkStatus::default(),
         thresholds: vec!["p99<50ms".parse().unwrap()],
         guards: Vec::new(),
+        watches: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),

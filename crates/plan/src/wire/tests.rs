@@ -198,6 +198,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             ok_status: if reconnect { OkStatus::of_scenarios() } else { OkStatus::default() },
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
             guards: Vec::new(),
+            watches: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },

@@ -158,6 +158,7 @@ mod tests {
             ok_status: brunt_record::outcome::OkStatus::default(),
             thresholds: Vec::new(),
             guards: Vec::new(),
+            watches: Vec::new(),
             max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
             origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),

@@ -56,6 +56,7 @@ fn plan(options: &Options) -> Plan {
         ok_status: OkStatus::default(),
         thresholds: Vec::new(),
         guards: Vec::new(),
+        watches: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::default(),

@@ -111,6 +111,7 @@ impl SeriesPoint {
             lag: self.lag.clone(),
             users: self.users.unwrap_or(0),
             open_connections: self.open_connections,
+            watched: self.watched.clone(),
         }
     }
 }
