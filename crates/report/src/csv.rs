@@ -11,6 +11,7 @@
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started, `not_admitted` and `out_of_rows`: how many of them arrived and found no place, or no row of data |
 //! | `messages` | `first_message`, `message_gap`, `each_message` or `last_message`, of a request with its name before it: `chat:message_gap` | response: this time; due: how often it was recorded; rate: messages a second |
+//! | `watched` | a figure that was watched, in each second; without a `second` its `mean`, `min`, `max` and `last`: `cpu:max` | value: in its unit, empty where there is none |
 //! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
@@ -115,7 +116,7 @@ fn rows(summary: &Summary) -> Vec<String> {
     let has_users = !summary.breakdown.scenarios.is_empty();
     let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
     let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary));
-    let rows = rows.chain(messages(summary)).chain(own(summary));
+    let rows = rows.chain(messages(summary)).chain(own(summary)).chain(watched(summary));
     let label = label(summary);
     rows.map(|row| {
         let further = row.further();
@@ -185,6 +186,13 @@ impl Row {
         self.put(u8::from(spoiled));
         self.put(why);
         self.put("");
+    }
+
+    /// Puts `value` into its column, where so many columns are put.
+    fn put_value(&mut self, put: usize, value: impl Display) {
+        let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
+        (put..value_at).for_each(|_| self.put(""));
+        self.put(value);
     }
 
     /// What further columns say of it, each after a comma.
@@ -383,11 +391,35 @@ fn own(summary: &Summary) -> Vec<Row> {
             row.put("");
             row.put(summary.run.measured_ns as f64 / 1e9);
             row.put(figures.count);
-            let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
-            for _ in 5..value_at {
-                row.put("");
-            }
-            row.put(value);
+            row.put_value(5, value);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// A row for each watched figure in each second, and for each statistic of it.
+fn watched(summary: &Summary) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for figure in &summary.watched {
+        for point in summary.run.series.points() {
+            let Some(value) = point.watched.get(&figure.name) else { continue };
+            let mut row = Row::default();
+            row.put("watched");
+            row.put(&figure.name);
+            row.put(point.start_ns as f64 / 1e9);
+            row.put(point.length_ns as f64 / 1e9);
+            row.put_value(4, value.mean().map_or(String::new(), |mean| mean.to_string()));
+            rows.push(row);
+        }
+        let values = [("mean", figure.mean), ("min", figure.min), ("max", figure.max), ("last", figure.last)];
+        for (statistic, value) in values {
+            let mut row = Row::default();
+            row.put("watched");
+            row.put(format_args!("{}:{statistic}", figure.name));
+            row.put("");
+            row.put(summary.run.measured_ns as f64 / 1e9);
+            row.put_value(4, value.map_or(String::new(), |value| value.to_string()));
             rows.push(row);
         }
     }

@@ -267,7 +267,7 @@ fn a_kept_run_and_a_result_that_is_read_again_have_what_was_watched() {
     let shown = done(command.env_remove("BRUNT_NO_SAVE")).with_status(0).stdout;
     let line = |text: &str| text.lines().find(|line| line.trim_start().starts_with("queue ")).map(str::to_owned);
     assert!(line(&shown).is_some(), "{shown}");
-    for again in [run(["show", "--store", &store]), run(["report", &file])] {
+    for again in [run(["show", "--store", &store]), run(["show", &file])] {
         assert_eq!(line(&again.with_status(0).stdout), line(&shown));
     }
     let kept = json(&run(["show", "--store", &store, "--format", "json"]).with_status(0).stdout);

@@ -155,10 +155,13 @@ mod tests {
 
     #[test]
     fn what_is_no_page_of_metrics_is_said() {
-        for page in ["", "<html><body>404</body></html>", "{\"a\": 1}", "# only a comment\n", "\u{0}\u{1}", "up is 1"] {
+        for page in ["", "<html><body>404</body></html>", "{\"a\": 1}", "# only a comment\n", "\u{0}\u{1}", "down is 1"]
+        {
             assert_eq!(samples(page, "up"), Err(ReadError::Format), "{page}");
         }
-        for line in ["up", "up x", "up{", "up{a}", "up{a=\"b\" 1", "up{a=\"b\",", "up{a=\"b\\\"} 1", "up{a=b} 1"] {
+        for line in
+            ["up", "up x", "up is 1", "up{", "up{a}", "up{a=\"b\" 1", "up{a=\"b\",", "up{a=\"b\\\"} 1", "up{a=b} 1"]
+        {
             let page = format!("down 1\n{line} \n");
             let expected = if line == "up" { Ok(Vec::new()) } else { Err(ReadError::Line(2)) };
             assert_eq!(samples(&page, "up"), expected, "{line}");

@@ -73,6 +73,7 @@ impl Document {
             thresholds: self.thresholds.clone(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
+            watched: self.watched.clone(),
             outline: Outline::new(&self.response_times(), &self.points()),
         }
     }
