@@ -183,7 +183,15 @@ async fn ask(mut source: source::Source, board: Arc<Board>, told: mpsc::Sender<A
 pub(self) struct Board {
     /// When the run's seconds begin and end, but for whole seconds.
     origin: Mutex<Instant>,
-    figures: Vec<(WatchedName, Mutex<VecDeque<(Instant, Value)>>)>,
+    figures: Vec<(WatchedName, Mutex<Waiting>)>,
+}
+
+/// The values of one figure that wait.
+#[derive(Default)]
+struct Waiting {
+    values: VecDeque<(Instant, Value)>,
+    /// Why there was no value when it was asked for last; none if there was one.
+    problem: Option<String>,
 }
 
 impl Board {
@@ -196,10 +204,11 @@ impl Board {
     fn put(&self, figure: usize, now: Instant, value: Value) {
         let Some((_, waiting)) = self.figures.get(figure) else { return };
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() == MOST_WAITING {
-            waiting.pop_front();
+        waiting.problem = value.as_ref().err().cloned();
+        if waiting.values.len() == MOST_WAITING {
+            waiting.values.pop_front();
         }
-        waiting.push_back((now, value));
+        waiting.values.push_back((now, value));
     }
 
     fn align(&self, origin: Instant) {
@@ -221,8 +230,8 @@ impl Board {
         for (figure, waiting) in &self.figures {
             let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let mut last: Option<Value> = None;
-            while waiting.front().is_some_and(|(at, _)| *at <= to) {
-                let Some((at, value)) = waiting.pop_front() else { break };
+            while waiting.values.front().is_some_and(|(at, _)| *at <= to) {
+                let Some((at, value)) = waiting.values.pop_front() else { break };
                 if at > from && (value.is_ok() || !matches!(last, Some(Ok(_)))) {
                     last = Some(value);
                 }
@@ -231,7 +240,10 @@ impl Board {
                 Some(Ok(value)) => WatchedFigure::value(figure.unit, value),
                 Some(Err(problem)) => WatchedFigure::missed(figure.unit, &problem),
                 None if length < SHORTEST_MISSED => continue,
-                None => WatchedFigure::missed(figure.unit, "no value came in time"),
+                None => {
+                    let problem = waiting.problem.as_deref().unwrap_or("no value came in time");
+                    WatchedFigure::missed(figure.unit, problem)
+                }
             };
             *watched.named(&figure.name) = value;
         }
@@ -285,7 +297,8 @@ mod tests {
         board.put(0, begin + 4 * S + 10 * MS, Ok(9.0));
         assert_eq!(taken(&board, begin + 2 * S, S).0, Some(2.0));
         assert_eq!(taken(&board, begin + 3 * S, S), (None, 1, "refused".to_owned()));
-        assert_eq!(taken(&board, begin + 4 * S, S).0, None);
+        // Where it takes longer than a second to fail, each second has the reason.
+        assert_eq!(taken(&board, begin + 4 * S - MS, S - MS).0, None);
         assert_eq!(taken(&board, begin + 5 * S, S).0, Some(9.0));
     }
 
@@ -295,7 +308,7 @@ mod tests {
         for number in 0..10_000_u32 {
             board.put(0, begin + number * MS, Ok(f64::from(number)));
         }
-        assert_eq!(board.figures[0].1.lock().unwrap().len(), MOST_WAITING);
+        assert_eq!(board.figures[0].1.lock().unwrap().values.len(), MOST_WAITING);
         assert_eq!(taken(&board, begin + 10 * S, S).0, Some(9999.0));
     }
 
