@@ -100,7 +100,7 @@ impl Standing<'_> {
         let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
         let got = match (value, &subject) {
             (Some(value), Ok(Subject::Watched(watched))) => shown_value(watched.unit, value.value),
-            (None, Ok(Subject::Watched(watched))) => format!("no value: {}", watched.problem),
+            (None, Ok(Subject::Watched(_))) => "no value".to_owned(),
             (Some(value), _) => {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }

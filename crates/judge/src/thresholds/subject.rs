@@ -137,7 +137,7 @@ impl<'a> Subject<'a> {
     pub(super) fn from_threshold(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
         if kind == Some(Kind::Watched) {
-            return Self::watched(name, standing).ok_or_else(|| "no value so far".to_owned());
+            return Self::watched(name, standing).ok_or_else(|| "no value".to_owned());
         }
         if let Some(selection) = threshold.selection() {
             let selected = Self::selected(name, &selection, standing).ok_or_else(|| unmet(&selection, standing))?;

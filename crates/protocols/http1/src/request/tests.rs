@@ -184,7 +184,7 @@ fn a_traced_request_has_a_field_more_and_others_are_as_they_were() {
     let options = |headers: Vec<Header>, trace_ratio| Options {
         method: "POST".to_owned(),
         headers,
-        body: Some(super::super::options::Content(b"a\r\nb".to_vec())),
+        body: Some(Content(b"a\r\nb".to_vec())),
         trace_ratio,
         ..Options::default()
     };
