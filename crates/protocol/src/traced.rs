@@ -95,7 +95,7 @@ impl Tracing {
     }
 }
 
-/// A number whose bits depend on all bits of `n` (SplitMix64's finalizer).
+/// A number whose bits depend on all bits of `n` (the finalizer of `SplitMix64`).
 const fn mixed(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

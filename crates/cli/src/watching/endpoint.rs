@@ -1,5 +1,6 @@
 //! A URL that is asked once a second, with its credentials, and how long its answers may be and take.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -106,7 +107,8 @@ pub fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(char::from(byte)),
-            _ => escaped.push_str(&format!("%{byte:02X}")),
+            // Writing to a String cannot fail.
+            _ => drop(write!(escaped, "%{byte:02X}")),
         }
     }
     escaped

@@ -41,7 +41,7 @@ const FIRST: Duration = Duration::from_secs(3);
 const MOST_WAITING: usize = 64;
 
 /// A value, or why there is none.
-pub(self) type Value = Result<f64, String>;
+type Value = Result<f64, String>;
 
 /// Watches beside a run, and shows its seconds to another observer.
 pub struct Watching<'a> {
@@ -147,11 +147,9 @@ impl Watcher {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             };
             match asked {
-                Asked::There => {}
                 Asked::Without(note) if tells && is_first => console::note(&format!("watch: {note}")),
-                Asked::Without(_) => {}
                 Asked::Failed(problem) if is_first => bail!("--watch {problem}"),
-                Asked::Failed(_) => {}
+                Asked::There | Asked::Without(_) | Asked::Failed(_) => {}
             }
         }
         Ok(watcher)
@@ -180,7 +178,7 @@ async fn ask(mut source: source::Source, board: Arc<Board>, told: mpsc::Sender<A
 }
 
 /// Where values wait for the second that they belong to.
-pub(self) struct Board {
+struct Board {
     /// When the run's seconds begin and end, but for whole seconds.
     origin: Mutex<Instant>,
     figures: Vec<(WatchedName, Mutex<Waiting>)>,
@@ -220,7 +218,9 @@ impl Board {
         let origin = *self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let soonest = now + SHORTEST_GAP + lead;
         let passed = soonest.saturating_duration_since(origin);
-        origin + PERIOD * u32::try_from(passed.as_millis().div_ceil(PERIOD.as_millis())).unwrap_or(0) - lead
+        let seconds = passed.as_millis().div_ceil(PERIOD.as_millis());
+        let end = origin + PERIOD * u32::try_from(seconds).unwrap_or(u32::MAX);
+        end.checked_sub(lead).unwrap_or(soonest)
     }
 
     /// The values of a second that ended at `to` and was so long.
@@ -252,7 +252,7 @@ impl Board {
 }
 
 /// An error of a watch, by its name and without secrets.
-pub(self) fn of_watch(watch: &Watch, problem: &str) -> anyhow::Error {
+fn of_watch(watch: &Watch, problem: &str) -> anyhow::Error {
     anyhow!("{watch}: {problem}")
 }
 
@@ -262,6 +262,10 @@ mod tests {
 
     const S: Duration = Duration::from_secs(1);
     const MS: Duration = Duration::from_millis(1);
+
+    fn at(begin: Instant, ms: u64) -> Instant {
+        begin + Duration::from_millis(ms)
+    }
 
     fn board() -> Board {
         Board::new(&["queue=http://h/#queue".parse().unwrap()])
@@ -276,8 +280,8 @@ mod tests {
     #[test]
     fn a_value_belongs_to_the_second_in_which_it_came_and_to_no_other() {
         let (board, begin) = (board(), Instant::now());
-        for (second, value) in (1..).zip([5.0, 7.0]) {
-            board.put(0, begin + second * S - 20 * MS, Ok(value));
+        for (second, value) in (1_u64..).zip([5.0, 7.0]) {
+            board.put(0, at(begin, second * 1000 - 20), Ok(value));
         }
         assert_eq!(taken(&board, begin + S, S), (Some(5.0), 0, String::new()));
         assert_eq!(taken(&board, begin + 2 * S, S), (Some(7.0), 0, String::new()));
@@ -291,14 +295,14 @@ mod tests {
     fn a_value_goes_before_a_failure_and_what_is_old_is_no_value_of_now() {
         let (board, begin) = (board(), Instant::now());
         board.put(0, begin + 100 * MS, Ok(1.0));
-        board.put(0, begin + 2 * S - 600 * MS, Ok(2.0));
-        board.put(0, begin + 2 * S - 10 * MS, Err("refused".to_owned()));
-        board.put(0, begin + 3 * S - 10 * MS, Err("refused".to_owned()));
+        board.put(0, at(begin, 1400), Ok(2.0));
+        board.put(0, at(begin, 1990), Err("refused".to_owned()));
+        board.put(0, at(begin, 2990), Err("refused".to_owned()));
         board.put(0, begin + 4 * S + 10 * MS, Ok(9.0));
         assert_eq!(taken(&board, begin + 2 * S, S).0, Some(2.0));
         assert_eq!(taken(&board, begin + 3 * S, S), (None, 1, "refused".to_owned()));
         // Where it takes longer than a second to fail, each second has the reason.
-        assert_eq!(taken(&board, begin + 4 * S - MS, S - MS).0, None);
+        assert_eq!(taken(&board, at(begin, 3999), 999 * MS).0, None);
         assert_eq!(taken(&board, begin + 5 * S, S).0, Some(9.0));
     }
 
@@ -317,11 +321,11 @@ mod tests {
         let (board, origin) = (board(), Instant::now());
         board.align(origin);
         let lead = 150 * MS;
-        assert_eq!(board.next(origin, lead), origin + S - lead);
-        assert_eq!(board.next(origin + S - lead, lead), origin + 2 * S - lead);
-        assert_eq!(board.next(origin + S - lead + 3 * MS, lead), origin + 2 * S - lead);
+        assert_eq!(board.next(origin, lead), at(origin, 850));
+        assert_eq!(board.next(at(origin, 850), lead), at(origin, 1850));
+        assert_eq!(board.next(at(origin, 853), lead), at(origin, 1850));
         // Answers took longer than a second.
-        assert_eq!(board.next(origin + 3 * S, lead), origin + 4 * S - lead);
+        assert_eq!(board.next(origin + 3 * S, lead), at(origin, 3850));
     }
 
     #[test]

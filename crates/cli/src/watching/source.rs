@@ -63,12 +63,12 @@ pub fn all(watches: &[Watch]) -> Result<Vec<Source>> {
     let (mut sources, mut number) = (Vec::<Source>::new(), 0);
     let mut pool: Option<Arc<Pool>> = None;
     for watch in watches {
-        let mut pooled = || match &pool {
-            Some(pool) => Ok(Arc::clone(pool)),
-            None => {
-                let made = Arc::new(https::pool(&Trust::System, CONNECT).context("--watch")?);
-                anyhow::Ok(Arc::clone(pool.insert(made)))
+        let mut pooled = || {
+            if let Some(pool) = &pool {
+                return anyhow::Ok(Arc::clone(pool));
             }
+            let made = Arc::new(https::pool(&Trust::System, CONNECT).context("--watch")?);
+            Ok(Arc::clone(pool.insert(made)))
         };
         let wrong = |error: anyhow::Error| of_watch(watch, &format!("{error:#}"));
         let kind = match watch.source() {
@@ -120,7 +120,9 @@ impl Source {
                     _ => Asked::There,
                 };
                 for (place, value) in values.into_iter().enumerate() {
-                    value.into_iter().for_each(|value| board.put(*first + place, now, value));
+                    if let Some(value) = value {
+                        board.put(*first + place, now, value);
+                    }
                 }
                 failed
             }
@@ -140,7 +142,9 @@ impl Source {
                         let text = format!("{watch}: {problem}");
                         asked = if page.is_err() { Asked::Failed(text) } else { Asked::Without(text) };
                     }
-                    value.into_iter().for_each(|value| board.put(*figure, now, value));
+                    if let Some(value) = value {
+                        board.put(*figure, now, value);
+                    }
                 }
                 asked
             }

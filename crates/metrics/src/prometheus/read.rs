@@ -1,4 +1,4 @@
-//! Reads Prometheus' text format (<https://prometheus.io/docs/instrumenting/exposition_formats/>), and OpenMetrics as far as it is the same: the
+//! Reads Prometheus' text format (<https://prometheus.io/docs/instrumenting/exposition_formats/>), and `OpenMetrics` as far as it is the same: the
 //! samples of one metric of a page. Pure, and bounded by the page.
 
 use std::borrow::Cow;

@@ -114,7 +114,7 @@ fn read(text: &str) -> Result<Watch, String> {
 
 /// A URL, and what stands behind its `#`.
 fn located(text: &str, expected: &str) -> Result<(String, String), String> {
-    let (url, behind) = text.split_once('#').map(|(url, behind)| (url, behind.trim())).unwrap_or((text, ""));
+    let (url, behind) = text.split_once('#').map_or((text, ""), |(url, behind)| (url, behind.trim()));
     let parsed = Url::parse(url).map_err(|error| error.to_string())?;
     if !url.contains("://") || !matches!(parsed.target.scheme.as_str(), "http" | "https") {
         return Err("its URL does not begin with http:// or https://".to_owned());

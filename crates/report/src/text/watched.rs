@@ -25,7 +25,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
     let mut lines =
         vec![format!("{}{}", paint.strong(format!("{:<w$}", "Watched", w = width + 2)), paint.faint(columns))];
     for one in all {
-        let name = columns::padded(&columns::cut(&clean(&one.name), width), width);
+        let name = columns::padded(columns::cut(&clean(&one.name), width), width);
         let cells = [one.mean, one.min, one.max, one.last].map(|value| cell(one, value, paint)).concat();
         let per_call =
             one.cpu_per_call_ns.map(|ns| paint.faint(format!("  {} a call", duration(AtLeast::exactly(ns as u64)))));
