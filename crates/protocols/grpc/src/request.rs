@@ -241,6 +241,20 @@ mod tests {
     }
 
     #[test]
+    fn a_line_more_changes_nothing_else_of_a_call() {
+        let target = brunt_plan::target::Url::parse("grpc://shop.example/").unwrap().target;
+        let (mut call, mut with) = (Vec::new(), b"what was there before".to_vec());
+        Envelope::new(&target, &[], None, None).unwrap().write_head("/shop.Cart/Add", "", &mut call);
+        call.extend_from_slice(b"body");
+        add_line(&call, "traceparent", &"00-a-b-01", &mut with);
+        let ((before, _), (head, body)) = (parts(&call), parts(&with));
+        assert_eq!(body, b"body");
+        let mut expected: Vec<_> = fields(before).collect();
+        expected.push((b"traceparent", b"00-a-b-01"));
+        assert_eq!(fields(head).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn metadata_that_is_not_is_refused_without_its_value() {
         let error = |name: &str, value: &str| add_metadata(name, value, &mut String::new()).unwrap_err().to_string();
         assert!(error("grpc-timeout", "1S").contains("the timeout gives it"));
