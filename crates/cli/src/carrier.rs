@@ -1,5 +1,6 @@
 //! Who carries runs out: this machine, or agents.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -15,6 +16,7 @@ use brunt_script::Session;
 use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
 use crate::scripts::SCRIPTS;
+use crate::watching::Watching;
 use crate::{console, files, ready};
 
 /// How long to wait for agents, if nothing else is said.
@@ -27,6 +29,8 @@ pub struct Carrier {
     by: By,
     /// Whether notes say what is waited for.
     tells: bool,
+    /// Whether it has watched beside a run before.
+    has_watched: Cell<bool>,
 }
 
 enum By {
@@ -64,7 +68,7 @@ impl Carrier {
     /// When there are too few agents, or no way to them.
     pub fn from_flags(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
         let Some(bus) = bus(&machines.bus)? else {
-            return Ok(Self { by: By::Here, tells: !quiet });
+            return Ok(Self { by: By::Here, tells: !quiet, has_watched: Cell::new(false) });
         };
         let terms = Terms {
             wanted: machines.agents.clone().unwrap_or(Wanted::All),
@@ -99,7 +103,7 @@ impl Carrier {
             allows_loss: machines.on_lost_agent.is_some() && terms.on_lost != OnLost::Abort,
             secrets_from_agents: terms.secrets_from_agents,
         };
-        Ok(Self { by, tells: !quiet })
+        Ok(Self { by, tells: !quiet, has_watched: Cell::new(false) })
     }
 
     /// Whether a run that lost an agent is what its user has said that it may be.
@@ -125,7 +129,8 @@ impl Carrier {
         stop: &StopHandle,
     ) -> Result<Carried> {
         ready::wait(plan, registry, stop, self.tells)?;
-        let observer = &mut AbortWatch::new(plan, observer).steering(|action, by| control.ask(action, by).ok());
+        let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
+        let observer = &mut AbortWatch::new(plan, watching).steering(|action, by| control.ask(action, by).ok());
         let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
             let part = Part { control: control.clone(), ..Part::whole(plan.workers_within_limits()) };
             let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;

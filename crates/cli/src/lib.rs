@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod guide;
 mod handled;
+mod https;
 mod journal;
 mod kept;
 mod live;
@@ -35,6 +36,7 @@ mod trace;
 mod ui;
 mod version;
 mod view;
+mod watching;
 mod wording;
 mod wrk_totals;
 

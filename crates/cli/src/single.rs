@@ -22,6 +22,7 @@ use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::sinks::{Sinks, subject};
+use crate::watching::Watching;
 use crate::{console, files, handled, losses, ready, signals, wrk_totals};
 
 /// The most checks that are named in a line.
@@ -67,7 +68,8 @@ pub fn carry_out(
     let carried = match trace {
         None => carrier.run(plan, registry, &mut sinks, &control, &stop),
         Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
-            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, &mut sinks), &stop, trace)
+            let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
+            brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, watching), &stop, trace)
                 .map(|Finished { plan, run, script }| Carried { plan, run, script })
                 .map_err(Into::into)
         }),

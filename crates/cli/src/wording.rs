@@ -137,6 +137,7 @@ fn plan(error: &PlanError, settings: Settings) -> String {
         | PlanError::Argument { .. }
         | PlanError::Injection(_)
         | PlanError::IdleGuard { .. }
+        | PlanError::Watch(_)
         | PlanError::Threshold(_) => error.to_string(),
     }
 }

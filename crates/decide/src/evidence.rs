@@ -4,6 +4,7 @@ use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Judgement;
+use brunt_judge::watched::WatchedSummary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
@@ -78,6 +79,9 @@ pub struct Evidence {
     pub failure: String,
     /// Whether it ended early.
     pub interrupted: bool,
+    /// What was watched beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedSummary>,
     /// Its latency spectrum, and its p99 over time.
     #[serde(default, skip_serializing_if = "Outline::is_empty")]
     pub outline: Outline,
@@ -126,6 +130,7 @@ impl Evidence {
             thresholds: summary.thresholds.clone(),
             failure: worst_failure(summary),
             interrupted: summary.run.ending == Ending::Interrupted,
+            watched: summary.watched.clone(),
             outline: Outline::new(&summary.total.response_times(), summary.run.series.points()),
         }
     }

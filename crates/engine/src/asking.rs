@@ -66,6 +66,7 @@ pub(crate) fn ask_on<M: Machine>(
         pipeline: 1,
         thresholds: Vec::new(),
         guards: Vec::new(),
+        watches: Vec::new(),
         ..plan.clone()
     };
     let reply = Arc::<Mutex<Option<Reply>>>::default();

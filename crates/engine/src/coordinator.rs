@@ -327,8 +327,10 @@ impl<'a> Coordinator<'a> {
         under_way.saturating_sub(second.in_flight)
     }
 
-    fn pass(&mut self, phase: Phase, number: u64, second: Second) {
+    fn pass(&mut self, phase: Phase, number: u64, mut second: Second) {
         self.passed = self.passed.max(Some((phase, number)));
+        let elapsed_ns = number * brunt_record::SECOND_NS + second.length_ns;
+        second.snapshot.watched = self.observer.watched(phase, elapsed_ns, second.length_ns);
         let waiting = self.backlog(phase, &second);
         match phase {
             Phase::Warmup => {
@@ -364,7 +366,7 @@ impl<'a> Coordinator<'a> {
         self.told += changes.len();
         let live = Live {
             phase,
-            elapsed_ns: number * brunt_record::SECOND_NS + second.length_ns,
+            elapsed_ns,
             planned_ns,
             planned_requests: self.plan.stop.requests,
             length_ns: second.length_ns,

@@ -205,6 +205,7 @@ impl<'a> Surroundings<'a> {
             stop: Stop::default(),
             thresholds: Vec::new(),
             guards: Vec::new(),
+            watches: Vec::new(),
             ..self.plan.clone()
         };
         let mut users = VirtualUsers::once(library, &plan, place, which);

@@ -10,6 +10,7 @@ use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::Live;
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::snapshot::Phase;
+use brunt_record::watched::Watched;
 
 use crate::back_off::BackOff;
 use crate::guard::Guards;
@@ -93,6 +94,10 @@ fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
 }
 
 impl Observer for AbortWatch<'_> {
+    fn watched(&mut self, phase: Phase, elapsed_ns: u64, length_ns: u64) -> Watched {
+        self.next.watched(phase, elapsed_ns, length_ns)
+    }
+
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         self.next.second(second, so_far)?;
         let fired = self.guard(second, so_far);

@@ -21,3 +21,4 @@ pub mod thresholds;
 pub mod trend;
 pub mod uncertainty;
 pub mod verdict;
+pub mod watched;

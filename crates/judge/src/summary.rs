@@ -18,6 +18,7 @@ use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
 use crate::thresholds::{Standing, ThresholdResult};
 use crate::verdict::Verdict;
+use crate::watched::WatchedSummary;
 
 /// Distributions of times over all calls; `null` where nothing was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +131,8 @@ pub struct Summary {
     pub thresholds: Vec<ThresholdResult>,
     /// What the part of each agent comes to, if agents carried the run out.
     pub agents: Vec<AgentFigures>,
+    /// What was watched beside it.
+    pub watched: Vec<WatchedSummary>,
     /// What receivers elsewhere got of its figures while it went on.
     pub deliveries: Vec<Delivery>,
 }
@@ -212,6 +215,7 @@ impl Summary {
             remarks,
             thresholds: Vec::new(),
             agents: AgentFigures::all(&plan, &run),
+            watched: WatchedSummary::all(&plan, &run),
             deliveries: Vec::new(),
             total,
             plan,

@@ -27,4 +27,5 @@ pub mod target;
 pub mod threshold;
 pub mod timetable;
 pub mod units;
+pub mod watch;
 pub mod wire;

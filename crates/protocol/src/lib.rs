@@ -27,6 +27,7 @@ mod options;
 mod protocol;
 mod registry;
 pub mod scenario;
+pub mod traced;
 pub mod user;
 
 /// The plain data that the contract speaks of: what a run shall do, and what happened.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::client::AnswerParts;
 pub use crate::message::{Message, Tail};
+use crate::traced::TraceIds;
 
 /// Why a user asks for no more calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +80,11 @@ pub trait User: Send {
     /// Which of [`names`](Self::names) the call with this number has: the same each time it is asked.
     fn name(&self, _index: u64) -> usize {
         0
+    }
+
+    /// The ids by which the call with this number is traced, if it is: the same each time it is asked.
+    fn trace(&self, _index: u64) -> Option<TraceIds> {
+        None
     }
 
     /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is

@@ -28,6 +28,9 @@ pub struct FailedCall {
     /// The reason of a failure, or the beginning of an answer's body, at most 200 bytes, without secrets; left out where there was nothing to see.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
+    /// The id of its trace (W3C Trace Context), 32 hexadecimal digits; left out where it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
 }
 
 /// How a call ended that was not ok.

@@ -30,6 +30,7 @@ pub mod series;
 pub mod snapshot;
 pub mod timeline;
 mod version_1;
+pub mod watched;
 
 /// One second in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;

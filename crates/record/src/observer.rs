@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::live::Live;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Phase, Snapshot};
+use crate::watched::Watched;
 
 /// What the measured part of a run came to so far.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,15 @@ pub struct RunningTotal<'a> {
 /// }
 /// ```
 pub trait Observer {
+    /// What was watched beside the run in a second that is over, or in what is left of the last second of a phase. It ended `elapsed_ns`
+    /// after the beginning of `phase`, and was `length_ns` long.
+    ///
+    /// Asked for right before [`second`](Observer::second) is called with it, on the same thread: it returns what is known by then, and
+    /// waits for nothing. What it returns becomes a part of the run's record.
+    fn watched(&mut self, _phase: Phase, _elapsed_ns: u64, _length_ns: u64) -> Watched {
+        Watched::default()
+    }
+
     /// Takes a second that is over, or what is left of the last second of a phase. `so_far` has it already.
     ///
     /// Called once for each second, in their order, on the thread that gathers what workers report: whoever blocks here holds

@@ -1,5 +1,7 @@
 //! Figures over time: one point a second, bounded in number and small each.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
@@ -11,6 +13,7 @@ use crate::outcome::OkStatus;
 use crate::packed::{Packed, censored, quantiles};
 use crate::snapshot::{Snapshot, WITHOUT_END};
 use crate::version_1;
+use crate::watched::WatchedPoint;
 
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
 const MOST_POINTS: usize = 3600;
@@ -58,6 +61,9 @@ pub struct Point {
     pub service: Packed,
     /// Generator lag of calls sent here.
     pub lag: Packed,
+    /// What was watched beside the run, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub watched: BTreeMap<String, WatchedPoint>,
 }
 
 impl Point {
@@ -89,6 +95,7 @@ impl Point {
             response_bounds: Packed::from_histogram(snapshot.times.bounds(Timing::Response)),
             service: Packed::from_histogram(&snapshot.service_times().known),
             lag: Packed::from_histogram(snapshot.times.known(Timing::Lag)),
+            watched: snapshot.watched.iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect(),
         }
     }
 
@@ -152,6 +159,9 @@ impl Point {
         self.response_bounds = self.response_bounds.merged(&next.response_bounds);
         self.service = self.service.merged(&next.service);
         self.lag = self.lag.merged(&next.lag);
+        for (name, values) in &next.watched {
+            self.watched.entry(name.clone()).or_default().absorb(*values);
+        }
     }
 
     /// Adds what happened elsewhere in the same stretch.
@@ -359,6 +369,8 @@ struct EitherPoint {
     response_bounds: Packed,
     service: Packed,
     lag: Packed,
+    #[serde(default)]
+    watched: BTreeMap<String, WatchedPoint>,
     // Version 1 from here on.
     #[serde(default)]
     due: Option<u64>,
@@ -401,6 +413,7 @@ impl From<EitherPoint> for Point {
             response_bounds: read.response_bounds,
             service: read.service,
             lag: read.lag,
+            watched: read.watched,
         }
     }
 }

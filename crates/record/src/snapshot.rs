@@ -16,6 +16,7 @@ use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
 use crate::timeline::Timeline;
 use crate::version_1;
+use crate::watched::Watched;
 
 /// The part of a run that an interval belongs to, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -114,6 +115,9 @@ pub struct Snapshot {
     /// What kinds of answers came that are a success, of those that were looked at.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
+    /// What was watched beside the run; empty unless the plan asks for something.
+    #[serde(default, skip_serializing_if = "Watched::is_empty")]
+    pub watched: Watched,
 }
 
 /// Calls that were due, and of which nobody has seen an end.
@@ -211,6 +215,7 @@ impl Snapshot {
         self.figures.hide(secrets);
         self.examples.hide(secrets);
         self.kinds.hide(secrets);
+        self.watched.hide(secrets);
     }
 
     /// Adds everything that `other` recorded.
@@ -220,6 +225,7 @@ impl Snapshot {
         self.timeline.merge(&other.timeline);
         self.examples.merge(&other.examples);
         self.kinds.merge(&other.kinds);
+        self.watched.merge(&other.watched);
     }
 
     /// Adds everything that `other` recorded but for what is told apart by name or by when calls were due.
@@ -251,6 +257,7 @@ struct EitherSnapshot {
     timeline: Timeline,
     examples: Examples,
     kinds: Kinds,
+    watched: Watched,
     // Version 1 from here on.
     due: Option<u64>,
     unfinished: u64,
@@ -335,6 +342,7 @@ impl From<EitherSnapshot> for Snapshot {
             timeline: read.timeline,
             examples: read.examples,
             kinds: read.kinds,
+            watched: read.watched,
         }
     }
 }

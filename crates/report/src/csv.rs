@@ -11,6 +11,7 @@
 //! | `check` | the check | due: times made, answered: held, `not_ok`: failed |
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started, `not_admitted` and `out_of_rows`: how many of them arrived and found no place, or no row of data |
 //! | `messages` | `first_message`, `message_gap`, `each_message` or `last_message`, of a request with its name before it: `chat:message_gap` | response: this time; due: how often it was recorded; rate: messages a second |
+//! | `watched` | a figure that was watched, in each second; without a `second` its `mean`, `min`, `max` and `last`: `cpu:max` | value: in its unit, empty where there is none |
 //! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
@@ -22,6 +23,8 @@
 //! 3339), `run` (its name) and `tags` (`KEY=VALUE`, with spaces between them).
 //!
 //! Quoted as RFC 4180 has it, lines end in LF.
+
+mod values;
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -115,7 +118,7 @@ fn rows(summary: &Summary) -> Vec<String> {
     let has_users = !summary.breakdown.scenarios.is_empty();
     let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
     let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary));
-    let rows = rows.chain(messages(summary)).chain(own(summary));
+    let rows = rows.chain(messages(summary)).chain(values::own(summary)).chain(values::watched(summary));
     let label = label(summary);
     rows.map(|row| {
         let further = row.further();
@@ -185,6 +188,13 @@ impl Row {
         self.put(u8::from(spoiled));
         self.put(why);
         self.put("");
+    }
+
+    /// Puts `value` into its column, where so many columns are put.
+    fn put_value(&mut self, put: usize, value: impl Display) {
+        let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
+        (put..value_at).for_each(|_| self.put(""));
+        self.put(value);
     }
 
     /// What further columns say of it, each after a comma.
@@ -359,39 +369,6 @@ fn messages(summary: &Summary) -> Vec<Row> {
         })
     });
     rows.collect()
-}
-
-/// A row for each value of the script's own figures.
-fn own(summary: &Summary) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for own in &summary.breakdown.own {
-        let figures = &own.figures;
-        let values = [
-            ("sum", figures.sum()),
-            ("rate", own.per_s),
-            ("share", figures.share()),
-            ("last", figures.last()),
-            ("mean", figures.mean()),
-            ("min", figures.min()),
-            ("max", figures.max()),
-        ];
-        let values = values.into_iter().filter_map(|(figure, value)| Some((figure, value?)));
-        for (figure, value) in figures.quantiles().into_iter().chain(values) {
-            let mut row = Row::default();
-            row.put("figure");
-            row.put(format_args!("{}:{figure}", own.name));
-            row.put("");
-            row.put(summary.run.measured_ns as f64 / 1e9);
-            row.put(figures.count);
-            let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
-            for _ in 5..value_at {
-                row.put("");
-            }
-            row.put(value);
-            rows.push(row);
-        }
-    }
-    rows
 }
 
 /// What a row says of a name.

@@ -113,7 +113,7 @@ fn json() {
 
 #[test]
 fn csv() {
-    check_each(&["open", "failing", "shop", "streams"], Format::Csv, "csv", PLAIN);
+    check_each(&["open", "failing", "shop", "streams", "watched"], Format::Csv, "csv", PLAIN);
 }
 
 #[test]

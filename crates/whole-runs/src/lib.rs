@@ -66,6 +66,7 @@ fn plan(url: &str) -> Plan {
         thresholds: Vec::new(),
         guards: Vec::new(),
         guard_action: brunt_plan::threshold::GuardAction::Stop,
+        watches: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use brunt_plan::plan::Sandbox;
 use brunt_plan::profile::Profile;
 use brunt_plan::threshold::{Guard, GuardAction, Threshold};
+use brunt_plan::watch::Watch;
 use brunt_record::outcome::OkStatus;
 use brunt_report::Format;
 use clap::{Args, ValueEnum};
@@ -260,6 +261,11 @@ pub struct Output {
     /// from there (with -r) [default: stop]
     #[arg(long, value_name = "ACTION", value_parser = values::guard_action())]
     pub guard_action: Option<GuardAction>,
+    /// Watch the target second by second, repeatable: a process of this machine (pid:1234), a metric in Prometheus' text format
+    /// ('cpu=http://HOST:9100/metrics#rate(node_cpu_seconds_total{mode!="idle"})') or a Prometheus
+    /// ('heap=prometheus:http://HOST:9090#QUERY'). Thresholds and guards know it as watch.NAME
+    #[arg(long = "watch", value_name = "[NAME=]SOURCE")]
+    pub watches: Vec<Watch>,
     /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
     /// exit status 1 [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]

@@ -336,7 +336,7 @@ mod tests {
     /// A flag of outputs that no list names would be taken by `find`, `sweep` and `compare`, and do nothing.
     #[test]
     fn every_flag_of_outputs_is_refused_or_shown_or_belongs_to_each_run() {
-        const OF_EACH_RUN: [&str; 3] = ["thresholds", "guards", "max_error_rate"];
+        const OF_EACH_RUN: [&str; 4] = ["thresholds", "guards", "watches", "max_error_rate"];
         let flags = Output::augment_args(Command::new("outputs"));
         for id in flags.get_arguments().map(|arg| arg.get_id().as_str()) {
             let lists = [SINGLE.contains(&id), SHOWN.contains(&id), OF_EACH_RUN.contains(&id)];

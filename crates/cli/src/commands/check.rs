@@ -216,7 +216,7 @@ fn unknown_name(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Op
         Some(Kind::Check) => met(MetKind::Check).collect(),
         Some(Kind::Scenario) => scenarios().collect(),
         Some(Kind::Own) => own().collect(),
-        Some(Kind::Calls) => return None,
+        Some(Kind::Calls | Kind::Watched) => return None,
         None => {
             let met = outline.met.iter().map(|met| met.name.as_str());
             met.chain(tags()).chain(scenarios()).chain(own()).collect()

@@ -245,6 +245,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
         guards: run.output.guards.clone(),
         guard_action: run.output.guard_action.unwrap_or_default(),
+        watches: run.output.watches.clone(),
         max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),

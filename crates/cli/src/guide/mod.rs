@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 31] = [
+pub const TOPICS: [Topic; 32] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
@@ -37,6 +37,7 @@ pub const TOPICS: [Topic; 31] = [
     topic!("gate", "a performance gate for CI in ten minutes, without flakes"),
     topic!("results", "files, the report page, live view, runs that are kept, plans"),
     topic!("metrics", "each second to OpenTelemetry (OTLP) or Prometheus; Grafana"),
+    topic!("watch", "the target's CPU, memory and metrics, second by second beside brunt's figures"),
     topic!("deciding", "find the capacity, compare A and B, sweep over values"),
     topic!("scenarios", "users in Lua, with sessions, data, checks"),
     topic!("editors", "completion, and brunt check: what is misspelt, before there is load"),

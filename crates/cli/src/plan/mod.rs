@@ -48,6 +48,7 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.thresholds.extend(bench.output.thresholds.iter().cloned());
     plan.guards.extend(bench.output.guards.iter().cloned());
     plan.guard_action = bench.output.guard_action.unwrap_or(plan.guard_action);
+    plan.watches.extend(bench.output.watches.iter().cloned());
     plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
@@ -96,6 +97,12 @@ fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
     if let Some((protocol, _)) = registry.find(&plan.target.scheme) {
         // A secret may stand in the file, and is not shown any more than one from a flag.
         plan.protocol = options_read(protocol, &plan.protocol);
+    }
+    if let Some(watch) = plan.watches.iter().find(|watch| watch.is_redacted()) {
+        bail!(
+            "{}: the plan holds no secrets: the credentials of the watch {watch} were left out when it was written; put them back",
+            path.display()
+        );
     }
     if let Some(field) = redacted(plan.protocol.reveal()) {
         bail!(
@@ -203,6 +210,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         thresholds: Vec::new(),
         guards: Vec::new(),
         guard_action: brunt_plan::threshold::GuardAction::Stop,
+        watches: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),

@@ -74,6 +74,7 @@ fn lean(second: &Live) -> Live {
         excused: from.excused.clone(),
         failures: from.failures.clone(),
         figures: from.figures.clone(),
+        watched: from.watched.clone(),
         ..Snapshot::default()
     };
     Live { snapshot, changes: second.changes.clone(), agents: second.agents.clone(), ..*second }
@@ -83,6 +84,7 @@ fn lean(second: &Live) -> Live {
 fn join(sum: &mut Live, next: &Live) {
     sum.snapshot.merge_totals(&next.snapshot);
     sum.snapshot.figures.merge(&next.snapshot.figures);
+    sum.snapshot.watched.merge(&next.snapshot.watched);
     for agent in &next.agents {
         match sum.agents.iter_mut().find(|known| known.name == agent.name) {
             Some(known) => {

@@ -26,5 +26,7 @@ mod settings;
 mod signals;
 mod sweep;
 mod terminal;
+mod traced;
 mod ui;
+mod watch;
 mod wrong;

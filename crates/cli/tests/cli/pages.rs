@@ -275,6 +275,7 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-thrift.7",
             "brunt-types.1",
             "brunt-ui.1",
+            "brunt-watch.7",
             "brunt-websocket.7",
             "brunt-wrk-scripts.7",
             "brunt.1",

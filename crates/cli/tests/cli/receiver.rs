@@ -92,7 +92,7 @@ fn serve(stream: TcpStream, requests: &Mutex<Vec<(Request, bool)>>, answer: &Ans
         }
         let length =
             head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        let mut body = vec![0; length.unwrap()];
+        let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).unwrap();
         let request = Request { head, body };
         let answered = {

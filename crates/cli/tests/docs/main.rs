@@ -63,6 +63,7 @@ pages! {
     tcp: "docs/tcp.md",
     thresholds: "docs/thresholds.md",
     thrift: "docs/thrift.md",
+    watch: "docs/watch.md",
     grpc: "docs/grpc.md",
     websocket: "docs/websocket.md",
     wrk_scripts: "docs/wrk-scripts.md",

@@ -44,6 +44,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         }],
         failure: String::new(),
         interrupted: false,
+        watched: Vec::new(),
         outline: crate::outline::Outline::default(),
     }
 }

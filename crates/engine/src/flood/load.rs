@@ -57,6 +57,10 @@ impl<D: Driver> Load<D> for Flood {
         self.user.names().get(self.user.name(number)).map(String::as_str)
     }
 
+    fn trace_id(&self, number: u64) -> Option<String> {
+        self.user.trace(number).map(|ids| ids.trace_id())
+    }
+
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         let connection = &network.connections[token];
         if connection.state == State::Open {

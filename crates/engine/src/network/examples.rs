@@ -67,7 +67,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         };
         let request = load.request_name(call.tag).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);
-        self.recorder.example(ended, FailedCall { due_ns, took_ns: call.response_ns(now), request, said });
+        let trace_id = load.trace_id(call.tag).unwrap_or_default();
+        let took_ns = call.response_ns(now);
+        self.recorder.example(ended, FailedCall { due_ns, took_ns, request, said, trace_id });
     }
 }
 

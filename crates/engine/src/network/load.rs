@@ -41,6 +41,11 @@ pub(crate) trait Load<D: Driver>: Sized {
         None
     }
 
+    /// The id of a call's trace, if it has one.
+    fn trace_id(&self, _tag: Self::Tag) -> Option<String> {
+        None
+    }
+
     /// The call that follows one whose message said so ([`Message::more`]), on the same connection.
     fn next_of_batch(&mut self, _call: &Call<Self::Tag>) -> Option<Call<Self::Tag>> {
         None

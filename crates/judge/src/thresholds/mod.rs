@@ -8,6 +8,7 @@ mod values;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
+use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
@@ -105,6 +106,8 @@ impl Standing<'_> {
         let (figure, subject) = (threshold.measure(), Subject::from_threshold(threshold, self));
         let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
         let got = match (value, &subject) {
+            (Some(value), Ok(Subject::Watched(watched))) => shown_value(watched.unit, value.value),
+            (None, Ok(Subject::Watched(_))) => "no value".to_owned(),
             (Some(value), _) => {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }

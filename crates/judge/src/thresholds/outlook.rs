@@ -9,7 +9,7 @@
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Scenarios, Step};
-use brunt_plan::threshold::{Count, Figure, OfOwn, Operator, Statistic, Threshold, Time};
+use brunt_plan::threshold::{Count, Figure, OfOwn, OfWatched, Operator, Statistic, Threshold, Time};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{OwnFigures, ScenarioFigures};
 use brunt_record::histogram::{Censored, Histogram};
@@ -214,6 +214,14 @@ impl Reach<'_> {
             }
             Figure::Count(due @ Count::Recorded(Counter::Due)) => {
                 breaks(subject.count(due, standing)? as f64 + self.most(0))
+            }
+            Figure::Watched(of) => {
+                let Subject::Watched(watched) = subject else { return None };
+                match of {
+                    OfWatched::Max if from_above => breaks(watched.max()?),
+                    OfWatched::Min if from_below => breaks(watched.min()?),
+                    _ => false,
+                }
             }
             _ => false,
         })

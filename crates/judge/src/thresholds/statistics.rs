@@ -1,8 +1,9 @@
 //! What a distribution, or a figure of a script's own, comes to.
 
-use brunt_plan::threshold::{OfOwn, Statistic};
+use brunt_plan::threshold::{OfOwn, OfWatched, Statistic};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::watched::WatchedFigure;
 
 /// What a threshold is about has no such figure: a check has no percentiles.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,16 @@ pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast
         Statistic::Stdev => lower.stdev().map(bounded),
         Statistic::Min => times.min().map(|ns| AtLeast::exactly(ns as f64)),
         Statistic::Max => lower.max().map(|ns| bounded(ns as f64)),
+    }
+}
+
+/// What `figure` of a watched figure comes to; none where no second has a value.
+pub(super) fn of_watched(figure: OfWatched, watched: &WatchedFigure) -> Option<f64> {
+    match figure {
+        OfWatched::Mean => watched.mean(),
+        OfWatched::Min => watched.min(),
+        OfWatched::Max => watched.max(),
+        OfWatched::Last => watched.last(),
     }
 }
 

@@ -12,6 +12,7 @@ use brunt_record::observer::RunningTotal;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::watched::WatchedFigure;
 
 use super::statistics::NoSuchFigure;
 
@@ -103,6 +104,8 @@ pub(super) enum Subject<'a> {
     Own(&'a OwnFigures),
     /// A figure of the script's own into which nothing was recorded.
     Unrecorded(OwnKind),
+    /// A watched figure.
+    Watched(&'a WatchedFigure),
 }
 
 /// What calls have in common.
@@ -133,6 +136,9 @@ impl<'a> Subject<'a> {
     /// Why nothing has the name, or this figure, in words that stand where the figure would.
     pub(super) fn from_threshold(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
+        if kind == Some(Kind::Watched) {
+            return Self::watched(name, standing).ok_or_else(|| "no value".to_owned());
+        }
         if let Some(selection) = threshold.selection() {
             let selected = Self::selected(name, &selection, standing).ok_or_else(|| unmet(&selection, standing))?;
             let known = selected.value(threshold.measure(), standing).map(|_| selected);
@@ -150,11 +156,19 @@ impl<'a> Subject<'a> {
     /// name that may have been meant.
     pub(super) fn so_far(threshold: &'a Threshold, standing: &Standing<'a>) -> Option<Self> {
         let Some((kind, name)) = threshold.subject() else { return Some(Self::All) };
+        if kind == Some(Kind::Watched) {
+            return Self::watched(name, standing);
+        }
         if let Some(selection) = threshold.selection() {
             let selected = Self::selected(name, &selection, standing)?;
             return selected.value(threshold.measure(), standing).is_ok().then_some(selected);
         }
         Self::with_figure(&Self::with_name(kind, name, standing), threshold, standing)
+    }
+
+    /// A figure that was watched; none if no second of it is over.
+    fn watched(name: &str, standing: &Standing<'a>) -> Option<Self> {
+        standing.measured.watched.get(name).map(Self::Watched)
     }
 
     /// The calls that meet these conditions; none if no call meets those that are not about the status.
@@ -225,7 +239,7 @@ impl<'a> Subject<'a> {
                 let declared = standing.own.iter().map(|figure| figure.name.as_str());
                 declared.chain(all.own.iter().map(|(name, _)| name)).collect()
             }
-            Kind::Calls => Vec::new(),
+            Kind::Calls | Kind::Watched => Vec::new(),
         }
     }
 
@@ -256,7 +270,7 @@ impl<'a> Subject<'a> {
                 let has_others = declared.name != name && all.own.get(&declared.name).is_some();
                 (!has_others).then_some(Self::Unrecorded(declared.kind))
             }),
-            Kind::Calls => None,
+            Kind::Calls | Kind::Watched => None,
         }
     }
 
@@ -277,6 +291,7 @@ impl<'a> Subject<'a> {
             Self::Scenario(..) => "scenario",
             Self::Own(own) => own.kind.name(),
             Self::Unrecorded(kind) => kind.name(),
+            Self::Watched(_) => "watched figure",
         }
     }
 }

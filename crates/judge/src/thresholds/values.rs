@@ -1,6 +1,6 @@
 //! Figures of what a threshold is about.
 
-use super::statistics::{NoSuchFigure, of_own, of_times};
+use super::statistics::{NoSuchFigure, of_own, of_times, of_watched};
 use super::subject::{By, Share, Standing, Subject};
 use brunt_plan::threshold::{Count, Figure, OfOwn, Time};
 use brunt_record::catalogue::{Counter, Timing};
@@ -67,7 +67,7 @@ impl Subject<'_> {
             Self::Scenario(scenario, _) => {
                 Some(Share { part: scenario.not_ok + scenario.errors, whole: scenario.iterations_begun() })
             }
-            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
+            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) | Self::Watched(_) => None,
         }
     }
 
@@ -117,7 +117,7 @@ impl Subject<'_> {
             Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
-            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) => None,
+            Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) | Self::Watched(_) => None,
         }
     }
 
@@ -190,6 +190,11 @@ impl Subject<'_> {
             (Some(_), _) | (None, Figure::Own(_)) => return Err(NoSuchFigure),
             (None, _) => {}
         }
+        match (self, figure) {
+            (Self::Watched(watched), Figure::Watched(of)) => return Ok(of_watched(of, watched).map(AtLeast::exactly)),
+            (Self::Watched(_), _) | (_, Figure::Watched(_)) => return Err(NoSuchFigure),
+            _ => {}
+        }
         // Of nothing there is no share.
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
         let value = match figure {
@@ -216,7 +221,7 @@ impl Subject<'_> {
             Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
             Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),
             Figure::Count(count) => self.count(count, standing).map(|n| Some(n as f64)),
-            Figure::Own(_) => None,
+            Figure::Own(_) | Figure::Watched(_) => None,
         };
         value.map(|value| value.map(AtLeast::exactly)).ok_or(NoSuchFigure)
     }

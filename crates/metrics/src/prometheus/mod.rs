@@ -4,6 +4,7 @@
 //! `http_client_request_duration_seconds`, and a counter ends in `_total`. So a dashboard reads both ways.
 
 mod protobuf;
+pub mod read;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -20,6 +20,8 @@ use crate::names::Names;
 pub const PHASE: &str = "brunt.phase";
 /// What is wrong with a call; missing where nothing is.
 pub const ERROR_TYPE: &str = "error.type";
+/// The name of a watched figure.
+pub const WATCH: &str = "brunt.watch";
 /// [`ERROR_TYPE`] of calls that ended without success, where durations are not told apart by the reason.
 pub const ANY_ERROR: &str = "_OTHER";
 /// [`ERROR_TYPE`] of calls that had not ended when the run was over: their durations are lower bounds.
@@ -240,6 +242,15 @@ fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
             second.oldest_ns as f64 / 1e9,
         ),
     ];
+    let watched = second.snapshot.watched.iter().filter_map(|(name, figure)| {
+        let name: Attribute = (WATCH.into(), name.to_owned().into());
+        Some(Point::new(phase.attributes([name]), figure.last()?))
+    });
+    let watched: Vec<_> = watched.collect();
+    if !watched.is_empty() {
+        let description = "Figures that are watched beside the run, each in its own unit.";
+        all.push(Metric::new("brunt.watched", "1", description, Data::Gauge(watched)));
+    }
     all.extend(second.users.map(|users| gauge("brunt.users", "{user}", "Virtual users alive.", users as f64)));
     all
 }

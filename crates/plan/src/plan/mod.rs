@@ -30,6 +30,7 @@ use crate::scenario::Scenarios;
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::target::Target;
 use crate::threshold::{Guard, GuardAction, Threshold};
+use crate::watch::Watch;
 
 pub use options::ProtocolOptions;
 pub use transport::{ArrivalTimes, Family, Tls, Transport};
@@ -89,6 +90,10 @@ pub struct Plan {
     /// What a guard does whose condition holds.
     #[serde(default, skip_serializing_if = "GuardAction::is_usual")]
     pub guard_action: GuardAction,
+    /// What is watched beside the run, by whoever carries it out or controls its agents: `pid:1234`, `NAME=URL#EXPRESSION` or
+    /// `NAME=prometheus:URL#QUERY`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<Watch>,
     /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
     /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
@@ -286,6 +291,7 @@ impl Plan {
             thresholds: Vec::new(),
             guards: Vec::new(),
             guard_action: GuardAction::Stop,
+            watches: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),

@@ -27,6 +27,7 @@ pub(crate) fn plan() -> Plan {
         thresholds: vec!["p99<50ms".parse().unwrap()],
         guards: Vec::new(),
         guard_action: GuardAction::Stop,
+        watches: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),

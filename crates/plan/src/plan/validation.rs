@@ -7,6 +7,7 @@ use crate::setting::Setting;
 use crate::target::{Url, UrlError};
 use crate::threshold::{Guard, GuardAction, ThresholdError};
 use crate::units::{ExactDuration, LONGEST_NS};
+use crate::watch::{self, MOST_WATCHES, Watch};
 
 /// A plan that cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,9 @@ pub enum PlanError {
     /// A guard that backs off, and no guard.
     #[error("nothing would back off: there is no guard")]
     NoGuard,
+    /// What is watched cannot be told apart, or is too much.
+    #[error("--watch: {0}")]
+    Watch(String),
     /// Nothing would end the run.
     #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
@@ -120,6 +124,16 @@ impl Plan {
         }
         let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
         self.conditions().try_for_each(|threshold| threshold.check_own(own))?;
+        if self.watches.len() > MOST_WATCHES {
+            return Err(PlanError::Watch(format!("at most {MOST_WATCHES} may be watched, not {}", self.watches.len())));
+        }
+        if let Some(name) = watch::repeated(&self.watches) {
+            return Err(PlanError::Watch(format!(
+                "two figures are called '{name}': give a name, such as --watch db=pid:1234"
+            )));
+        }
+        let watched = self.watches.iter().flat_map(Watch::figures).map(|figure| figure.name).collect::<Vec<_>>();
+        self.conditions().try_for_each(|threshold| threshold.check_watched(&watched))?;
         let longest_ns = self.duration_ns().map(|measured_ns| self.warmup_ns.saturating_add(measured_ns));
         let is_longer = |guard: &&Guard| longest_ns.is_some_and(|longest_ns| guard.window_ns() > longest_ns);
         if let Some(guard) = self.guards.iter().find(is_longer) {

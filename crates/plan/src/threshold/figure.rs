@@ -149,6 +149,31 @@ impl OfOwn {
     }
 }
 
+/// What is asked of a watched figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfWatched {
+    /// The mean of its values, which is meant where nothing is said.
+    Mean,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+    /// The last value.
+    Last,
+}
+
+impl OfWatched {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "mean" => Some(Self::Mean),
+            "min" => Some(Self::Min),
+            "max" => Some(Self::Max),
+            "last" => Some(Self::Last),
+            _ => None,
+        }
+    }
+}
+
 /// What a threshold limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
@@ -176,6 +201,8 @@ pub enum Figure {
     Count(Count),
     /// Of a figure of a script's own.
     Own(OfOwn),
+    /// Of a figure that is watched.
+    Watched(OfWatched),
 }
 
 /// How a figure's value is written.
@@ -193,6 +220,8 @@ pub enum Unit {
     Count,
     /// Any number.
     Plain,
+    /// What a watched figure is counted in: a share of a core, bytes, seconds or any number.
+    Watched,
 }
 
 /// What figures are called by other tools.
@@ -338,6 +367,7 @@ impl Figure {
             }
             Self::Count(_) => Unit::Count,
             Self::Own(_) => Unit::Plain,
+            Self::Watched(_) => Unit::Watched,
         }
     }
 }
@@ -360,6 +390,17 @@ impl Unit {
                 None => units::parse_number(text),
             },
             Self::Size => units::parse_size(text).map(|bytes| bytes as f64),
+            Self::Watched => {
+                let (sign, text) = text.trim().strip_prefix('-').map_or((1.0, text), |below| (-1.0, below));
+                let number = || units::parse_number(text).or_else(|_| units::parse_ratio(text));
+                let size = |_| units::parse_size(text).map(|bytes| bytes as f64);
+                let seconds = |_| units::parse_duration(text).map(|ns| ns as f64 / 1e9);
+                let error = |_| units::UnitError {
+                    expected: "a number, or one with its unit, such as 90% of a core, 500MB or 20ms",
+                    got: text.to_owned(),
+                };
+                number().or_else(size).or_else(seconds).map(|number| sign * number).map_err(error)
+            }
         }
     }
 
@@ -370,7 +411,7 @@ impl Unit {
             Self::Ratio => share(value),
             Self::Number => format!("{}/s", units::Number(value)),
             Self::Count => format!("{value}"),
-            Self::Plain => units::Number(value).to_string(),
+            Self::Plain | Self::Watched => units::Number(value).to_string(),
             Self::Size => format!("{}/s", units::Size(value)),
         }
     }

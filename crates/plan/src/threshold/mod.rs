@@ -19,6 +19,8 @@
 //!
 //! `abort` at its end lets it end the run as soon as it is beyond repair.
 //!
+//! `watch.NAME` is what is watched beside the run ([`crate::watch`]): `watch.cpu:max < 90%`, with `mean` (also where nothing is said), `min`, `max` or `last`.
+//!
 //! Here is the grammar alone: a text, and what it says. Whoever knows what a run came to judges by it.
 
 mod figure;
@@ -36,8 +38,8 @@ use brunt_record::histogram::AtLeast;
 
 use crate::scenario::DeclaredFigure;
 
-pub use self::figure::{Count, Figure, OfOwn, Statistic, Time, Unit};
 pub use self::guard::{Guard, GuardAction, GuardError};
+pub use self::figure::{Count, Figure, OfOwn, OfWatched, Statistic, Time, Unit};
 pub use self::selection::{Selection, Traits};
 
 /// How a figure is compared with its limit.
@@ -72,7 +74,12 @@ pub enum Kind {
     Own,
     /// Calls that meet conditions: a [`Selection`].
     Calls,
+    /// A figure that is watched, written `watch.NAME`.
+    Watched,
 }
+
+/// What stands before the name of a watched figure.
+const WATCHED: &str = "watch.";
 
 impl Kind {
     /// Those that a word before a name says, each with it.
@@ -125,6 +132,9 @@ impl Operator {
 
 /// `value` for people, in the unit of the figure called so: `5.16ms` for `p99`; none for what is no figure.
 pub fn shown(figure: &str, value: f64) -> Option<String> {
+    if figure.trim().starts_with(WATCHED) {
+        return Some(Unit::Watched.show(value));
+    }
     let figure = figure.rsplit_once(':').map_or(figure, |(_, figure)| figure);
     Figure::parse(figure.trim()).map(|figure| figure.unit().show(value))
 }
@@ -166,6 +176,11 @@ impl FromStr for Threshold {
             Some(limit) => (limit.trim(), true),
             None => (right.trim(), false),
         };
+        if let Some(watched) = left.trim().strip_prefix(WATCHED) {
+            let (name, figure, limit) = watched_of(watched, right).map_err(error)?;
+            let name = Some((Some(Kind::Watched), name));
+            return Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit });
+        }
         let (name, figure) = match left.rsplit_once(':') {
             Some((name, figure)) => (Some(name_of(name).map_err(error)?), figure),
             None => (None, left),
@@ -196,6 +211,20 @@ fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> O
     let may_be = matches!(name, Some((None | Some(Kind::Own), _)));
     let figure = OfOwn::parse(figure).filter(|_| may_be).map(Figure::Own)?;
     Some((figure, figure.unit().parse(limit).ok()?))
+}
+
+/// The name of a watched figure, what is asked of it and the limit: `cpu:max` or `cpu`.
+fn watched_of(text: &str, limit: &str) -> Result<(String, Figure, f64), String> {
+    let (name, statistic) = text.rsplit_once(':').unwrap_or((text, "mean"));
+    let (name, statistic) = (name.trim(), statistic.trim());
+    if name.is_empty() {
+        return Err(format!("expected a name behind {WATCHED}"));
+    }
+    let of = OfWatched::parse(statistic)
+        .ok_or_else(|| format!("'{statistic}' is no figure of what is watched; there are mean, min, max and last"))?;
+    let figure = Figure::Watched(of);
+    let limit = figure.unit().parse(limit).map_err(|problem| problem.to_string())?;
+    Ok((name.to_owned(), figure, limit))
 }
 
 /// `group cart` is the group, `cart` whatever has that name, `"group cart"` whatever has that one; `{a=b}` are conditions.
@@ -301,6 +330,24 @@ impl Threshold {
         let problem = match nearest(&name, declared.iter().map(String::as_str)) {
             Some(near) => format!("the script has no scenario '{name}'; did you mean '{near}'?"),
             None => format!("the script has no scenario '{name}'; it has '{}'", declared.join("', '")),
+        };
+        Err(ThresholdError { text: self.text.clone(), problem })
+    }
+
+    /// Checks that the watched figure that it is about is one of `names`.
+    ///
+    /// # Errors
+    /// Says which one may have been meant, or which there are.
+    pub fn check_watched(&self, names: &[String]) -> Result<(), ThresholdError> {
+        let Some((Some(Kind::Watched), name)) = self.subject() else { return Ok(()) };
+        if names.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        let all = || names.iter().map(|name| format!("{WATCHED}{name}")).collect::<Vec<_>>().join(", ");
+        let problem = match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("nothing is watched as '{name}'; did you mean {WATCHED}{near}?"),
+            None if names.is_empty() => format!("nothing is watched as '{name}': give --watch"),
+            None => format!("nothing is watched as '{name}'; there is {}", all()),
         };
         Err(ThresholdError { text: self.text.clone(), problem })
     }

@@ -115,3 +115,45 @@ fn only_a_quantile_of_all_calls_is_one_of_the_response_time() {
     assert_eq!("p99.5<1s".parse::<Threshold>().unwrap().response_quantile(), Some(0.995));
     assert_eq!("service.p99<1s".parse::<Threshold>().unwrap().response_quantile(), None);
 }
+
+#[test]
+fn what_is_watched_has_a_name_a_statistic_and_any_unit() {
+    for (text, name, of, limit) in [
+        ("watch.cpu:max<90%", "cpu", OfWatched::Max, 0.9),
+        ("watch.cpu > 90%", "cpu", OfWatched::Mean, 0.9),
+        ("watch.db.memory:last <= 500MB abort", "db.memory", OfWatched::Last, 5e8),
+        ("watch.pause:mean<20ms", "pause", OfWatched::Mean, 0.02),
+        ("watch.celsius:min>-5", "celsius", OfWatched::Min, -5.0),
+        ("watch.queue<10k", "queue", OfWatched::Mean, 1e4),
+    ] {
+        let threshold: Threshold = text.parse().unwrap();
+        assert_eq!(threshold.subject(), Some((Some(Kind::Watched), name)), "{text}");
+        assert_eq!(threshold.measure(), Figure::Watched(of), "{text}");
+        assert!((threshold.limit() - limit).abs() < 1e-9, "{text}: {}", threshold.limit());
+    }
+    // Quotes make it the name of something else.
+    let quoted: Threshold = "\"watch.cpu\":p95<1s".parse().unwrap();
+    assert_eq!(quoted.subject(), Some((None, "watch.cpu")));
+    for (text, problem) in [
+        ("watch.cpu:p99<1s", "'p99' is no figure of what is watched; there are mean, min, max and last"),
+        ("watch.:max<1", "expected a name"),
+        ("watch.cpu<fast", "such as 90% of a core, 500MB or 20ms"),
+    ] {
+        let error = text.parse::<Threshold>().unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_watched_names_the_nearest() {
+    let watched = ["cpu".to_owned(), "heap".to_owned()];
+    let check = |text: &str, names: &[String]| {
+        let threshold: Threshold = text.parse().unwrap();
+        threshold.check_watched(names).map_err(|error| error.to_string())
+    };
+    assert_eq!(check("watch.cpu:max<90%", &watched), Ok(()));
+    assert_eq!(check("p99<50ms", &[]), Ok(()));
+    assert!(check("watch.cpuu<1", &watched).unwrap_err().contains("did you mean watch.cpu?"));
+    assert!(check("watch.disk<1", &watched).unwrap_err().contains("there is watch.cpu, watch.heap"));
+    assert!(check("watch.cpu<1", &[]).unwrap_err().contains("give --watch"));
+}

@@ -199,6 +199,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
             guards: Vec::new(),
             guard_action: crate::threshold::GuardAction::Stop,
+            watches: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },

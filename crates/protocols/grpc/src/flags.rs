@@ -7,13 +7,14 @@ use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, m
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{HEADER, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
+use brunt_protocol::traced::{self, TRACE};
 
 use crate::options::{Compression, Options, read_proto};
 use crate::reflection::Reflection;
 use crate::schema::parts_of;
 
 /// The flags of gRPC. Those for calls, arguments and answers are Thrift's, too.
-pub(crate) const FLAGS: [Flag; 11] = [
+pub(crate) const FLAGS: [Flag; 12] = [
     Flag::new(
         "proto",
         Takes::Texts("FILE"),
@@ -34,6 +35,7 @@ pub(crate) const FLAGS: [Flag; 11] = [
     MAX_ANSWER,
     HEADER,
     STALL_TIMEOUT,
+    TRACE,
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
 
@@ -69,5 +71,6 @@ pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         compress: given.has("compress").then_some(Compression::Gzip),
         max_answer_bytes: most_answer_bytes(given),
         stall_ns: stall_timeout(given)?,
+        trace_ratio: traced::given(given)?,
     })
 }

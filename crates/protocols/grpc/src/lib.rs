@@ -28,6 +28,7 @@ use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::headers::header_value;
 use brunt_protocol::scenario::Dialect;
+use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
 use brunt_protocol::user::{Message, Refusal, User};
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 use brunt_record::outcome::OkStatus;
@@ -148,7 +149,7 @@ impl Prepared for PreparedGrpc {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(FloodUser(Arc::clone(&self.flood)))
+        Box::new(FloodUser { flood: Arc::clone(&self.flood), traced: Vec::new() })
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -170,6 +171,8 @@ struct Flood {
     calls: Vec<Vec<u8>>,
     hint: u32,
     idempotent: bool,
+    /// Which calls are traced, if some are.
+    tracing: Option<Tracing>,
 }
 
 impl Flood {
@@ -190,7 +193,7 @@ impl Flood {
         if calls.is_empty() {
             return Err(OptionsError("the plan has no arguments to call with".to_owned()));
         }
-        Ok(Self { calls, hint: hint(method), idempotent: is_idempotent(method) })
+        Ok(Self { calls, hint: hint(method), idempotent: is_idempotent(method), tracing: tracing(options)? })
     }
 }
 
@@ -220,12 +223,37 @@ fn is_idempotent(method: &MethodDescriptor) -> bool {
     options.is_some_and(|options| options.idempotency_level() != IdempotencyLevel::IdempotencyUnknown)
 }
 
-struct FloodUser(Arc<Flood>);
+/// Which calls are traced: none where all have a `traceparent` of their own.
+fn tracing(options: &Options) -> Result<Option<Tracing>, OptionsError> {
+    let Some(share) = options.trace_ratio else { return Ok(None) };
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(OptionsError(format!("trace_ratio must be above 0 and up to 1, not {share}")));
+    }
+    let has_own = options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(TRACEPARENT));
+    Ok((!has_own).then(|| Tracing::of_share(share)))
+}
+
+struct FloodUser {
+    flood: Arc<Flood>,
+    /// Memory for a call with a `traceparent`.
+    traced: Vec<u8>,
+}
 
 impl User for FloodUser {
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
-        let Flood { calls, hint, idempotent } = &*self.0;
+        let Flood { calls, hint, idempotent, tracing } = &*self.flood;
         let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
+        let bytes = match tracing.and_then(|tracing| tracing.ids(index)) {
+            None => bytes,
+            Some(ids) => {
+                request::add_line(bytes, TRACEPARENT, &ids, &mut self.traced);
+                &self.traced
+            }
+        };
         Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
+    }
+
+    fn trace(&self, index: u64) -> Option<TraceIds> {
+        self.flood.tracing?.ids(index)
     }
 }

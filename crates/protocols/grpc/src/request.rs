@@ -2,7 +2,7 @@
 //!
 //! A head is lines `name: value`, in the order of the block; before it stands its length in four bytes.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use brunt_http2::hpack::Encoder;
 use brunt_plan::target::Target;
@@ -85,6 +85,18 @@ impl Envelope {
         for part in [&self.before_path, path, &self.behind_path, own] {
             out.extend_from_slice(part.as_bytes());
         }
+    }
+}
+
+/// Writes a call with a line of metadata more in its head into `with`.
+pub(crate) fn add_line(call: &[u8], name: &str, value: &impl fmt::Display, with: &mut Vec<u8>) {
+    let Some((length, rest)) = call.split_first_chunk::<4>() else { return };
+    let Some((head, messages)) = rest.split_at_checked(u32::from_be_bytes(*length) as usize) else { return };
+    let line = format!("{name}: {value}\n");
+    with.clear();
+    with.extend_from_slice(&((head.len() + line.len()) as u32).to_be_bytes());
+    for part in [head, line.as_bytes(), messages] {
+        with.extend_from_slice(part);
     }
 }
 
@@ -226,6 +238,20 @@ mod tests {
             ]
         );
         assert_eq!(parts(b"\0\0\0\x09abc"), (&b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_line_more_changes_nothing_else_of_a_call() {
+        let target = brunt_plan::target::Url::parse("grpc://shop.example/").unwrap().target;
+        let (mut call, mut with) = (Vec::new(), b"what was there before".to_vec());
+        Envelope::new(&target, &[], None, None).unwrap().write_head("/shop.Cart/Add", "", &mut call);
+        call.extend_from_slice(b"body");
+        add_line(&call, "traceparent", &"00-a-b-01", &mut with);
+        let ((before, _), (head, body)) = (parts(&call), parts(&with));
+        assert_eq!(body, b"body");
+        let mut expected: Vec<_> = fields(before).collect();
+        expected.push((b"traceparent", b"00-a-b-01"));
+        assert_eq!(fields(head).collect::<Vec<_>>(), expected);
     }
 
     #[test]

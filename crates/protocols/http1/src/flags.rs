@@ -5,12 +5,13 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
 use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, MessageOptions, STALL_TIMEOUT};
+use brunt_protocol::traced::{self, TRACE};
 
 use super::line;
 use super::options::{Content, Lines, Options, Order, Version};
 
 /// The flags of HTTP.
-pub(super) const FLAGS: [Flag; 13] = [
+pub(super) const FLAGS: [Flag; 14] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
     Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
@@ -41,6 +42,7 @@ pub(super) const FLAGS: [Flag; 13] = [
     MESSAGES,
     LAST_MESSAGE,
     STALL_TIMEOUT,
+    TRACE,
     Flag::new(
         "http",
         Takes::OneOf("VERSION", Version::NAMES),
@@ -76,6 +78,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         messages,
         expect_body: given.text("expect-body").map(str::to_owned),
         http: given.text("http").and_then(Version::named).unwrap_or_default(),
+        trace_ratio: traced::given(given)?,
     })
 }
 

@@ -159,6 +159,7 @@ mod tests {
             thresholds: Vec::new(),
             guards: Vec::new(),
             guard_action: brunt_plan::threshold::GuardAction::Stop,
+            watches: Vec::new(),
             max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
             origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::line;
 
 /// How the calls of a flood over HTTP are made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
     /// The method.
@@ -42,6 +42,9 @@ pub struct Options {
     /// Which HTTP is spoken.
     #[serde(skip_serializing_if = "Version::is_one")]
     pub http: Version,
+    /// The share of calls that have a `traceparent`, above 0 and up to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_ratio: Option<f64>,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             messages: None,
             expect_body: None,
             http: Version::default(),
+            trace_ratio: None,
         }
     }
 }
@@ -117,7 +121,19 @@ impl Options {
 
     /// All but the body, which may be large.
     fn without_body(&self) -> Value {
-        let Self { method, headers, basic, body: _, url_lines, body_lines, order, messages, expect_body, http } = self;
+        let Self {
+            method,
+            headers,
+            basic,
+            body: _,
+            url_lines,
+            body_lines,
+            order,
+            messages,
+            expect_body,
+            http,
+            trace_ratio,
+        } = self;
         let others = Self {
             method: method.clone(),
             headers: headers.clone(),
@@ -129,6 +145,7 @@ impl Options {
             messages: messages.clone(),
             expect_body: expect_body.clone(),
             http: *http,
+            trace_ratio: *trace_ratio,
         };
         serde_json::to_value(others).unwrap_or_default()
     }

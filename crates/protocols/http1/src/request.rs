@@ -1,5 +1,7 @@
 //! The requests of a flood: encoded before the load begins where they are all alike, else put together from parts.
 
+use std::fmt::Display;
+use std::io::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 use super::line::Line;
 use super::names;
 use super::options::{Lines, Options, Order};
+use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
 use brunt_protocol::user::{Message, Refusal, Tail, User};
 
 /// What every request of a run is made from, shared by the workers.
@@ -25,6 +28,8 @@ pub(super) struct Requests {
     bodies: Bodies,
     order: Order,
     seed: u64,
+    /// Which calls are traced, if some are.
+    tracing: Option<Tracing>,
 }
 
 /// What is asked for, line by line.
@@ -114,6 +119,7 @@ impl Requests {
             bodies,
             order: options.order,
             seed: plan.seed,
+            tracing: tracing(options, plan)?,
         })
     }
 
@@ -327,6 +333,26 @@ fn is_same(a: &Target, b: &Target) -> bool {
     a.scheme == b.scheme && a.host == b.host && port(a) == port(b)
 }
 
+/// Which calls are traced: none where requests have a `traceparent` of their own.
+fn tracing(options: &Options, plan: &Plan) -> Result<Option<Tracing>, OptionsError> {
+    let Some(share) = options.trace_ratio else { return Ok(None) };
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(OptionsError(format!("trace_ratio must be above 0 and up to 1, not {share}")));
+    }
+    if plan.script.is_some() {
+        let problem =
+            "--trace is for requests that brunt writes: a script of wrk sets its own traceparent; leave --trace out";
+        return Err(OptionsError(problem.to_owned()));
+    }
+    let is_it = |name: &str| name.eq_ignore_ascii_case(TRACEPARENT);
+    let in_lines = |lines: &Lines| {
+        lines.content.0.to_ascii_lowercase().windows(TRACEPARENT.len()).any(|part| part == TRACEPARENT.as_bytes())
+    };
+    let has_own =
+        options.headers.iter().any(|header| is_it(header.name())) || options.url_lines.as_ref().is_some_and(in_lines);
+    Ok((!has_own).then(|| Tracing::of_share(share)))
+}
+
 fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
     let ranges: Vec<_> = lines_of(&lines.content.0).map(|(_, range)| range).collect();
     if ranges.is_empty() {
@@ -377,13 +403,15 @@ pub(super) struct Flood {
     /// Where its body is among all, if that is too large to stand in it.
     large_body: Option<Range<usize>>,
     is_static: bool,
+    /// Memory for a request with a `traceparent`.
+    traced: Vec<u8>,
 }
 
 impl Flood {
     pub(super) fn new(requests: Arc<Requests>) -> Self {
         let mut encoded = Vec::new();
         let (idempotent, large_body) = requests.encode(0, &mut encoded);
-        Self { is_static: requests.is_static(), requests, idempotent, encoded, large_body }
+        Self { is_static: requests.is_static(), requests, idempotent, encoded, large_body, traced: Vec::new() }
     }
 }
 
@@ -411,8 +439,30 @@ impl User for Flood {
             (Some(part), Some(of)) => Some(Tail { of, from: part.start, to: part.end }),
             _ => None,
         };
-        Ok(Message { bytes: &self.encoded, tail, idempotent: self.idempotent, ..Message::default() })
+        let bytes = match self.requests.tracing.and_then(|tracing| tracing.ids(index)) {
+            None => &self.encoded,
+            Some(ids) => {
+                add_field(&self.encoded, TRACEPARENT, &ids, &mut self.traced);
+                &self.traced
+            }
+        };
+        Ok(Message { bytes, tail, idempotent: self.idempotent, ..Message::default() })
     }
+
+    fn trace(&self, index: u64) -> Option<TraceIds> {
+        self.requests.tracing?.ids(index)
+    }
+}
+
+/// Writes a request with a field more into `with`, in front of its others.
+fn add_field(request: &[u8], name: &str, value: &impl Display, with: &mut Vec<u8>) {
+    let line_end = request.windows(2).position(|two| two == b"\r\n").map_or(request.len(), |at| at + 2);
+    let (line, rest) = request.split_at(line_end);
+    with.clear();
+    with.extend_from_slice(line);
+    // Writing to a Vec cannot fail.
+    let _ = write!(with, "{name}: {value}\r\n");
+    with.extend_from_slice(rest);
 }
 
 #[cfg(test)]

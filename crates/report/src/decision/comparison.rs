@@ -3,11 +3,13 @@
 use brunt_decide::compare::{
     Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, Metric,
 };
+use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
 
 use super::plot::Around;
 use super::runs::{self, COLUMNS};
 use super::table::{Cell, Table};
+use super::watched;
 use crate::csv::Row;
 use crate::numbers::{clean, percent};
 use crate::style::{Paint, Role};
@@ -28,6 +30,7 @@ pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> Str
     if let Some(comparison) = &compared.comparison {
         sections.push(differences(comparison, paint));
     }
+    sections.push(watched::section(&by_side(compared), paint));
     sections.push(conditions(compared, paint));
     let sections = sections.iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
@@ -78,6 +81,12 @@ pub(super) fn csv(compared: &Compared) -> String {
         text += &row.line();
     }
     text
+}
+
+/// The runs of each side.
+fn by_side(compared: &Compared) -> Vec<(String, Vec<&Evidence>)> {
+    let runs = |is_b| compared.runs.iter().filter(move |run| run.is_b == is_b).map(|run| &run.evidence).collect();
+    [false, true].map(|is_b| (side(is_b).to_owned(), runs(is_b))).into()
 }
 
 const fn side(is_b: bool) -> &'static str {

@@ -25,6 +25,7 @@ mod read;
 mod runs;
 mod sweep;
 pub(crate) mod table;
+mod watched;
 
 pub use brunt_decide::decision::Decision;
 pub use page::{Runs, conclusion, names_of_runs};

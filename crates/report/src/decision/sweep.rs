@@ -7,6 +7,7 @@ use brunt_plan::plan::{Load, Plan};
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};
+use super::watched;
 use crate::chart;
 use crate::csv::Row;
 use crate::numbers::{clean, count, counted, percent};
@@ -29,6 +30,15 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
         }
         sections.push(table(sweep).text(paint));
         sections.push(problems(sweep, paint));
+        let rows: Vec<_> = sweep
+            .steps
+            .iter()
+            .filter_map(|step| {
+                let evidence = step.evidence.as_ref()?;
+                Some((count(step.value), vec![evidence]))
+            })
+            .collect();
+        sections.push(watched::section(&rows, paint));
         sections.push(latency(sweep, paint));
         sections.push(outcomes(sweep, paint));
     }

@@ -79,7 +79,7 @@ fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
     page::write_all(&mut main, &sections::sections(shown, &stretches, &moments, live));
     // A table that changes under its reader is of no use.
     if live.is_none() {
-        main.html(&sections::each(&stretches, &moments));
+        main.html(&sections::each(shown, &stretches, &moments));
     }
     Page::new(first_screen::title(document), main)
 }

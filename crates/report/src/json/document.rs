@@ -6,6 +6,7 @@ use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Summary, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{self, Verdict};
+use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Numbers, Placed, places};
 use brunt_record::change::Change;
@@ -17,6 +18,7 @@ use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
+use brunt_record::watched::WatchedPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +93,9 @@ pub struct Document {
     /// What each agent did, of a run that agents carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
+    /// What was watched beside the run, over the measured part; left out where nothing was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedSummary>,
     /// What receivers elsewhere got of the run's figures while it went on; missing where none was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
@@ -277,6 +282,10 @@ pub struct SeriesPoint {
     /// Generator lag of calls sent here.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub lag: Packed,
+    /// Values of watched figures by name, means where the point is longer than a second; `null` where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Option<f64>>")]
+    pub watched: BTreeMap<String, WatchedPoint>,
 }
 
 impl Document {
@@ -320,6 +329,7 @@ impl Document {
             histograms: Histograms::from_snapshot(total),
             names: Names::from_summary(summary),
             agents: None,
+            watched: summary.watched.clone(),
             deliveries: summary.deliveries.clone(),
         }
     }
@@ -424,6 +434,7 @@ impl SeriesPoint {
             response_bounds: point.response_bounds.clone(),
             service: point.service.clone(),
             lag: point.lag.clone(),
+            watched: point.watched.clone(),
         }
     }
 }

@@ -12,6 +12,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::series::Series;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::watched::Watched;
 
 use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Names, Status};
 
@@ -75,6 +76,15 @@ impl Document {
         }
     }
 
+    /// What was watched.
+    fn watched(&self) -> Watched {
+        let mut watched = Watched::default();
+        for figure in &self.watched {
+            *watched.named(&figure.name) = figure.recorded();
+        }
+        watched
+    }
+
     /// What is counted of every call.
     pub(super) fn numbers(&self) -> Numbers {
         let outcomes = &self.outcomes;
@@ -135,6 +145,7 @@ impl Document {
             events: outcomes.events.clone(),
             troubles: FailureCount::restored(&self.connections.troubles),
             kinds: Kinds::default(),
+            watched: self.watched(),
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
             timeline: self.by_due.clone(),
             examples: self.outcomes.examples.clone(),

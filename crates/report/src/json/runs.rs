@@ -73,6 +73,7 @@ impl Document {
             thresholds: self.thresholds.clone(),
             failure: failure.map_or(String::new(), |failure| failure.failure.clone()),
             interrupted: self.ending == Ending::Interrupted,
+            watched: self.watched.clone(),
             outline: Outline::new(&self.response_times(), &self.points()),
         }
     }
@@ -111,6 +112,7 @@ impl SeriesPoint {
             lag: self.lag.clone(),
             users: self.users.unwrap_or(0),
             open_connections: self.open_connections,
+            watched: self.watched.clone(),
         }
     }
 }

@@ -19,6 +19,7 @@ mod plan;
 mod single;
 mod throughput;
 mod verdict;
+mod watched;
 
 pub(crate) use outcomes::{connections as connections_in_words, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
@@ -65,6 +66,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         ends.extend(verdict::measurement(summary, paint, false));
     }
     sections.push(ends);
+    sections.push(watched::section(summary, paint));
     sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
     sections.extend(names::sections(summary, paint));
     if style.detail == Detail::Verbose {

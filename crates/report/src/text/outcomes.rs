@@ -91,7 +91,8 @@ fn such_as(summary: &Summary, paint: Paint) -> Vec<String> {
         let call = examples.iter().find(|call| !call.said.is_empty())?;
         let words = call.said.split_whitespace().collect::<Vec<_>>().join(" ");
         let request = if call.request.is_empty() { String::new() } else { format!(" of {}", brief(&call.request)) };
-        let text = format!("{status}{request} after {}: {}", Duration(call.took_ns), clean(&words));
+        let trace = if call.trace_id.is_empty() { String::new() } else { format!(", trace {}", clean(&call.trace_id)) };
+        let text = format!("{status}{request} after {}{trace}: {}", Duration(call.took_ns), clean(&words));
         let cut = columns::cut(&text, WIDTH - 16).trim_end();
         let more = if cut.len() < text.len() { "…" } else { "" };
         Some(format!("{}{cut}{more}", label("such as", paint)))

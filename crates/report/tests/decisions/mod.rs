@@ -50,6 +50,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         thresholds: Vec::new(),
         failure: String::new(),
         interrupted: false,
+        watched: Vec::new(),
         outline: outline(due, typical_ns, seconds),
     }
 }

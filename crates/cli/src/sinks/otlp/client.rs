@@ -1,28 +1,24 @@
 //! One request after the other over HTTP, each until it is taken in, refused, or out of time
 //! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>).
 
-use std::error::Error;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_metrics::otlp::{self, Taken};
-use brunt_proxy::{Trust, client_tls};
+use brunt_proxy::Trust;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::super::backlog::now_unix_ns;
 use super::endpoint::Endpoint;
+use crate::https::{self, Pool, innermost};
 
 /// The pause before a request is sent again, which doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -37,7 +33,7 @@ const LONGEST_TOLD: usize = 200;
 
 /// Sends requests to an endpoint.
 pub(super) struct Client {
-    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    pool: Pool,
     endpoint: Endpoint,
     /// Until when to try; none while the run goes on.
     deadline: watch::Receiver<Option<Instant>>,
@@ -56,13 +52,7 @@ enum Attempt {
 impl Client {
     pub(super) fn new(endpoint: Endpoint, deadline: watch::Receiver<Option<Instant>>) -> Result<Self> {
         let trust = endpoint.authorities.clone().map_or(Trust::System, Trust::Authorities);
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(endpoint.timeout));
-        let tls = client_tls(&trust).context("OTEL_EXPORTER_OTLP_CERTIFICATE")?;
-        let connector = HttpsConnector::from((connector, tls));
-        let pool = Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+        let pool = https::pool(&trust, endpoint.timeout).context("OTEL_EXPORTER_OTLP_CERTIFICATE")?;
         Ok(Self { pool, endpoint, deadline })
     }
 
@@ -195,15 +185,6 @@ fn outcome(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Attempt {
         }
         _ => Attempt::Refused(why),
     }
-}
-
-/// What an error says at its root: `Connection refused (os error 111)`.
-fn innermost(error: &dyn Error) -> String {
-    let mut root = error;
-    while let Some(source) = root.source() {
-        root = source;
-    }
-    root.to_string()
 }
 
 /// Between half and all of a pause, so that many runs do not come back at once.

@@ -347,6 +347,7 @@ impl<'a> Reflection<'a> {
             compress: None,
             max_answer_bytes: MOST_BYTES as u32,
             stall_ns: None,
+            trace_ratio: None,
         }
     }
 }

@@ -70,7 +70,8 @@ impl Writer {
             name.extend_from_slice(given);
             name.make_ascii_lowercase();
             if !is_of_http1(name, value) {
-                let is_index = again || name != b"content-length";
+                // What no other request has takes no place in the table.
+                let is_index = name != b"traceparent" && (again || name != b"content-length");
                 encoder.field(name, value, is_index, block);
             }
         }

@@ -178,3 +178,30 @@ fn nothing_can_be_smuggled_through_a_header() {
     let unset = Options { headers: vec![Header::new("X", "@NOPE")], ..Options::default() };
     assert!(requests(&unset, 0..1).unwrap_err().contains("NOPE, which is not set"));
 }
+
+#[test]
+fn a_traced_request_has_a_field_more_and_others_are_as_they_were() {
+    let options = |headers: Vec<Header>, trace_ratio| Options {
+        method: "POST".to_owned(),
+        headers,
+        body: Some(Content(b"a\r\nb".to_vec())),
+        trace_ratio,
+        ..Options::default()
+    };
+    let flood = |options: &Options| Flood::new(Arc::new(Requests::prepare(options, &plan(), |_| None).unwrap()));
+    let plain = flood(&options(Vec::new(), None)).call(0).unwrap().bytes.to_vec();
+    let mut traced = flood(&options(Vec::new(), Some(1.0)));
+    let ids = traced.trace(7).unwrap();
+    let text = String::from_utf8(traced.call(7).unwrap().bytes.to_vec()).unwrap();
+    let field = format!("traceparent: {ids}\r\n");
+    assert!(text.starts_with("POST ") && text.matches(&field).count() == 1, "{text}");
+    assert_eq!(text.replace(&field, "").as_bytes(), plain);
+    // What the user sets goes before.
+    let mut own = flood(&options(vec![Header::new("TraceParent", "00-mine")], Some(1.0)));
+    assert_eq!(own.trace(7), None);
+    let text = String::from_utf8(own.call(7).unwrap().bytes.to_vec()).unwrap();
+    assert!(text.contains("TraceParent: 00-mine\r\n") && !text.contains("traceparent"), "{text}");
+    let mut few = flood(&options(Vec::new(), Some(0.01)));
+    let count = (0..10_000).filter(|index| few.call(*index).unwrap().bytes.len() > plain.len()).count();
+    assert!((50..170).contains(&count), "{count}");
+}

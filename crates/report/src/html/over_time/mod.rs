@@ -5,6 +5,7 @@ mod load;
 mod response;
 mod table;
 mod tracks;
+mod watched;
 
 use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::catalogue::Counter;
@@ -40,11 +41,11 @@ pub(super) fn section(
         id: "stack".to_owned(),
         name: "the run over time".to_owned(),
         words: in_words(shown, stretches),
-        panels: panels.into_iter().flatten().collect(),
+        panels: panels.into_iter().flatten().chain(watched::panels(shown, axis)).collect(),
         ticks: axis.ticks(),
         leads_to: Vec::new(),
         marks: bands(statements, axis),
-        points: stretches.iter().map(|stretch| point(stretch, axis)).collect(),
+        points: stretches.iter().zip(moments).map(|(stretch, moment)| point(shown, stretch, moment, axis)).collect(),
         span_ns: Some(span),
         is_narrow: false,
     };
@@ -52,7 +53,7 @@ pub(super) fn section(
     if let Some(warmup) = warmup(shown) {
         section.body.raw("<p class=\"faint\">").text(&warmup).raw("</p>");
     }
-    section.tools.push(Tool::csv("run-over-time", &table::csv(stretches, moments)));
+    section.tools.push(Tool::csv("run-over-time", &table::csv(shown, stretches, moments)));
     section.is_drawn = true;
     section
 }
@@ -64,7 +65,7 @@ fn warmup(shown: Shown<'_>) -> Option<String> {
 }
 
 /// What is said of a stretch: `0:05, p50 4.49ms, p99 8.01ms, max 9.12ms, 500 ok/s, 3 under way`.
-fn point(stretch: &Stretch, axis: Across) -> Point {
+fn point(shown: Shown<'_>, stretch: &Stretch, moment: &Moment, axis: Across) -> Point {
     let times = stretch.calls.response_times().quantiles([0.5, 0.99, 1.0]);
     let named = ["p50", "p99", "max"].into_iter().zip(times).map(|(name, time)| match time {
         Some(time) => format!("{name} {}", duration(time)),
@@ -76,7 +77,8 @@ fn point(stretch: &Stretch, axis: Across) -> Point {
         .chain(named)
         .chain([format!("{} ok/s", Number(stretch.flow.ok / stretch.seconds()))])
         .chain(not_ok)
-        .chain([format!("{} under way", count(stretch.flow.waiting.round() as u64))]);
+        .chain([format!("{} under way", count(stretch.flow.waiting.round() as u64))])
+        .chain(watched::words(shown, moment));
     Point { from: axis.x(stretch.from_ns), to: axis.x(stretch.to_ns), words: words.collect::<Vec<_>>().join(", ") }
 }
 

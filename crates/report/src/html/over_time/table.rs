@@ -1,22 +1,25 @@
 //! A run over time as a table: the drawing's figures, to read or to copy.
 
 use brunt_plan::units::{Clock, Duration, Number};
+use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::Counter;
 
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use crate::csv::Row;
-use crate::numbers::{count, duration, percent};
+use crate::numbers::{clean, count, duration, percent};
 use crate::page::{Cell, Column, Table};
 
 /// How brunt itself fared in a stretch: the worst of its seconds; and what stood open at its end.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::html) struct Moment {
     pub(in crate::html) lag_p99_ns: Option<u64>,
     pub(in crate::html) busiest_worker: f64,
     pub(in crate::html) most_starved_worker: f64,
     pub(in crate::html) users: Option<u64>,
     pub(in crate::html) open_connections: Option<u64>,
+    /// Means of watched figures, in the summary's order.
+    pub(in crate::html) watched: Vec<Option<f64>>,
 }
 
 /// Those of each stretch.
@@ -26,7 +29,13 @@ pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<M
         let mut moment = Moment::default();
         let begun = points.partition_point(|point| point.start_ns + point.length_ns <= stretch.from_ns);
         points = points.get(begun..).unwrap_or_default();
-        for point in points.iter().take_while(|point| point.start_ns < stretch.to_ns) {
+        let here = || points.iter().take_while(|point| point.start_ns < stretch.to_ns);
+        let mean = |name: &str| {
+            let values: Vec<_> = here().filter_map(|point| point.watched.get(name)?.mean()).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        moment.watched = shown.summary.watched.iter().map(|figure| mean(&figure.name)).collect();
+        for point in here() {
             moment.lag_p99_ns = moment.lag_p99_ns.max(point.lag.quantile(0.99));
             moment.busiest_worker = moment.busiest_worker.max(point.health.ratio(Counter::BusiestWorker));
             moment.most_starved_worker = moment.most_starved_worker.max(point.health.ratio(Counter::MostStarvedWorker));
@@ -39,13 +48,15 @@ pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<M
 }
 
 /// The table.
-pub(in crate::html) fn table(stretches: &[Stretch], moments: &[Moment]) -> Table {
+pub(in crate::html) fn table(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -> Table {
     let has_users = moments.iter().any(|moment| moment.users.is_some());
     let names = ["at", "due/s", "ok/s", "not ok/s", "p50", "p99", "max", "under way", "lag p99", "CPU", "no CPU"];
     let mut columns: Vec<_> = names.into_iter().map(Column::figure).collect();
     if has_users {
         columns.push(Column::figure("users"));
     }
+    let watched = &shown.summary.watched;
+    columns.extend(watched.iter().map(|figure| Column::figure(clean(&figure.name))));
     let mut table = Table::new(
         "each",
         "response times by when calls were due, ends by when they ended; ! marks what brunt itself spoiled",
@@ -66,16 +77,24 @@ pub(in crate::html) fn table(stretches: &[Stretch], moments: &[Moment]) -> Table
         if has_users {
             cells.push(Cell::new(moment.users.map_or("–".to_owned(), count)));
         }
+        let values = watched.iter().zip(&moment.watched);
+        cells.extend(
+            values.map(|(figure, value)| {
+                Cell::new(value.map_or("–".to_owned(), |value| shown_value(figure.unit, value)))
+            }),
+        );
         table.push(cells);
     }
     table
 }
 
 /// The same as CSV (RFC 4180), with units in the names.
-pub(super) fn csv(stretches: &[Stretch], moments: &[Moment]) -> String {
+pub(super) fn csv(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -> String {
     let mut text = "start_s,length_s,due,ok,not_ok,p50_ns,p99_ns,max_ns,under_way,lag_p99_ns,busiest_worker_ratio,\
-                    most_starved_worker_ratio,open_connections,users\n"
+                    most_starved_worker_ratio,open_connections,users"
         .to_owned();
+    text.extend(shown.summary.watched.iter().map(|figure| format!(",watch.{}", figure.name)));
+    text.push('\n');
     let known = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
     for (stretch, moment) in stretches.iter().zip(moments) {
         let mut row = Row::default();
@@ -93,6 +112,9 @@ pub(super) fn csv(stretches: &[Stretch], moments: &[Moment]) -> String {
         row.put(format_args!("{:.4}", moment.most_starved_worker));
         row.put(known(moment.open_connections));
         row.put(known(moment.users));
+        for value in &moment.watched {
+            row.put(value.map_or(String::new(), |value| value.to_string()));
+        }
         text.push_str(&row.line());
     }
     text

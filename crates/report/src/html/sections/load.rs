@@ -3,6 +3,7 @@
 use brunt_record::change::Change;
 
 use super::super::over_time::{self, Moment};
+use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use crate::markup::Html;
 use crate::page::Section;
@@ -15,11 +16,11 @@ pub(super) fn load(stretches: &[Stretch], moments: &[Moment], changes: &[Change]
 }
 
 /// The run over time as a table, folded away.
-pub(in crate::html) fn each(stretches: &[Stretch], moments: &[Moment]) -> Html {
+pub(in crate::html) fn each(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -> Html {
     let mut html = Html::default();
     if !stretches.is_empty() {
         html.raw("<details id=\"each\"><summary>The run over time as a table</summary>");
-        over_time::table(stretches, moments).write(&mut html);
+        over_time::table(shown, stretches, moments).write(&mut html);
         html.raw("</details>");
     }
     html

@@ -198,6 +198,11 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
     table
 }
 
+/// Such as `, trace 4bf9…`, which a backend of traces finds it by; empty where it has none.
+fn trace(call: &FailedCall) -> String {
+    if call.trace_id.is_empty() { String::new() } else { format!(", trace {}", clean(&call.trace_id)) }
+}
+
 /// The first calls that ended so: when they were due, how long they took, and what was said.
 fn examples(html: &mut Html, examples: &[FailedCall]) {
     if examples.is_empty() {
@@ -207,7 +212,7 @@ fn examples(html: &mut Html, examples: &[FailedCall]) {
     for call in examples {
         let request = if call.request.is_empty() { String::new() } else { format!("{}, ", clean(&call.request)) };
         html.raw("<li><p>")
-            .text(&format!("{}: {request}after {}", Clock(call.due_ns), Duration(call.took_ns)))
+            .text(&format!("{}: {request}after {}{}", Clock(call.due_ns), Duration(call.took_ns), trace(call)))
             .raw("</p>");
         if !call.said.is_empty() {
             html.raw("<pre tabindex=\"0\" role=\"region\" aria-label=\"what was said\">");

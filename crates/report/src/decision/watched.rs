@@ -1,0 +1,59 @@
+//! What was watched beside several runs: means, and CPU time of the target for each call.
+
+use brunt_decide::evidence::Evidence;
+use brunt_judge::watched::WatchedSummary;
+use brunt_plan::watch::shown_value;
+use brunt_record::histogram::AtLeast;
+
+use crate::columns;
+use crate::numbers::{clean, duration};
+use crate::style::Paint;
+
+/// The most figures that have a column; JSON has them all.
+const MOST: usize = 4;
+
+/// A section with a row for each of `rows`, which is one run or several; empty where nothing was watched.
+pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<String> {
+    let names = rows.iter().flat_map(|(_, runs)| runs).map(|run| &run.watched).find(|watched| !watched.is_empty());
+    let Some(names) = names else { return Vec::new() };
+    let mut header = vec![String::new()];
+    for figure in names.iter().take(MOST) {
+        header.push(clean(&figure.name).into_owned());
+        if has_cost(rows, &figure.name) {
+            header.push(format!("{} a call", clean(&figure.name)));
+        }
+    }
+    let mut table = vec![header];
+    for (label, runs) in rows {
+        let mut row = vec![label.clone()];
+        for figure in names.iter().take(MOST) {
+            let mean = mean(runs, &figure.name, |figure| figure.mean);
+            row.push(mean.map_or("-".to_owned(), |mean| shown_value(figure.unit, mean)));
+            if has_cost(rows, &figure.name) {
+                let cost = self::mean(runs, &figure.name, |figure| figure.cpu_per_call_ns);
+                row.push(cost.map_or("-".to_owned(), |ns| duration(AtLeast::exactly(ns as u64))));
+            }
+        }
+        table.push(row);
+    }
+    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|cell| columns::width(cell)).max();
+    let widths: Vec<_> = (0..table.first().map_or(0, Vec::len)).map(|at| width(at).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("  {}", columns::padded_left(cell, *width)));
+        cells.collect::<String>()
+    };
+    let mut lines = vec![paint.strong("Watched")];
+    lines.extend(table.iter().enumerate().map(|(at, row)| if at == 0 { paint.faint(line(row)) } else { line(row) }));
+    lines
+}
+
+fn has_cost(rows: &[(String, Vec<&Evidence>)], name: &str) -> bool {
+    rows.iter().any(|(_, runs)| mean(runs, name, |figure| figure.cpu_per_call_ns).is_some())
+}
+
+/// The mean of what these runs have of a figure.
+fn mean(runs: &[&Evidence], name: &str, of: impl Fn(&WatchedSummary) -> Option<f64>) -> Option<f64> {
+    let figures = runs.iter().filter_map(|run| run.watched.iter().find(|figure| figure.name == name));
+    let values: Vec<f64> = figures.filter_map(of).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
