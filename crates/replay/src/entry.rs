@@ -36,6 +36,14 @@ pub struct Entry {
     pub duration_ns: Option<u64>,
 }
 
+impl Entry {
+    /// About how much memory it takes, in bytes.
+    pub fn weight(&self) -> usize {
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48).sum();
+        size_of::<Self>() + self.method.len() + self.url.len() + headers + self.body.as_ref().map_or(0, Vec::len)
+    }
+}
+
 /// Why a line, or the request in it, is not replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Skip {

@@ -226,6 +226,7 @@ impl Part {
                     })
                     .collect(),
             ),
+            Load::Replay(_) => Calls::Open(Vec::new()),
             Load::Closed {} => {
                 let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
                 let own = plan.stop.requests.map(all);

@@ -9,7 +9,7 @@ mod load;
 mod names;
 mod open;
 mod outage;
-mod own_delay;
+pub(crate) mod own_delay;
 mod slots;
 mod waiting;
 
@@ -221,7 +221,8 @@ impl Flood {
         (self.loading, self.measured, self.calls_until) = (true, phase == Phase::Measured, until);
         self.pace = match &self.plan.load {
             plan::Load::Closed {} if self.measured => Pace::Closed(self.quotas.measured.clone()),
-            plan::Load::Closed {} => Pace::Closed(self.quotas.warmup.clone()),
+            // A replay has a load of its own.
+            plan::Load::Closed {} | plan::Load::Replay(_) => Pace::Closed(self.quotas.warmup.clone()),
             plan::Load::Open { profile, arrivals } => {
                 let seed = self.plan.seed;
                 let mut arrivals = if self.measured {

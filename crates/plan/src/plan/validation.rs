@@ -121,6 +121,8 @@ impl Plan {
         }
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;
+        } else if matches!(self.load, Load::Replay(_)) {
+            // It ends with its log.
         } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
             return Err(PlanError::Endless);
         }

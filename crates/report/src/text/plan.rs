@@ -234,6 +234,7 @@ fn load(plan: &Plan) -> String {
             };
             format!("open model, rate {profile}, {arrivals} arrivals")
         }
+        Load::Replay(replay) => clean(&replay.title()).into_owned(),
     }
 }
 
