@@ -343,6 +343,7 @@ mod tests {
             series: brunt_record::series::Series::default(),
             status_names: std::collections::BTreeMap::new(),
             redirected_to: None,
+            replayed: None,
             agents: Vec::new(),
         };
         for second in 1..=seconds {

@@ -54,6 +54,7 @@ pub fn run() -> (Plan, Recording) {
         series,
         status_names: BTreeMap::new(),
         redirected_to: None,
+        replayed: None,
         agents: Vec::new(),
     };
     (Plan { thresholds: Vec::new(), ..plan() }, run)

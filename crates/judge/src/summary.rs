@@ -256,6 +256,11 @@ impl Summary {
         self.thresholds.iter().all(|result| result.held)
     }
 
+    /// Whether a condition under which a replay fails holds.
+    pub fn differs_from_log(&self) -> bool {
+        self.run.replayed.iter().any(|replayed| replayed.conditions.iter().any(|condition| condition.holds))
+    }
+
     /// Whether calls were due at times of their own.
     pub fn is_open(&self) -> bool {
         self.plan.load.is_open()

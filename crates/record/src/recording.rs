@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::AgentPart;
 use crate::catalogue::Counter;
+use crate::replayed::Replayed;
 use crate::series::Series;
 use crate::snapshot::Snapshot;
 
@@ -53,6 +54,9 @@ pub struct Recording {
     /// Where the first redirect led, if an answer was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
+    /// What a replay took of its log, and how what came differs from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Box<Replayed>>,
     /// What each agent did, if the run was carried out by agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPart>,

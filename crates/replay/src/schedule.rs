@@ -159,6 +159,11 @@ impl<T: Clone> Schedule<T> {
         Some(Due { ns, session, what })
     }
 
+    /// Whether something was not taken yet.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The log is over, and begins anew if `repeats`: what was left can be taken by [`Self::pop`].
     pub fn end_pass(&mut self, repeats: bool) {
         let Some(zero) = self.zero.take() else { return };

@@ -47,6 +47,7 @@ fn summary(calls: u64) -> Summary {
         series: brunt_record::series::Series::default(),
         status_names: std::collections::BTreeMap::new(),
         redirected_to: None,
+        replayed: None,
         agents: Vec::new(),
     };
     for i in 0..calls {

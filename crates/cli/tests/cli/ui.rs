@@ -192,6 +192,7 @@ fn long(seconds: u64) -> Summary {
         series: Series::default(),
         status_names: BTreeMap::new(),
         redirected_to: None,
+        replayed: None,
         agents: Vec::new(),
     };
     for second in 0..seconds {

@@ -429,6 +429,7 @@ impl Part {
             series: Series::default(),
             status_names: BTreeMap::new(),
             redirected_to: None,
+            replayed: None,
             agents: Vec::new(),
         };
         Done::Ran(self.number, Ok(Box::new(recording)))

@@ -70,6 +70,7 @@ impl Document {
             ),
             status_names: self.outcomes.status_names.clone(),
             redirected_to: None,
+            replayed: self.replay.clone(),
             agents: self.agents.as_ref().map_or_else(Vec::new, Agents::restored),
         }
     }

@@ -38,6 +38,7 @@ impl SoFar {
                 series: Series::default(),
                 status_names: BTreeMap::new(),
                 redirected_to: None,
+                replayed: None,
                 agents: Vec::new(),
             },
         }

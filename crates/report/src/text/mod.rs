@@ -15,6 +15,7 @@ mod names;
 mod outcomes;
 mod over_time;
 mod plan;
+mod replay;
 mod single;
 mod throughput;
 mod verdict;
@@ -63,6 +64,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         ends.extend(verdict::measurement(summary, paint, false));
     }
     sections.push(ends);
+    sections.push(replay::section(summary, paint, style.detail == Detail::Verbose));
     sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
     sections.extend(names::sections(summary, paint));
     if style.detail == Detail::Verbose {
