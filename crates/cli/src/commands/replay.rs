@@ -66,7 +66,7 @@ pub struct Replay {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Log")]
 pub struct Reading {
-    /// Its format: combined, common, caddy, traefik, envoy, ndjson, vegeta, csv or har [default: recognised]
+    /// Its format: combined, common, caddy, traefik, envoy, proxy, ndjson, vegeta, csv or har [default: recognised]
     #[arg(long, value_name = "NAME", value_parser = log_format)]
     pub log_format: Option<Format>,
     /// Its layout, as in nginx (log_format) or Apache (LogFormat): '$msec $request_time "$request" $status'

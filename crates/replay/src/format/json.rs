@@ -97,7 +97,24 @@ impl Fields {
         }
     }
 
-    /// brunt's own, which docs/replay.md tells.
+    /// Those of the access log of `brunt proxy`.
+    pub fn proxy() -> Self {
+        Self {
+            unit_ns: 1000,
+            stamps_end: true,
+            ..Self::of(&[
+                ("time", &["unix_ms"]),
+                ("method", &["method"]),
+                ("url", &["target"]),
+                ("status", &["status"]),
+                ("bytes", &["body_bytes"]),
+                ("duration", &["took_us"]),
+                ("client", &["client"]),
+            ])
+        }
+    }
+
+    /// Those of brunt's own format, which docs/replay.md tells.
     pub fn own() -> Self {
         Self::of(&[
             ("time", &["time"]),

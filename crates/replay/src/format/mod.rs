@@ -31,7 +31,9 @@ pub enum Format {
     Traefik,
     /// Envoy's access log, in JSON.
     Envoy,
-    /// brunt's own: `brunt serve http --access-log`, or anybody's lines with the same fields.
+    /// The access log of `brunt proxy`, in JSON.
+    Proxy,
+    /// Lines of JSON with the fields that docs/replay.md names.
     Ndjson,
     /// Targets or results of vegeta, in JSON.
     Vegeta,
@@ -43,12 +45,13 @@ pub enum Format {
 
 impl Format {
     /// Those that can be asked for by name.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Combined,
         Self::Common,
         Self::Caddy,
         Self::Traefik,
         Self::Envoy,
+        Self::Proxy,
         Self::Ndjson,
         Self::Vegeta,
         Self::Csv,
@@ -64,6 +67,7 @@ impl Format {
             Self::Caddy => "caddy",
             Self::Traefik => "traefik",
             Self::Envoy => "envoy",
+            Self::Proxy => "proxy",
             Self::Ndjson => "ndjson",
             Self::Vegeta => "vegeta",
             Self::Csv => "csv",
@@ -163,6 +167,7 @@ impl Parser {
             Format::Caddy => Kind::Json(fields().unwrap_or_else(Fields::caddy)),
             Format::Traefik => Kind::Json(fields().unwrap_or_else(Fields::traefik)),
             Format::Envoy => Kind::Json(fields().unwrap_or_else(Fields::envoy)),
+            Format::Proxy => Kind::Json(fields().unwrap_or_else(Fields::proxy)),
             Format::Ndjson => Kind::Json(fields().unwrap_or_else(Fields::own)),
             Format::Vegeta => Kind::Json(fields().unwrap_or_else(Fields::vegeta)),
             Format::Csv => Kind::Table(fields().unwrap_or_else(Fields::own), None),

@@ -10,6 +10,8 @@ const ENVOY: &str = r#"{"start_time":"2026-01-01T00:00:01.250Z","method":"GET","
 const VEGETA: &str = r#"{"method":"POST","url":"http://shop.test/a","body":"aGk=","header":{"X-Id":["1","2"]}}"#;
 const OWN: &str = r#"{"time":"2026-01-01T00:00:01.25Z","method":"GET","url":"/a?b=c","session":"s1","status":200,"bytes":512,"duration_s":0.012}"#;
 
+const PROXY: &str = r#"{"unix_ms":1767225601250,"client":"203.0.113.7","method":"GET","target":"/a?b=c","version":"HTTP/1.1","status":200,"body_bytes":512,"took_us":1500,"coalesced":null,"whole":true,"error":null}"#;
+
 fn read(format: Format, line: &str) -> Result<Option<Entry>, Skip> {
     Parser::new(format, Options::default()).unwrap().line(line.as_bytes())
 }
@@ -25,6 +27,7 @@ fn each_format_is_recognised_and_read() {
         (Format::Caddy, CADDY),
         (Format::Traefik, TRAEFIK),
         (Format::Envoy, ENVOY),
+        (Format::Proxy, PROXY),
         (Format::Ndjson, OWN),
     ];
     for (format, line) in lines {

@@ -14,10 +14,9 @@ const SHOWN: usize = 8;
 
 pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
     let Some(replayed) = &summary.run.replayed else { return Vec::new() };
-    let lines = replayed.lines.saturating_sub(replayed.skipped.values().sum());
     let head = format!(
-        "{} of {} replayed, in {}",
-        count(lines),
+        "{}, {} read, {}",
+        counted(replayed.requests, "request"),
         counted(replayed.lines, "line"),
         counted(replayed.sessions, "session")
     );
