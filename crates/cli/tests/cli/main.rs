@@ -17,6 +17,7 @@ mod pages;
 mod plans;
 mod program;
 mod receiver;
+mod replay;
 mod requests;
 mod runs;
 mod sandbox;
