@@ -37,6 +37,7 @@ Results
   -v                every figure, and a line for each second
 Commands
   run, check, init  users by a script in Lua
+  replay            the requests of an access log, at its times
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
@@ -59,7 +60,7 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
-const BRIEF: [(&str, &[&str]); 12] = [
+const BRIEF: [(&str, &[&str]); 13] = [
     (
         "run",
         &[
@@ -75,6 +76,25 @@ const BRIEF: [(&str, &[&str]); 12] = [
             "thresholds",
             "outputs",
             "html",
+        ],
+    ),
+    (
+        "replay",
+        &[
+            "log",
+            "url",
+            "log_format",
+            "layout",
+            "session",
+            "window",
+            "filters",
+            "unsafe",
+            "from_hosts",
+            "speed",
+            "scale",
+            "think",
+            "fail_if",
+            "outputs",
         ],
     ),
     (
