@@ -165,8 +165,7 @@ pub struct Calling {
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
-    /// What must not be, against the log, repeatable: 'other_status>1%', 'p95>2x', 'GET /users/{n}: other_size>5%'; else
-    /// exit status 1
+    /// What must not be, against the log, repeatable: 'other_status>1%', 'p95>2x', 'GET /cart: p50>1.5x'; else exit status 1
     #[arg(long = "fail-if", value_name = "[TEMPLATE:]FIGURE>VALUE", value_parser = FailIf::parse)]
     pub fail_if: Vec<FailIf>,
 }

@@ -80,22 +80,7 @@ const BRIEF: [(&str, &[&str]); 13] = [
     ),
     (
         "replay",
-        &[
-            "log",
-            "url",
-            "log_format",
-            "layout",
-            "session",
-            "window",
-            "filters",
-            "unsafe",
-            "from_hosts",
-            "speed",
-            "scale",
-            "think",
-            "fail_if",
-            "outputs",
-        ],
+        &["log", "url", "log_format", "session", "window", "unsafe", "speed", "scale", "think", "fail_if", "outputs"],
     ),
     (
         "find",
