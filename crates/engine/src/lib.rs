@@ -161,7 +161,7 @@ pub fn run_replay(
 ) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
     let part = Part::whole(plan.workers);
-    run::run_replay(plan, logs, Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
+    run::run_replay(plan, logs, &Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Runs the setup of the plan's script alone, if it has one, and returns what it returns: for [`Surrounded::Elsewhere`].

@@ -2,6 +2,8 @@
 //!
 //! Production and tests go through the same lines: [`Machine`] alone says where sockets and time come from.
 
+mod replay;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -22,7 +24,6 @@ use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
 use crate::network::origins::{MakeClient, Origins};
 use crate::pace::Quota;
-use crate::replay::Replaying;
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};
 use crate::transport::route::{Route, RouteError};
@@ -32,10 +33,11 @@ use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Phases, Report, Shared, Worker};
 use crate::{Finished, Observer, Part, RunningTotal, Surrounded, limits};
-use brunt_protocol::replay::Replay;
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
+
+pub(crate) use self::replay::run_replay;
 
 /// What a run is given besides its plan.
 pub(crate) struct Given<'a, M> {
@@ -217,45 +219,6 @@ fn flood_parts(
         WorkerPart { load, origins, connections }
     };
     portion.shares().map(part).collect()
-}
-
-/// Carries out a plan whose calls `logs` have, one for each worker.
-pub(crate) fn run_replay<M: Machine>(
-    plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
-    given: Given<'_, M>,
-    observer: &mut dyn Observer,
-) -> Result<Finished, EngineError> {
-    let portion = given.part.portion;
-    let plan = Plan { workers: portion.workers(), ..plan.clone() };
-    let carried = replay(&plan, logs, given, observer);
-    carried.map_err(|error| error.without(&plan.secrets()))
-}
-
-fn replay<M: Machine>(
-    plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
-    given: Given<'_, M>,
-    observer: &mut dyn Observer,
-) -> Result<Finished, EngineError> {
-    let Checked { scheme, prepared, tls, .. } = examine(plan, given.registry, given.scripts)?;
-    let portion = given.part.portion;
-    let plan = &limits::make_room(plan, portion, 1)?;
-    let route = route_to(plan, scheme, tls, given.machine)?;
-    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()));
-    let thinks = matches!(&plan.load, Load::Replay(replay) if replay.think);
-    let part = |(share, log): (Share, Box<dyn Replay>)| {
-        let protocol = Arc::clone(&prepared);
-        // What came is held against the log.
-        let make: Arc<MakeClient> = Arc::new(move || protocol.client(true));
-        let origins = Origins::of_flood([route.clone()], &make, 1);
-        WorkerPart { load: Replaying::new(log, plan, share, thinks), origins, connections: 0 }
-    };
-    let parts = portion.shares().zip(logs).map(part).collect();
-    let mut run = carry_out(given.machine, &shared, parts, &mut Watchdog::default(), observer)?;
-    run.status_names = prepared.status_names();
-    run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
-    Ok(Finished { plan: plan.clone(), run, script: None })
 }
 
 /// Carries out a plan whose calls are made by virtual users.

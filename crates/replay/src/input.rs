@@ -160,7 +160,7 @@ impl Lines {
     ///
     /// # Errors
     /// When the bytes cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
         self.line.clear();
         let mut has_begun = false;
         loop {
@@ -203,7 +203,7 @@ mod tests {
     fn lines(bytes: Vec<u8>) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = Lines::new(unpacked(Box::new(Cursor::new(bytes)))?);
         let mut all = Vec::new();
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             all.push(line.to_vec());
         }
         Ok(all)
@@ -234,7 +234,7 @@ mod tests {
     fn a_log_that_was_cut_is_an_error_at_its_end() {
         let whole = gzip(&b"a line\n".repeat(1000));
         let mut cut = Lines::new(unpacked(Box::new(Cursor::new(whole[..whole.len() - 9].to_vec()))).unwrap());
-        while let Ok(line) = cut.next() {
+        while let Ok(line) = cut.next_line() {
             assert!(line.is_some(), "the end is not reached");
         }
     }

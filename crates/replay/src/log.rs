@@ -317,7 +317,7 @@ impl Reader {
             Parser::new(self.format, self.config.options.clone()).map_err(|error| End::Failed(error.to_string()))?;
         let mut lines = Lines::new(bytes);
         loop {
-            let line = match lines.next() {
+            let line = match lines.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(self.broken(&error)),

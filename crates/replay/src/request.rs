@@ -75,7 +75,9 @@ impl Composer {
         let is_own = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let mut head = Vec::with_capacity(256);
         let mut line = |parts: [&str; 4]| {
-            parts.iter().for_each(|part| head.extend_from_slice(part.as_bytes()));
+            for part in parts {
+                head.extend_from_slice(part.as_bytes());
+            }
             head.extend_from_slice(b"\r\n");
         };
         line([&entry.method, " ", &entry.url, " HTTP/1.1"]);

@@ -252,7 +252,9 @@ mod tests {
             .collect();
         let per_second = |out: &[(u64, u64, usize)]| {
             let mut counts = vec![0_u64; 60];
-            out.iter().for_each(|(ms, ..)| counts[(*ms / 1000).min(59) as usize] += 1);
+            for (ms, ..) in out {
+                counts[(*ms / 1000).min(59) as usize] += 1;
+            }
             counts
         };
         let once = scaled(AS_IT_IS, &lines);

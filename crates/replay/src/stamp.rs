@@ -51,12 +51,8 @@ fn number(text: &str) -> Option<Stamp> {
         return None;
     }
     let value: i64 = whole.parse().ok()?;
-    let unit = match value {
-        ..100_000_000_000 => SECOND_NS,
-        ..100_000_000_000_000 => 1_000_000,
-        ..100_000_000_000_000_000 => 1000,
-        _ => 1,
-    };
+    let units = [(100_000_000_000, SECOND_NS), (100_000_000_000_000, 1_000_000), (100_000_000_000_000_000, 1000)];
+    let unit = units.into_iter().find(|(below, _)| value < *below).map_or(1, |(_, unit)| unit);
     let part = nanoseconds(fraction)? * unit / SECOND_NS;
     let ns = value.checked_mul(unit)?.checked_add(part)?;
     Some(Stamp { ns, is_whole: unit == SECOND_NS && fraction.is_empty(), offset_s: 0 })

@@ -121,7 +121,7 @@ fn what_is_asked_is_what_the_log_has_session_by_session() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(&std::fs::read(&file).unwrap()).unwrap();
     let file = dir.file("access.log.gz", packed.finish().unwrap());
-    let done = run(&["replay", "--no-save", "--format", "json", "--speed", "20x", &file, &server.url()]).with_status(0);
+    let done = run(["replay", "--no-save", "--format", "json", "--speed", "20x", &file, &server.url()]).with_status(0);
     assert!(done.stderr.contains("combined format, recognised"), "{}", done.stderr);
     let asked = server.asked();
     let (mut came, mut expected): (Vec<_>, Vec<_>) =
@@ -148,7 +148,7 @@ fn three_times_the_requests_are_three_times_the_sessions() {
     let (text, by_client) = log();
     let file = dir.file("access.log", text);
     let args = ["replay", "--no-save", "--quiet", "--scale", "3x", "--speed", "20x", &file, &server.url()];
-    run(&args).with_status(0);
+    run(args).with_status(0);
     let came = by_connection(&server.asked());
     assert_eq!((came.len(), came.values().map(Vec::len).sum::<usize>()), (15, 600));
     let mut expected: Vec<_> =
@@ -174,7 +174,7 @@ fn what_is_wrong_with_lines_is_counted_by_name() {
     text.extend(line(0, 1, "GET", "/c", 200).replace("00:00:00 +0000", "02:00:00 +0200").bytes());
     text.extend(line(0, 1, "\\x16\\x03\\x01", "", 400).bytes());
     let file = dir.file("access.log", text);
-    let done = run(&["replay", "--no-save", "--format", "json", &file, &server.url()]).with_status(0);
+    let done = run(["replay", "--no-save", "--format", "json", &file, &server.url()]).with_status(0);
     let result = json(&done.stdout);
     let expected = [
         ("bad_time", 1),
@@ -204,7 +204,7 @@ fn requests_are_chosen_and_changed() {
     let chosen = ["--window", "00:01-00:02", "--filter", "path^=/v1", "--rewrite", "/v1=/v2", "-H", "Host: shop.test"];
     let url = server.url();
     let args = [&["replay", "--no-save", "--format", "json"][..], &chosen, &[&file, &url]].concat();
-    let result = json(&run(&args).with_status(0).stdout);
+    let result = json(&run(args).with_status(0).stdout);
     assert_eq!(
         (&result["replay"]["skipped"]["outside_window"], &result["replay"]["skipped"]["filtered"]),
         (&2.into(), &1.into())
@@ -223,7 +223,7 @@ fn a_replay_fails_where_it_differs_too_much() {
     let file = dir.file("access.log", text);
     let with = |condition: &str, status: i32| {
         let args = ["replay", "--no-save", "--fail-if", condition, &file, &server.url()];
-        run(&args).with_status(status).stdout
+        run(args).with_status(status).stdout
     };
     let text = with("other_status>10%", 1);
     assert!(text.contains("✗ fail if other_status>10%  50.00%"), "{text}");
@@ -238,7 +238,7 @@ fn a_session_waits_for_its_answers_and_its_user_thinks() {
     let (text, by_client) = log();
     let file = dir.file("access.log", text);
     let args = ["replay", "--no-save", "--format", "json", "--think", "--speed", "20x", &file, &server.url()];
-    let result = json(&run(&args).with_status(0).stdout);
+    let result = json(&run(args).with_status(0).stdout);
     assert_eq!((&result["plan"]["load"]["replay"]["think"], &result["outcomes"]["due"]), (&true.into(), &200.into()));
     let mut came: Vec<_> = by_connection(&server.asked()).into_values().collect();
     came.sort();
@@ -252,7 +252,7 @@ fn calls_without_sessions_share_connections() {
     let (server, dir) = (Server::start(), Directory::new());
     let file = dir.file("access.log", log().0);
     let args = ["replay", "--no-save", "--quiet", "--session", "none", "--speed", "5x", &file, &server.url()];
-    run(&args).with_status(0);
+    run(args).with_status(0);
     let asked = server.asked();
     let connections = by_connection(&asked).len();
     assert_eq!(asked.len(), 200);
@@ -286,7 +286,7 @@ fn what_cannot_be_replayed_is_said_with_a_way_out() {
         (vec!["--unsafe", &post, url], 3, "never answered"),
     ] {
         let args = [&["replay", "--no-save"][..], &args].concat();
-        let done = run(&args).with_status(status);
+        let done = run(args).with_status(status);
         assert!([done.stderr, done.stdout].concat().contains(said), "{args:?}: {said}");
     }
 }

@@ -222,7 +222,7 @@ impl Fields {
             entry.url = format!("{}?{}", entry.url, query.trim_start_matches('?'));
         }
         if entry.method.is_empty() {
-            entry.method = "GET".to_owned();
+            "GET".clone_into(&mut entry.method);
         }
         entry.at = match self.text("time", row) {
             Some(time) => Some(stamp::read(&time, options.zone_s).ok_or(Skip::BadTime)?),

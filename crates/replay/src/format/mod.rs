@@ -221,13 +221,14 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
     };
     let url = entry.url.split('#').next().unwrap_or_default();
+    let kept = url.len();
     let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
     let leads_somewhere = url.starts_with('/') || lower.starts_with("http://") || lower.starts_with("https://");
     let is_url = leads_somewhere && !url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
     if !is_token(&entry.method) || entry.method == "CONNECT" || !is_url {
         return Err(Skip::NoRequest);
     }
-    entry.url = url.to_owned();
+    entry.url.truncate(kept);
     // A field whose value would end the line is none.
     entry.headers.retain(|(name, value)| is_token(name) && !value.bytes().any(|byte| byte < b' ' && byte != b'\t'));
     Ok(entry)

@@ -15,13 +15,11 @@ pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     let mut cells = Vec::new();
     let mut rest = line;
     loop {
-        let (cell, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_cell(quoted)?,
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                let (cell, behind) = rest.split_at(end);
-                (cell.to_owned(), behind)
-            }
+        let (cell, behind) = if let Some(quoted) = rest.strip_prefix('"') {
+            quoted_cell(quoted)?
+        } else {
+            let (cell, behind) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            (cell.to_owned(), behind)
         };
         cells.push(cell);
         if behind.is_empty() {

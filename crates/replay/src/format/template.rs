@@ -156,7 +156,7 @@ impl Found {
             }
             "request" => self.request = Some(unescaped(value)),
             "request_uri" | "uri" => self.entry.url = unescaped(value),
-            "request_method" => self.entry.method = value.to_owned(),
+            "request_method" => value.clone_into(&mut self.entry.method),
             "args" | "query_string" => self.args = Some(unescaped(value)),
             "args_with_mark" => self.entry.url.push_str(&unescaped(value)),
             "status" => self.entry.status = value.parse().ok(),
@@ -185,16 +185,16 @@ impl Found {
         let Self { mut entry, request, args, client, cookie: logged_cookie, field, .. } = self;
         if let Some(request) = request {
             let (method, url) = request_line(&request).ok_or(Skip::NoRequest)?;
-            entry.method = method.to_owned();
+            method.clone_into(&mut entry.method);
             if entry.url.is_empty() {
-                entry.url = url.to_owned();
+                url.clone_into(&mut entry.url);
             }
         }
         if entry.url.is_empty() {
             return Err(Skip::NoRequest);
         }
         if entry.method.is_empty() {
-            entry.method = "GET".to_owned();
+            "GET".clone_into(&mut entry.method);
         }
         if let Some(args) = args
             && !entry.url.contains('?')
@@ -260,13 +260,12 @@ fn nginx(text: &str) -> Vec<Piece> {
         let (before, behind) = rest.split_at(place);
         literal.push_str(before);
         let behind = behind.strip_prefix('$').unwrap_or_default();
-        let (name, after) = match behind.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-            Some(braced) => braced,
-            None => {
-                let end = behind.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(behind.len());
-                behind.split_at(end)
-            }
+        let plain = || {
+            let end = behind.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(behind.len());
+            behind.split_at(end)
         };
+        let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, after) = braced.unwrap_or_else(plain);
         if name.is_empty() {
             literal.push('$');
         } else {
