@@ -286,7 +286,7 @@ fn what_cannot_be_replayed_is_said_with_a_way_out() {
         (vec!["--unsafe", &post, url], 3, "never answered"),
     ] {
         let args = [&["replay", "--no-save"][..], &args].concat();
-        let done = run(args).with_status(status);
+        let done = run(&args).with_status(status);
         assert!([done.stderr, done.stdout].concat().contains(said), "{args:?}: {said}");
     }
 }
