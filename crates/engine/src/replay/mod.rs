@@ -270,6 +270,10 @@ impl Replaying {
         while network.places() < self.most
             && let Some(slot) = self.starved.pop_front()
         {
+            // Until now it waited for others' connections, and not for this worker.
+            if let Some(session) = self.sessions.get(slot) {
+                session.ready_since = network.driver.now();
+            }
             self.serve(network, slot);
         }
     }
