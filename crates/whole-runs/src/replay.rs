@@ -103,10 +103,11 @@ fn an_hour_does_not_drift_and_sessions_keep_their_connections() {
     let calls: Vec<_> = (0..3600).map(|nth| (nth * SECOND_NS + nth % 7 * 13 * MS, Some(nth % 5))).collect();
     let (summary, came) = replayed(|_| (), Log::of(calls.clone()), |_| MS);
     assert_eq!((summary.total.statuses.total(), came.len()), (3600, 3600));
-    let began = came[0].0 - calls[0].0;
+    let began = came[5].0 - calls[5].0;
     for ((at, connection, number), (due, session)) in came.iter().zip(&calls) {
         // The first of a session has its connection made.
-        assert!(at - began - due <= MS / 10, "{number} came {} ns after it was due", at - began - due);
+        let late = at.abs_diff(began + due);
+        assert!(late <= MS / 10, "{number} came {late} ns beside its time");
         let first = came[session.unwrap() as usize].1;
         assert_eq!(*connection, first, "{number}");
     }
@@ -122,8 +123,8 @@ fn due_times_hold_where_an_answer_comes_late() {
     let longest = summary.times.response.as_ref().unwrap().max.value;
     assert!(longest >= 3 * SECOND_NS, "{longest}");
     // The second was due after one second and sent after three: its wait counts.
-    let waited = summary.times.response.as_ref().unwrap().p90.unwrap().value;
-    assert!(waited >= 2 * SECOND_NS, "{waited}");
+    let all: f64 = summary.times.response.as_ref().unwrap().mean.value * 4.0;
+    assert!(all >= 6.0 * SECOND_NS as f64, "{all}");
     assert!(!summary.verdict.is_brunt_the_limit());
 }
 

@@ -267,7 +267,11 @@ impl Replaying {
         }
         ready.append(&mut self.ready);
         self.ready = ready;
-        while network.places() < self.most
+        while !self.starved.is_empty()
+            && (network.places() < self.most || {
+                let now = network.driver.now();
+                self.close_idle(network, now)
+            })
             && let Some(slot) = self.starved.pop_front()
         {
             // Until now it waited for others' connections, and not for this worker.
