@@ -1,6 +1,19 @@
 //! Logs of requests, as brunt replays them.
 //!
-//! [`format`] reads lines, [`entry`] is what they hold. Everything here is pure but for the threads and files that say so.
+//! A log goes through these, in this order:
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`input`] | opens and unpacks it, and cuts it into lines |
+//! | [`format`] | reads a line: an [`Entry`](entry::Entry), nothing, or a [`Skip`](entry::Skip) by name |
+//! | [`select`] | takes what is wanted of it, and changes it |
+//! | [`order`] | sorts by time, and spreads whole seconds |
+//! | [`request`] | composes what is sent |
+//! | [`schedule`] | gives due times by a speed and a scale |
+//! | [`log`] | does all this in a thread that reads ahead |
+//! | [`worker`] | hands a worker its calls, and holds what came [against](against) the log |
+//!
+//! All but [`input`] and [`log`] are pure.
 
 pub mod against;
 pub mod entry;
