@@ -44,8 +44,7 @@ Commands
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
-  doctor            what on this machine would spoil a run
-  config            where flags come from: brunt.toml, BRUNT_*
+  doctor, config    what here would spoil a run; where flags come from
   completions, man  for your shell
   schema, types     JSON Schemas; annotations of scripts, for editors
 
