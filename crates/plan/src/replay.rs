@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Replay {
     /// The log's file.
     pub log: String,
-    /// Its format, by the name of `--format-in`.
+    /// Its format, by its name.
     pub format: String,
     /// By what the log's time is divided.
     pub speed: f64,

@@ -5,13 +5,13 @@
 //! | module | does |
 //! | --- | --- |
 //! | [`input`] | opens and unpacks it, and cuts it into lines |
-//! | [`format`] | reads a line: an [`Entry`](entry::Entry), nothing, or a [`Skip`](entry::Skip) by name |
+//! | [`mod@format`] | reads a line: an [`Entry`](entry::Entry), nothing, or a [`Skip`](entry::Skip) by name |
 //! | [`select`] | takes what is wanted of it, and changes it |
 //! | [`order`] | sorts by time, and spreads whole seconds |
 //! | [`request`] | composes what is sent |
 //! | [`schedule`] | gives due times by a speed and a scale |
 //! | [`log`] | does all this in a thread that reads ahead |
-//! | [`worker`] | hands a worker its calls, and holds what came [against](against) the log |
+//! | [`worker`] | hands a worker its calls, and holds what came against the log ([`against`]) |
 //!
 //! All but [`input`] and [`log`] are pure.
 
