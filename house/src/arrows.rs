@@ -39,6 +39,7 @@ const RULES: &[Rule] = &[
     Rule { from: "judge", never: ANY, but: &["plan", "record"] },
     Rule { from: "decide", never: ANY, but: &["judge", "plan", "record"] },
     Rule { from: "metrics", never: ANY, but: &["record"] },
+    Rule { from: "replay", never: ANY, but: &["protocol", "plan", "record"] },
     Rule { from: "http2", never: ANY, but: &[] },
     Rule { from: "k6", never: ANY, but: &[] },
     Rule { from: "testbed", never: ANY, but: &[] },

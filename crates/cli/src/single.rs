@@ -11,7 +11,9 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
+use brunt_protocol::replay::Replay;
 use brunt_record::recording::Ending;
+use brunt_record::replayed::Replayed;
 
 use crate::args::Output;
 use crate::args::machines::Machines;
@@ -81,7 +83,47 @@ pub fn carry_out(
         // The result stands apart from what it is of.
         drop(console::print(b"\n"));
     }
-    let Carried { plan, run, script } = carried?;
+    conclude(carried?, sinks, results, keep, &stop, |summary| {
+        never_counted(summary);
+        if traced { Ok(()) } else { handled::write(summary, registry, by.allow_write) }
+    })
+}
+
+/// Replays logs, one for each worker of the plan, shows the run as it goes, and writes what came of it. `told` says what was taken of the log.
+pub fn replay(
+    plan: &Plan,
+    logs: Vec<Box<dyn Replay>>,
+    registry: &Registry,
+    results: &Results,
+    args: &Output,
+    keep: &Keep,
+    told: impl FnOnce() -> Replayed,
+) -> Result<Exit> {
+    let stop = StopHandle::default();
+    signals::stop_at_first(stop.clone())?;
+    // Its calls are due when the log has them: nobody changes that while it goes on.
+    let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &Control::default(), &stop, false)?;
+    let carried = ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
+        let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
+        let observer = &mut AbortWatch::new(plan, watching);
+        Ok(brunt_engine::run_replay(plan, logs, registry, SCRIPTS, observer, &stop)?)
+    });
+    sinks.load_ended();
+    let Finished { plan, mut run, script } = carried?;
+    run.replayed = Some(Box::new(told()));
+    conclude(Carried { plan, run, script }, sinks, results, keep, &stop, |_| Ok(()))
+}
+
+/// Writes what came of a run, and keeps it. `besides` is done once it is written.
+fn conclude(
+    carried: Carried,
+    mut sinks: Sinks,
+    results: &Results,
+    keep: &Keep,
+    stop: &StopHandle,
+    besides: impl FnOnce(&Summary) -> Result<()>,
+) -> Result<Exit> {
+    let Carried { plan, run, script } = carried;
     let mut summary = Summary::new(plan, run);
     sinks.judged(&summary);
     summary.deliveries = sinks.deliveries();
@@ -90,22 +132,19 @@ pub fn carry_out(
     let kept = keep.keep(&summary);
     sinks.written(&summary, kept);
     written?;
-    never_counted(&summary);
-    if !traced {
-        handled::write(&summary, registry, by.allow_write)?;
-    }
+    besides(&summary)?;
     let exit = Exit::of_run(&summary);
     // A script that failed has nothing more to say.
     if let Some(script) = script
         && !matches!(summary.run.ending, Ending::Failed(_) | Ending::AgentsLost(_))
     {
-        script.done(wrk_totals::totals(&summary), &stop)?;
+        script.done(wrk_totals::totals(&summary), stop)?;
     }
     // Who reads the result sees it there.
     if !results.is_for_people() {
         explain(exit, &summary);
     }
-    sinks.linger(&stop);
+    sinks.linger(stop);
     Ok(exit)
 }
 

@@ -113,6 +113,7 @@ fn engine(error: &EngineError, settings: Settings) -> String {
         | EngineError::System { .. }
         | EngineError::Unscriptable { .. }
         | EngineError::Unassignable { .. }
+        | EngineError::NoLog
         | EngineError::Defect => error.to_string(),
     }
 }

@@ -344,6 +344,7 @@ mod tests {
             status_names: std::collections::BTreeMap::new(),
             redirected_to: None,
             changes: Vec::new(),
+            replayed: None,
             agents: Vec::new(),
         };
         for second in 1..=seconds {

@@ -92,6 +92,7 @@ impl Terms {
         let rate = match (&plan.load, &plan.scenarios) {
             (_, Some(scenarios)) => throttled(scenarios),
             (Load::Open { .. }, None) => Ok(()),
+            (Load::Replay(_), None) => Err("its calls are due when the log has them; --speed and --scale change that"),
             (Load::Closed {}, None) => Err("its connections call as soon as they are answered; -r gives it a rate"),
         };
         let users = Err("it keeps the number that it began with");

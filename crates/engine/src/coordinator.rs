@@ -227,6 +227,7 @@ impl<'a> Coordinator<'a> {
             series: self.series,
             status_names: BTreeMap::new(),
             redirected_to: None,
+            replayed: None,
             agents: Vec::new(),
         }
     }

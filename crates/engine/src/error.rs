@@ -67,6 +67,9 @@ pub enum EngineError {
     /// The plan's script is wrong, or failed before the load began.
     #[error(transparent)]
     Script(#[from] ScriptError),
+    /// The plan is of a replay, and its log is not here.
+    #[error("the plan replays a log, which does not travel with it: give both to brunt replay")]
+    NoLog,
     /// A defect of brunt.
     #[error("a worker came to an unplanned end; this is a defect of brunt, please report it")]
     Defect,

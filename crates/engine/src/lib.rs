@@ -14,6 +14,7 @@ mod gate;
 mod limits;
 mod network;
 mod pace;
+mod replay;
 mod run;
 mod scenarios;
 #[cfg(feature = "simulation")]
@@ -33,6 +34,7 @@ use brunt_plan::share::{Numbers, Portion};
 use brunt_record::recording::Recording;
 
 use brunt_protocol::Registry;
+use brunt_protocol::replay::Replay;
 use brunt_protocol::scenario::Value;
 use brunt_script::{ScriptHost, Session};
 
@@ -148,6 +150,23 @@ pub fn run_part(
     let missed_ns = part.takeover.as_ref().map_or(0, |takeover| takeover.after_ns);
     let machine = Epolls::begun_before(plan.transport.arrival_times, missed_ns);
     run::run(plan, Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
+}
+
+/// Replays logs, one for each worker of `plan`, and returns what happened. Blocks until they are over.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_replay(
+    plan: &Plan,
+    logs: Vec<Box<dyn Replay>>,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+) -> Result<Finished, EngineError> {
+    let machine = Epolls::new(plan.transport.arrival_times);
+    let part = Part::whole(plan.workers);
+    run::run_replay(plan, logs, &Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Runs the setup of the plan's script alone, if it has one, and returns what it returns: for [`Surrounded::Elsewhere`].

@@ -2,6 +2,8 @@
 //!
 //! Production and tests go through the same lines: [`Machine`] alone says where sockets and time come from.
 
+mod replay;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -35,6 +37,8 @@ use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
 
+pub(crate) use self::replay::run_replay;
+
 /// What a run is given besides its plan.
 pub(crate) struct Given<'a, M> {
     pub(crate) machine: &'a M,
@@ -61,6 +65,9 @@ pub(crate) fn run<M: Machine>(
     let plan = &plan;
     if let Some(gate) = &given.part.gate {
         gate.keep_time(given.machine.clock());
+    }
+    if let Load::Replay(_) = &plan.load {
+        return Err(EngineError::NoLog);
     }
     let finished = match &plan.scenarios {
         Some(scenarios) => run_scenarios(plan, scenarios, given, observer),

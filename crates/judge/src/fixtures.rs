@@ -55,6 +55,7 @@ pub fn run() -> (Plan, Recording) {
         status_names: BTreeMap::new(),
         redirected_to: None,
         changes: Vec::new(),
+        replayed: None,
         agents: Vec::new(),
     };
     (Plan { thresholds: Vec::new(), ..plan() }, run)

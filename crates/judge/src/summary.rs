@@ -1,6 +1,6 @@
 //! Every figure of a run, derived once. Views print it and compute nothing.
 
-use brunt_plan::plan::{Load, Plan};
+use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::delivery::Delivery;
 use brunt_record::histogram::Histogram;
@@ -260,9 +260,14 @@ impl Summary {
         self.thresholds.iter().all(|result| result.held)
     }
 
+    /// Whether a condition under which a replay fails holds.
+    pub fn differs_from_log(&self) -> bool {
+        self.run.replayed.iter().any(|replayed| replayed.conditions.iter().any(|condition| condition.holds))
+    }
+
     /// Whether calls were due at times of their own.
     pub fn is_open(&self) -> bool {
-        matches!(self.plan.load, Load::Open { .. })
+        self.plan.load.is_open()
     }
 
     /// Which statuses count as a success.

@@ -170,6 +170,7 @@ fn is_constant(plan: &Plan) -> bool {
     let constant_rate = match &plan.load {
         Load::Closed {} => true,
         Load::Open { profile, .. } => profile.is_constant(),
+        Load::Replay(_) => false,
     };
     let constant_users = plan.scenarios.as_ref().is_none_or(|scenarios| {
         scenarios.throttle.is_none() && scenarios.populations.iter().all(is_constant_population)

@@ -15,6 +15,7 @@ pub mod percent;
 pub mod plan;
 pub mod profile;
 pub mod random;
+pub mod replay;
 pub mod rows;
 pub mod scenario;
 pub mod schedule;

@@ -9,6 +9,7 @@
 //! | [`Prepared`] | the protocol made ready for one plan | as long as the run |
 //! | [`Client`] | the state of one connection | as long as its connection |
 //! | [`User`](user::User) | the source of calls on one worker | as long as the run |
+//! | [`Replay`](replay::Replay) | the calls of a log on one worker | as long as the run |
 //! | [`Dialect`](scenario::Dialect), [`Caller`](scenario::Caller) | the protocol's own words in scenarios; optional | |
 //!
 //! [`Protocol`] has a whole example, [`Client`] one of reading answers, [`Dialect`](scenario::Dialect) one for scenarios.
@@ -26,6 +27,7 @@ pub mod messages;
 mod options;
 mod protocol;
 mod registry;
+pub mod replay;
 pub mod scenario;
 pub mod traced;
 pub mod user;

@@ -26,6 +26,7 @@ pub mod outcome;
 pub mod packed;
 pub mod recording;
 pub mod redaction;
+pub mod replayed;
 pub mod series;
 pub mod snapshot;
 pub mod timeline;

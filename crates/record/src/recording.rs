@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::agents::AgentPart;
 use crate::catalogue::Counter;
 use crate::change::Change;
+use crate::replayed::Replayed;
 use crate::series::Series;
 use crate::snapshot::Snapshot;
 
@@ -57,6 +58,9 @@ pub struct Recording {
     /// What somebody changed about it while it went on, and the moments that have a name, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// What a replay took of its log, and how what came differs from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Box<Replayed>>,
     /// What each agent did, if the run was carried out by agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPart>,

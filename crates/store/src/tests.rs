@@ -48,6 +48,7 @@ fn summary(calls: u64) -> Summary {
         status_names: std::collections::BTreeMap::new(),
         redirected_to: None,
         changes: Vec::new(),
+        replayed: None,
         agents: Vec::new(),
     };
     for i in 0..calls {

@@ -12,6 +12,7 @@ mod kinds;
 mod multiplexed;
 mod outage;
 mod pacing;
+mod replay;
 mod scripted;
 mod several_workers;
 mod simulation;
@@ -115,6 +116,12 @@ fn carry_out(plan: &Plan, peer: impl Peer) -> Outcome {
 fn carry_out_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle) -> Outcome {
     let mut seconds = Seconds::default();
     let summary = judged(run_on(plan, net, stop, &mut seconds));
+    check(&summary);
+    Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
+}
+
+/// What must hold of any run.
+fn check(summary: &Summary) {
     let total = &summary.total;
     assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {total:#?}");
     assert_eq!(
@@ -133,7 +140,6 @@ fn carry_out_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle) -> Outcome {
     assert_eq!(sum(DuePoint::not_ok), summary.not_ok);
     assert_eq!(sum(|point| point.unsent), total.numbers.get(Counter::Unsent));
     assert_eq!(sum(|point| point.response.count()), sum(|point| point.ok));
-    Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
 }
 
 /// A whole run, put together as the real ones are.

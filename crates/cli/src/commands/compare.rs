@@ -314,6 +314,7 @@ fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
         parts.push(match &a.load {
             Load::Closed {} => "closed model".to_owned(),
             Load::Open { profile, .. } => format!("open model, rate {profile}"),
+            Load::Replay(replay) => replay.title(),
         });
     }
     if (a.stop, a.warmup_ns) == (b.stop, b.warmup_ns) {

@@ -86,7 +86,7 @@ fn size(plan: &Plan) -> Size {
         connections: (!plan.connections.is_growing()).then(|| plan.connections.most().into()),
         rate: match &plan.load {
             Load::Open { profile, .. } => Some(profile.highest_rate()),
-            Load::Closed {} => None,
+            Load::Closed {} | Load::Replay(_) => None,
         },
         workers: plan.workers,
         reconnects: plan.reconnect,

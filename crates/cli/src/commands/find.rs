@@ -263,7 +263,7 @@ fn trial_plan(base: &Plan, settings: &Settings, level: f64, length: Length) -> R
 fn arrivals(base: &Plan) -> Spread {
     match base.load {
         Load::Open { arrivals, .. } => arrivals,
-        Load::Closed {} => Spread::Uniform,
+        Load::Closed {} | Load::Replay(_) => Spread::Uniform,
     }
 }
 

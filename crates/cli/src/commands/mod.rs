@@ -17,6 +17,7 @@ pub mod help;
 pub mod import;
 pub mod init;
 pub mod man;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod runs;
@@ -47,6 +48,7 @@ pub enum Command {
     Bench(Box<Bench>),
     Run(Box<run::Run>),
     Check(check::Check),
+    Replay(Box<replay::Replay>),
     Find(Box<find::Find>),
     Compare(Box<compare::Compare>),
     Sweep(Box<sweep::Sweep>),
@@ -83,6 +85,7 @@ impl Command {
             Self::Bench(args) => bench::run(&args, program),
             Self::Run(args) => run::run(&args, program),
             Self::Check(args) => check::run(&args, program),
+            Self::Replay(args) => replay::run(&args, program),
             Self::Find(args) => find::run(&args, program),
             Self::Compare(args) => compare::run(&args, program),
             Self::Sweep(args) => sweep::run(&args, program),

@@ -24,10 +24,11 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 32] = [
+pub const TOPICS: [Topic; 33] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
+    topic!("replay", "the requests of an access log, at its times, beside its answers"),
     topic!("report", "every figure of the report, the verdict, exit statuses"),
     topic!("doubt", "when a result cannot be believed, and what to do"),
     topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),

@@ -37,14 +37,14 @@ Results
   -v                every figure, and a line for each second
 Commands
   run, check, init  users by a script in Lua
+  replay            the requests of an access log, at its times
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
-  doctor            what on this machine would spoil a run
-  config            where flags come from: brunt.toml, BRUNT_*
+  doctor, config    what here would spoil a run; where flags come from
   completions, man  for your shell
   schema, types     JSON Schemas; annotations of scripts, for editors
 
@@ -59,7 +59,7 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
-const BRIEF: [(&str, &[&str]); 12] = [
+const BRIEF: [(&str, &[&str]); 13] = [
     (
         "run",
         &[
@@ -76,6 +76,10 @@ const BRIEF: [(&str, &[&str]); 12] = [
             "outputs",
             "html",
         ],
+    ),
+    (
+        "replay",
+        &["log", "url", "log_format", "session", "window", "unsafe", "speed", "scale", "think", "fail_if", "outputs"],
     ),
     (
         "find",

@@ -297,7 +297,7 @@ fn load(args: &args::Load) -> Result<Load> {
 fn stop(args: &args::Load, load: &Load) -> Stop {
     let ends = match load {
         Load::Open { profile, .. } => Profile::duration_ns(profile).is_some(),
-        Load::Closed {} => false,
+        Load::Closed {} | Load::Replay(_) => false,
     };
     let default = (args.requests.is_none() && !ends).then_some(DEFAULT_DURATION_NS);
     Stop { duration_ns: args.duration.or(default), requests: args.requests }
@@ -308,7 +308,7 @@ fn default_connections(load: &Load, transport: &Transport, requests: Option<u64>
     let needed = requests.and_then(|requests| u32::try_from(requests).ok()).unwrap_or(u32::MAX).max(1);
     match load {
         Load::Closed {} => Connections::Fixed(DEFAULT_CONNECTIONS.min(needed)),
-        Load::Open { .. } => {
+        Load::Open { .. } | Load::Replay(_) => {
             let most = brunt_engine::most_growing_connections(transport.source_ips.len());
             Connections::UpTo(most.min(needed.max(threads.unwrap_or(1))))
         }
@@ -334,6 +334,8 @@ pub fn default_workers(load: &Load, has_script: bool, connections: u32) -> u32 {
             cores.min((profile.highest_rate() / EASY_RATE).ceil() as u32).max(1)
         }
         Load::Open { .. } | Load::Closed {} => cores,
+        // The order of a log's calls is one worker's to keep.
+        Load::Replay(_) => 1,
     }
 }
 

@@ -18,6 +18,7 @@ mod pages;
 mod plans;
 mod program;
 mod receiver;
+mod replay;
 mod requests;
 mod runs;
 mod sandbox;

@@ -250,6 +250,8 @@ fn the_manual_has_a_page_for_each_command() {
             "brunt-moving.7",
             "brunt-other-tools.7",
             "brunt-proxy.1",
+            "brunt-replay.1",
+            "brunt-replay.7",
             "brunt-report.1",
             "brunt-report.7",
             "brunt-results.7",

@@ -193,6 +193,7 @@ fn long(seconds: u64) -> Summary {
         status_names: BTreeMap::new(),
         redirected_to: None,
         changes: Vec::new(),
+        replayed: None,
         agents: Vec::new(),
     };
     for second in 0..seconds {

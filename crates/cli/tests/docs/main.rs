@@ -55,6 +55,7 @@ pages! {
     metrics: "docs/metrics.md",
     moving: "docs/moving.md",
     other_tools: "docs/other-tools.md",
+    replay: "docs/replay.md",
     report: "docs/report.md",
     results: "docs/results.md",
     scenarios: "docs/scenarios.md",

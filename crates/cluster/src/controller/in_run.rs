@@ -136,7 +136,7 @@ impl InRun {
     pub(super) fn new(part: AgentPart, portion: Portion, place: usize, plan: &Plan) -> Self {
         let numbers = match plan.load {
             Load::Closed {} => plan.stop.requests.map(|requests| Numbers::owned_by(portion, Some(requests))),
-            Load::Open { .. } => None,
+            Load::Open { .. } | Load::Replay(_) => None,
         };
         let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
         let inspection = Inspection::new(plan, portion, numbers.map(Numbers::count));

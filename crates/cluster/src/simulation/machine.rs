@@ -242,6 +242,7 @@ impl Part {
                     .collect(),
                 Timetable::new(profile.clone()),
             ),
+            Load::Replay(_) => unreachable!("agents replay no logs"),
             Load::Closed {} => {
                 let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
                 let own = plan.stop.requests.map(all);
@@ -461,6 +462,7 @@ impl Part {
             status_names: BTreeMap::new(),
             redirected_to: None,
             changes: Vec::new(),
+            replayed: None,
             agents: Vec::new(),
         };
         Done::Ran(self.number, Ok(Box::new(recording)))

@@ -10,7 +10,7 @@ mod load;
 mod names;
 mod open;
 mod outage;
-mod own_delay;
+pub(crate) mod own_delay;
 mod slots;
 mod waiting;
 
@@ -238,7 +238,8 @@ impl Flood {
         self.planned = None;
         self.pace = match &self.plan.load {
             plan::Load::Closed {} if self.measured => Pace::Closed(self.quotas.measured.clone()),
-            plan::Load::Closed {} => Pace::Closed(self.quotas.warmup.clone()),
+            // A replay has a load of its own.
+            plan::Load::Closed {} | plan::Load::Replay(_) => Pace::Closed(self.quotas.warmup.clone()),
             plan::Load::Open { profile, arrivals } => {
                 let seed = self.plan.seed;
                 let first = || Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());

@@ -22,26 +22,8 @@ impl Names {
 
     /// A call with the name of this number has ended.
     pub(super) fn record(&self, recorder: &mut Recorder, name: usize, call: &Call<u64>, end: End<'_>, now: u64) {
-        let Some(id) = self.0.get(name).copied().filter(|_| recorder.counts(call) && end != End::Withdrawn) else {
-            return;
-        };
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
-        let at = recorder.ended_at(call, failure, now);
-        let (response, service) = (call.response_ns(at), call.service_ns(at));
-        let is_ok = if let End::Answered(status) = end { recorder.is_ok(status) } else { false };
-        let calls = recorder.snapshot.figures.requests.at(id);
-        calls.due();
-        match end {
-            End::Answered(status) => {
-                calls.answered(status, response, service);
-                if !is_ok {
-                    calls.refused(response);
-                }
-            }
-            End::Failed(failure, _) => calls.failed(failure, response, call.was_sent().then_some(service)),
-            End::Unfinished if call.was_sent() => calls.unfinished(response, service),
-            End::Unfinished | End::Unsent => calls.unsent(response),
-            End::Withdrawn => {}
+        if let Some(id) = self.0.get(name).copied() {
+            recorder.ended_by_name(id, call, end, now);
         }
     }
 }

@@ -12,18 +12,18 @@ const CARRIED_NS: u64 = 500_000;
 
 /// How one call was held up, and what its connection carries on. Nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OwnDelay {
+pub(crate) struct OwnDelay {
     /// How much later the call was sent than it would have been in time.
-    pub(super) call: u64,
+    pub(crate) call: u64,
     /// How much earlier the connection would have been free.
-    pub(super) held_up: u64,
+    pub(crate) held_up: u64,
     /// Whether the call would have waited for the connection in time, too.
-    pub(super) has_waited: bool,
+    pub(crate) has_waited: bool,
 }
 
 /// Of a call that was due at `due` and is sent at `now`, on a connection that has been free since `ready_since` and carries
 /// `held_up`.
-pub(super) fn measure(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
+pub(crate) fn measure(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
     let fresh = now.saturating_sub(due.max(ready_since));
     let ready_in_time = ready_since.saturating_sub(held_up);
     let call = now.saturating_sub(due.max(ready_in_time));

@@ -72,7 +72,7 @@ impl Terms {
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             reconnect: plan.reconnect,
-            is_open: matches!(plan.load, brunt_plan::plan::Load::Open { .. }),
+            is_open: plan.load.is_open(),
             arrival_times: plan.transport.arrival_times,
         }
     }

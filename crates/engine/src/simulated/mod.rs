@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
+use brunt_protocol::replay::Replay;
 use brunt_script::ScriptHost;
 
 use crate::run::{self, Given};
@@ -41,6 +42,22 @@ pub fn run_part(
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
     run::run(plan, Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
+}
+
+/// Replays logs on a simulated machine, one for each worker of `plan`, and returns what happened.
+///
+/// # Errors
+/// As [`crate::run_replay`].
+pub fn run_replay(
+    net: &VirtualNet,
+    plan: &Plan,
+    logs: Vec<Box<dyn Replay>>,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    let (part, stop) = (Part::whole(plan.workers), &StopHandle::default());
+    run::run_replay(plan, logs, &Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// What a peer does, and how long after what it reacts to, in nanoseconds.

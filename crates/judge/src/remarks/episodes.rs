@@ -3,7 +3,7 @@
 //! All of it is found in the [`Timeline`], which knows calls by when they were due, and in the seconds' own counts. A stretch
 //! that one kind explains is left out of what comes after it.
 
-use brunt_plan::plan::{Load, Plan};
+use brunt_plan::plan::Plan;
 use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
@@ -270,7 +270,7 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
 }
 
 fn is_open(plan: &Plan) -> bool {
-    matches!(plan.load, Load::Open { .. })
+    plan.load.is_open()
 }
 
 /// The 99th percentile of the calls that took less than half of a silence, in nanoseconds.

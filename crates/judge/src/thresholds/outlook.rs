@@ -46,6 +46,8 @@ impl Outlook {
                 // Random arrivals may be more than planned: six standard deviations more.
                 (all + 6.0 * all.sqrt() - due as f64).max(0.0)
             }
+            // Nobody knows what is left of a log.
+            Load::Replay(_) => f64::INFINITY,
             Load::Closed {} => {
                 let left = planned_ns.saturating_sub(elapsed_ns) as f64 / elapsed_ns.max(1) as f64;
                 MARGIN * left * due as f64

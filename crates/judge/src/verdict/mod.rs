@@ -12,7 +12,7 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
-use brunt_plan::plan::{Load, Plan};
+use brunt_plan::plan::Plan;
 use brunt_record::catalogue::Timing;
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::Parts;
@@ -268,7 +268,7 @@ fn spoils_load(finding: &Finding) -> bool {
 /// Whether the calls answered a second are what the target does. The generator's own delays lower what a fixed number of
 /// connections can ask for by as much as they make each call longer.
 fn is_rate_believed(plan: &Plan, judgement: Judgement, total: &Snapshot) -> bool {
-    let is_open = matches!(plan.load, Load::Open { .. });
+    let is_open = plan.load.is_open();
     let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
     let knows_receiving = own_part.cover();
     match judgement {

@@ -26,6 +26,7 @@ use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
 use crate::profile::Profile;
+use crate::replay::Replay;
 use crate::scenario::Scenarios;
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::target::Target;
@@ -214,6 +215,15 @@ pub enum Load {
         /// How due times are spread.
         arrivals: Spread,
     },
+    /// Calls are due at the times of a log, in its sessions.
+    Replay(Replay),
+}
+
+impl Load {
+    /// Whether calls are due at times of their own.
+    pub fn is_open(&self) -> bool {
+        !matches!(self, Self::Closed {})
+    }
 }
 
 /// What ends the measured part: whichever comes first. A profile with an end is an end as well.
@@ -314,7 +324,7 @@ impl Plan {
     pub fn duration_ns(&self) -> Option<u64> {
         let profile = match &self.load {
             Load::Open { profile, .. } => profile.duration_ns(),
-            Load::Closed {} => None,
+            Load::Closed {} | Load::Replay(_) => None,
         };
         match (self.stop.duration_ns, profile) {
             (Some(a), Some(b)) => Some(a.min(b)),

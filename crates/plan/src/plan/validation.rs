@@ -143,12 +143,14 @@ impl Plan {
             if self.guards.is_empty() {
                 return Err(PlanError::NoGuard);
             }
-            if self.load == (Load::Closed {}) || self.scenarios.is_some() {
+            if !matches!(self.load, Load::Open { .. }) || self.scenarios.is_some() {
                 return Err(PlanError::NoRateToLower);
             }
         }
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;
+        } else if matches!(self.load, Load::Replay(_)) {
+            // It ends with its log.
         } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
             return Err(PlanError::Endless);
         }

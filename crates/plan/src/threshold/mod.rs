@@ -38,8 +38,8 @@ use brunt_record::histogram::AtLeast;
 
 use crate::scenario::DeclaredFigure;
 
-pub use self::guard::{Guard, GuardAction, GuardError};
 pub use self::figure::{Count, Figure, OfOwn, OfWatched, Statistic, Time, Unit};
+pub use self::guard::{Guard, GuardAction, GuardError};
 pub use self::selection::{Selection, Traits};
 
 /// How a figure is compared with its limit.

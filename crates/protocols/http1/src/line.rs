@@ -6,6 +6,9 @@ use brunt_protocol::headers::Header;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+/// The most that a line weighs.
+const MOST_WEIGHT: u32 = 1000;
+
 /// What a line asks for; what it leaves out is as for all requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
@@ -15,6 +18,8 @@ pub(super) struct Line {
     pub(super) body: Option<Vec<u8>>,
     /// Whether the body was written as JSON and not as a text.
     pub(super) is_json: bool,
+    /// How often it is taken while a line without a weight is taken once.
+    pub(super) weight: u32,
 }
 
 /// A request in JSON: `{"method": "POST", "url": "/cart", "headers": {"X-Shop": "1"}, "body": {"sku": 7}}`.
@@ -27,6 +32,7 @@ struct InJson {
     headers: Map<String, Value>,
     /// A text, or JSON that is sent as it is.
     body: Option<Value>,
+    weight: Option<u32>,
 }
 
 impl Line {
@@ -42,11 +48,11 @@ impl Line {
             Some((method, url)) => (Some(method.to_owned()), url.trim_start()),
             None => (None, line),
         };
-        Ok(Self { method, url: url.to_owned(), headers: Vec::new(), body: None, is_json: false })
+        Ok(Self { method, url: url.to_owned(), headers: Vec::new(), body: None, is_json: false, weight: 1 })
     }
 
     fn of_json(line: &str) -> Result<Self, String> {
-        let InJson { method, url, headers, body } = serde_json::from_str(line).map_err(|error| {
+        let InJson { method, url, headers, body, weight } = serde_json::from_str(line).map_err(|error| {
             let expected = "expected a request in JSON such as {\"method\": \"POST\", \"url\": \"/a\", \"headers\": \
                             {\"K\": \"V\"}, \"body\": \"…\"}";
             // The reader's own words would quote values.
@@ -73,7 +79,11 @@ impl Line {
             json => json.to_string().into_bytes(),
         });
         let method = method.or_else(|| body.as_ref().map(|_| "POST".to_owned()));
-        Ok(Self { method, url, headers: fields, body, is_json })
+        let weight = weight.unwrap_or(1);
+        if !(1..=MOST_WEIGHT).contains(&weight) {
+            return Err(format!("the weight: expected a number between 1 and {MOST_WEIGHT}, got {weight}"));
+        }
+        Ok(Self { method, url, headers: fields, body, is_json, weight })
     }
 }
 
@@ -140,7 +150,7 @@ pub(super) fn shown(line: &[u8]) -> Vec<u8> {
     if !text.trim_start().starts_with('{') {
         return shown_url(&text).into_owned().into_bytes();
     }
-    let Ok(InJson { method, url, headers, body }) = serde_json::from_str(&text) else {
+    let Ok(InJson { method, url, headers, body, weight }) = serde_json::from_str(&text) else {
         return REDACTED.as_bytes().to_vec();
     };
     let header = |name: &str, value: &Value| match value {
@@ -168,6 +178,7 @@ pub(super) fn shown(line: &[u8]) -> Vec<u8> {
         shown.insert("headers".to_owned(), headers.into());
     }
     shown.extend(body.map(|body| ("body".to_owned(), body)));
+    shown.extend(weight.map(|weight| ("weight".to_owned(), weight.into())));
     json!(shown).to_string().into_bytes()
 }
 

@@ -39,6 +39,8 @@ struct RequestLines {
     lines: Vec<RequestLine>,
     /// The texts that `lines` point into.
     text: Vec<u8>,
+    /// The lines in the order in which they are taken, where some are taken more often than others; else empty.
+    turns: Vec<u32>,
     /// Where the lines go, if not all to the plan's target.
     targets: Vec<Target>,
     /// What the lines' requests are called, and which name each line's have; empty where they are not told apart.
@@ -137,6 +139,15 @@ impl Requests {
         (number % (count.max(1) as u64)) as usize
     }
 
+    /// The line that the call with this number takes.
+    fn line(&self, index: u64) -> usize {
+        let RequestLines { lines, turns, .. } = &self.asked;
+        if turns.is_empty() {
+            return self.pick(index, lines.len());
+        }
+        turns.get(self.pick(index, turns.len())).map_or(0, |line| *line as usize)
+    }
+
     /// Whether every request is the same.
     fn is_static(&self) -> bool {
         self.asked.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
@@ -146,7 +157,7 @@ impl Requests {
     /// idempotent.
     fn encode(&self, index: u64, out: &mut Vec<u8>) -> (bool, Option<Range<usize>>) {
         let text = |range: &Range<usize>| self.asked.text.get(range.clone()).unwrap_or(&[]);
-        let Some(line) = self.asked.lines.get(self.pick(index, self.asked.lines.len())) else {
+        let Some(line) = self.asked.lines.get(self.line(index)) else {
             return Default::default();
         };
         let method = text(&line.method);
@@ -223,7 +234,7 @@ fn url_lines(
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<RequestLines, OptionsError> {
     let mut text = options.method.as_bytes().to_vec();
-    let mut request_lines = Vec::new();
+    let (mut request_lines, mut weights) = (Vec::new(), Vec::new());
     let mut targets: Vec<Target> = Vec::new();
     // The header fields that lines to each of them have, if they have none of their own.
     let mut sections = Vec::new();
@@ -237,7 +248,8 @@ fn url_lines(
         if line.contains(REDACTED) {
             return Err(error("a secret was left out of it when the plan was written; put it back".to_owned()));
         }
-        let Line { method, url, mut headers, body, is_json } = Line::read(line).map_err(error)?;
+        let Line { method, url, mut headers, body, is_json, weight } = Line::read(line).map_err(error)?;
+        weights.push(weight);
         let is_typed =
             || options.headers.iter().chain(&headers).any(|field| field.name().eq_ignore_ascii_case("content-type"));
         if is_json && !is_typed() {
@@ -291,7 +303,29 @@ fn url_lines(
     };
     let (names, named) = names::names(|| request_lines.iter().map(called));
     let targets = if is_elsewhere { targets } else { Vec::new() };
-    Ok(RequestLines { lines: request_lines, text, targets, names, named })
+    let turns = turns(&weights).map_err(|problem| OptionsError(format!("{}: {problem}", lines.file)))?;
+    Ok(RequestLines { lines: request_lines, text, turns, targets, names, named })
+}
+
+/// The most turns of all lines together.
+const MOST_TURNS: u64 = 10_000_000;
+
+/// Which line each turn takes: each as often as it weighs, and each evenly over all turns. Empty where all weigh the same.
+fn turns(weights: &[u32]) -> Result<Vec<u32>, String> {
+    if weights.windows(2).all(|pair| matches!(pair, [a, b] if a == b)) {
+        return Ok(Vec::new());
+    }
+    let all: u64 = weights.iter().copied().map(u64::from).sum();
+    if all > MOST_TURNS {
+        return Err(format!("the weights of all lines are {all} together, and may be {MOST_TURNS}: give smaller ones"));
+    }
+    let of_line = |(line, weight): (u32, u32)| {
+        // The middle of each of as many equal parts as it weighs.
+        (0..weight).map(move |nth| ((f64::from(nth) + 0.5) / f64::from(weight), line))
+    };
+    let mut turns: Vec<_> = (0..).zip(weights.iter().copied()).flat_map(of_line).collect();
+    turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(turns.into_iter().map(|(_, line)| line).collect())
 }
 
 /// The options with these header fields in place of those with the same names.
@@ -422,12 +456,12 @@ impl User for Flood {
 
     fn name(&self, index: u64) -> usize {
         let named = &self.requests.asked.named;
-        named.get(self.requests.pick(index, named.len())).map_or(0, |name| *name as usize)
+        named.get(self.requests.line(index)).map_or(0, |name| *name as usize)
     }
 
     fn target(&mut self, index: u64) -> usize {
         let lines = &self.requests.asked.lines;
-        lines.get(self.requests.pick(index, lines.len())).map_or(0, |line| line.target)
+        lines.get(self.requests.line(index)).map_or(0, |line| line.target)
     }
 
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {

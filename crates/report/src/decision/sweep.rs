@@ -93,7 +93,7 @@ fn head(plan: &Plan, sweep: &Sweep, paint: Paint) -> Vec<String> {
 pub(super) fn how(plan: &Plan) -> String {
     let model = match &plan.load {
         Load::Closed {} => "closed model".to_owned(),
-        Load::Open { .. } => "open model".to_owned(),
+        Load::Open { .. } | Load::Replay(_) => "open model".to_owned(),
     };
     let lengths = runs::lengths(plan.duration_ns(), plan.stop.requests, plan.warmup_ns);
     let mut text = format!("{model}, {lengths}, seed {}", plan.seed);

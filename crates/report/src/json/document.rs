@@ -15,6 +15,7 @@ use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
 use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
+use brunt_record::replayed::Replayed;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
@@ -90,6 +91,9 @@ pub struct Document {
     /// Figures by name, of a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
+    /// What a replay took of its log, and how what came differs from it; missing of other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<Replayed>>,
     /// What each agent did, of a run that agents carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
@@ -328,6 +332,7 @@ impl Document {
             drilldown: Drilldown::from_recorded(run.series.drilldown()),
             histograms: Histograms::from_snapshot(total),
             names: Names::from_summary(summary),
+            replay: summary.run.replayed.clone(),
             agents: None,
             watched: summary.watched.clone(),
             deliveries: summary.deliveries.clone(),

@@ -72,6 +72,7 @@ impl Document {
             status_names: self.outcomes.status_names.clone(),
             redirected_to: None,
             changes: self.changes.clone(),
+            replayed: self.replay.clone(),
             agents: self.agents.as_ref().map_or_else(Vec::new, Agents::restored),
         }
     }

@@ -54,7 +54,7 @@ impl Course<'_> {
         }
         let profile = match &self.plan.load {
             Load::Open { profile, .. } => Some(profile),
-            Load::Closed {} => None,
+            Load::Closed {} | Load::Replay(_) => None,
         };
         let at = |column: usize| {
             let span = u128::from(self.to_ns - self.from_ns);

@@ -147,7 +147,7 @@ impl Lines {
         let waiting = Waiting { calls: live.in_flight + live.waiting, oldest_ns: live.oldest_ns, stall, now_ns };
         let [p50, _, p99, _] = waiting.percentiles(&times_of(&self.since), &self.plan, self.since_ns);
         let mut words = format!("{}/s", per_s(self.since.statuses.total()));
-        if matches!(self.plan.load, brunt_plan::plan::Load::Open { .. }) {
+        if self.plan.load.is_open() {
             let _ = write!(words, " of {}/s due", per_s(self.since.numbers.get(Counter::Due)));
         }
         for (name, value) in [("p50", p50), ("p99", p99)] {

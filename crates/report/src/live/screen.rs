@@ -436,6 +436,7 @@ fn title(plan: &Plan) -> String {
         Load::Open { profile, .. } if profile.is_constant() => format!("   {profile}/s"),
         Load::Open { profile, .. } => format!("   {profile}"),
         Load::Closed {} => format!("   {}", text::connections_of(plan)),
+        Load::Replay(replay) => format!("   {}", replay.title()),
     };
     let is_in_profile = matches!(&plan.load, Load::Open { profile, .. } if !profile.is_constant());
     let length = plan.duration_ns().filter(|_| !is_in_profile && plan.scenarios.is_none());

@@ -39,6 +39,7 @@ impl SoFar {
                 status_names: BTreeMap::new(),
                 redirected_to: None,
                 changes: Vec::new(),
+                replayed: None,
                 agents: Vec::new(),
             },
         }

@@ -16,6 +16,7 @@ mod names;
 mod outcomes;
 mod over_time;
 mod plan;
+mod replay;
 mod single;
 mod throughput;
 mod verdict;
@@ -67,6 +68,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     }
     sections.push(ends);
     sections.push(watched::section(summary, paint));
+    sections.push(replay::section(summary, paint, style.detail == Detail::Verbose));
     sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
     sections.extend(names::sections(summary, paint));
     if style.detail == Detail::Verbose {

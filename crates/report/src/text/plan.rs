@@ -96,7 +96,8 @@ pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
     let script = plan.script_name().map(|file| format!("script {}", clean(file)));
     let seed = format!("seed {}", plan.seed);
     let how = [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), script, via(plan), Some(seed)];
-    how.into_iter().flatten().collect()
+    // What ends with its log says nothing of its end.
+    how.into_iter().flatten().filter(|part| !part.is_empty()).collect()
 }
 
 /// What users do, and who comes when.
@@ -234,6 +235,7 @@ fn load(plan: &Plan) -> String {
             };
             format!("open model, rate {profile}, {arrivals} arrivals")
         }
+        Load::Replay(replay) => clean(&replay.title()).into_owned(),
     }
 }
 

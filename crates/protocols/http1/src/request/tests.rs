@@ -68,6 +68,21 @@ fn lines_are_taken_in_turn() {
 }
 
 #[test]
+fn a_line_is_taken_as_often_as_it_weighs() {
+    let content = "{\"url\": \"/a\", \"weight\": 3}\n/b\n{\"url\": \"/c\", \"weight\": 2}\n";
+    let options = Options { url_lines: Some(lines(content)), ..Options::default() };
+    let path = |text: &String| text.split(' ').nth(1).unwrap().to_owned();
+    let taken: Vec<_> = requests(&options, 0..12).unwrap().iter().map(path).collect();
+    assert_eq!(taken[..6], ["/a", "/c", "/a", "/b", "/c", "/a"], "each evenly over all turns");
+    assert_eq!(taken[..6], taken[6..]);
+    for wrong in ["0", "1001", "-1", "1.5"] {
+        let content = format!("{{\"url\": \"/a\", \"weight\": {wrong}}}\n/b\n");
+        let options = Options { url_lines: Some(lines(&content)), ..Options::default() };
+        assert!(requests(&options, 0..1).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn a_line_may_be_a_whole_request() {
     let options = Options {
         headers: vec![Header::new("X", "all"), Header::new("Accept", "text/plain")],

@@ -1,0 +1,306 @@
+//! A log that is replayed: its calls, due at its times, each session's one after the other on a connection of its own.
+//!
+//! Calls without a session share connections: each goes on one that is free, or on a new one.
+
+mod load;
+mod phases;
+mod sessions;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use brunt_plan::plan::Plan;
+use brunt_plan::share::Share;
+use brunt_protocol::replay::{LoggedCall, Replay, Upcoming};
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::NameId;
+use brunt_record::outcome::Failure;
+
+use self::sessions::{Session, Sessions};
+use crate::flood::own_delay;
+use crate::network::{Call, CallId, Counted, End, Network, Place};
+use crate::transport::Driver;
+
+/// How long a session's connection stays without a call, in nanoseconds.
+const IDLE_NS: u64 = 60 * SECOND_NS;
+/// How often it is looked whether the log has been read on, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
+/// Why a call fails whose turn does not come.
+const NO_TURN: &str = "its session's calls before it took all of its time";
+
+/// What a call is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// The log's number for it.
+    number: u64,
+    /// The slot of its session.
+    slot: u32,
+}
+
+type ReplayNetwork<D> = Network<D, Tag>;
+
+/// A session that waits for its user's next call, with `--think`; the earliest first.
+type Thinking = Reverse<(u64, u32)>;
+
+/// One worker's part of a log.
+pub(crate) struct Replaying {
+    log: Box<dyn Replay>,
+    /// The next call, once the log has it.
+    next: Option<LoggedCall>,
+    is_over: bool,
+    failed: Option<String>,
+    /// When the measured part began.
+    began: u64,
+    loading: bool,
+    /// Whether the time between a session's calls is kept, and not when they are due.
+    thinks: bool,
+    timeout_ns: u64,
+    sessions: Sessions,
+    /// Sessions that may have a call to make.
+    ready: Vec<u32>,
+    thinking: BinaryHeap<Thinking>,
+    /// Calls that have begun, in the order of their due times; some were sent or have ended since.
+    waiting: VecDeque<CallId>,
+    /// Whose the network's connections are, by their numbers.
+    owners: Vec<Option<u32>>,
+    /// Sessions that found no place for a connection.
+    starved: VecDeque<u32>,
+    /// The most connections.
+    most: usize,
+    /// Names as the recorder counts by them, by the log's numbers for them.
+    names: Vec<Option<NameId>>,
+}
+
+impl Replaying {
+    /// The part of a worker, whose calls `log` has.
+    pub(crate) fn new(log: Box<dyn Replay>, plan: &Plan, share: Share, thinks: bool) -> Self {
+        Self {
+            log,
+            next: None,
+            is_over: false,
+            failed: None,
+            began: 0,
+            loading: false,
+            thinks,
+            timeout_ns: plan.timeout_ns,
+            sessions: Sessions::default(),
+            ready: Vec::new(),
+            thinking: BinaryHeap::new(),
+            waiting: VecDeque::new(),
+            owners: Vec::new(),
+            starved: VecDeque::new(),
+            most: share.part_of(u64::from(plan.connections.most())).max(1) as usize,
+            names: Vec::new(),
+        }
+    }
+
+    /// Takes the log's next call, if none is there; false while it is being read.
+    fn look_ahead(&mut self) -> bool {
+        if self.next.is_some() || self.is_over || self.failed.is_some() {
+            return true;
+        }
+        match self.log.next() {
+            Upcoming::Call(call) => self.next = Some(call),
+            Upcoming::NotYet => return false,
+            Upcoming::Over => self.is_over = true,
+            Upcoming::Failed(reason) => self.failed = Some(reason),
+        }
+        true
+    }
+
+    /// When the next call is due, on the network's clock.
+    fn due(&self) -> Option<u64> {
+        self.next.map(|call| self.began.saturating_add(call.due_ns))
+    }
+
+    /// Begins every call that is due by `now`.
+    fn begin_due<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+        while self.look_ahead()
+            && let Some(due) = self.due().filter(|due| *due <= now)
+            && let Some(call) = self.next.take()
+        {
+            let slot = self.sessions.slot_of(call.session);
+            let Some(session) = self.sessions.get(slot) else { return };
+            if self.thinks && call.session.is_some() {
+                session.planned.push_back(call);
+                self.plan_next(slot);
+                continue;
+            }
+            self.begin(network, slot, call.number, due);
+        }
+    }
+
+    /// A call begins: it is due.
+    fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: u64) {
+        let id = network.begin(Call::new(Tag { number, slot }, due, true, Counted::AtOnce));
+        self.waiting.push_back(id);
+        if let Some(session) = self.sessions.get(slot) {
+            session.queue.push_back(id);
+        }
+        self.serve(network, slot);
+    }
+
+    /// With `--think`: the session's next call is due once its user has thought as long as in the log, and not before its time.
+    fn plan_next(&mut self, slot: u32) {
+        let began = self.began;
+        let Some(session) = self.sessions.get(slot) else { return };
+        if session.is_busy() || session.is_thinking {
+            return;
+        }
+        let Some(call) = session.planned.front() else { return };
+        let due = began.saturating_add(call.due_ns);
+        let at = session.ended_at.map_or(due, |ended| due.max(ended.saturating_add(session.thought_ns(call))));
+        session.is_thinking = true;
+        self.thinking.push(Reverse((at, slot)));
+    }
+
+    /// Begins the calls whose users have thought long enough.
+    fn begin_thought<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+        while let Some(Reverse((at, slot))) = self.thinking.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.thinking.pop();
+            let Some(session) = self.sessions.get(slot) else { continue };
+            session.is_thinking = false;
+            let Some(call) = session.planned.pop_front() else { continue };
+            session.last = Some(call);
+            self.begin(network, slot, call.number, at);
+        }
+    }
+
+    /// Makes the session's next call, if it has one and none is under way.
+    fn serve<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32) {
+        loop {
+            let Some(session) = self.sessions.get(slot).filter(|session| session.current.is_none()) else { return };
+            let Some(id) = session.queue.pop_front() else { return };
+            // It may have ended while it waited.
+            let Some(call) = network.call(id) else { continue };
+            let number = call.tag.number;
+            let now = network.driver.now();
+            if let Some(token) = session.connection {
+                if network.connections[token].room(1) > 0 {
+                    session.current = Some(number);
+                    session.note_delay(network, id, false, now);
+                    return network.send(self, token, id, now);
+                }
+                // Its peer takes no more calls on it: it ends by itself.
+                session.connection = None;
+                self.disown(token);
+            }
+            if network.places() >= self.most && !self.close_idle(network, now) {
+                if let Some(session) = self.sessions.get(slot) {
+                    session.queue.push_front(id);
+                }
+                return self.starved.push_back(slot);
+            }
+            return self.connect(network, slot, id, number, now);
+        }
+    }
+
+    /// Makes a connection for a session's call.
+    fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: u64) {
+        let token = network.add(0);
+        let Some(session) = self.sessions.get(slot) else { return network.vacate(token) };
+        (session.connection, session.current) = (Some(token), Some(number));
+        session.note_delay(network, id, true, now);
+        self.own(token, slot);
+        network.enqueue(token, id);
+        network.connect(self, token, now);
+    }
+
+    fn own(&mut self, token: usize, slot: u32) {
+        if token >= self.owners.len() {
+            self.owners.resize(token + 1, None);
+        }
+        if let Some(owner) = self.owners.get_mut(token) {
+            *owner = Some(slot);
+        }
+    }
+
+    /// The session whose connection this was.
+    fn disown(&mut self, token: usize) -> Option<u32> {
+        self.owners.get_mut(token)?.take()
+    }
+
+    /// Closes the connection that has been idle for longest, if one is; true if there is a place for another then.
+    fn close_idle<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) -> bool {
+        let Some(token) = self.sessions.take_idle(u64::MAX) else { return false };
+        self.close(network, token, now);
+        true
+    }
+
+    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: u64) {
+        self.disown(token);
+        network.close(self, token, now);
+        network.vacate(token);
+    }
+
+    /// Closes connections that have been idle for long.
+    fn close_old<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+        while let Some(token) = self.sessions.take_idle(now.saturating_sub(IDLE_NS)) {
+            self.close(network, token, now);
+        }
+    }
+
+    /// Ends calls whose turn has not come for as long as a call may take.
+    fn expire_waiting<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+        while let Some(id) = self.waiting.front().copied() {
+            let waits = network.call(id).filter(|call| call.place == Place::Waiting);
+            if let Some(expires) = waits.map(|call| call.due.saturating_add(self.timeout_ns)) {
+                if expires > now {
+                    return;
+                }
+                network.complete(self, id, End::Failed(Failure::Timeout, NO_TURN), expires);
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Gives everybody who may have a call to make a turn.
+    fn serve_ready<D: Driver>(&mut self, network: &mut ReplayNetwork<D>) {
+        let mut ready = std::mem::take(&mut self.ready);
+        for slot in ready.drain(..) {
+            self.serve(network, slot);
+            if self.thinks {
+                self.plan_next(slot);
+            }
+            self.sessions.rest(slot, network.driver.now());
+        }
+        ready.append(&mut self.ready);
+        self.ready = ready;
+        while !self.starved.is_empty()
+            && (network.places() < self.most || {
+                let now = network.driver.now();
+                self.close_idle(network, now)
+            })
+            && let Some(slot) = self.starved.pop_front()
+        {
+            // Until now it waited for others' connections, and not for this worker.
+            if let Some(session) = self.sessions.get(slot) {
+                session.ready_since = network.driver.now();
+            }
+            self.serve(network, slot);
+        }
+    }
+
+    /// The session's call under way has ended, or goes elsewhere.
+    fn free(&mut self, slot: u32, number: u64, now: u64) {
+        if let Some(session) = self.sessions.get(slot).filter(|session| session.current == Some(number)) {
+            session.current = None;
+            session.ended(now);
+            self.ready.push(slot);
+        }
+    }
+}
+
+impl Session {
+    /// Writes down how late a call is by this worker's own doing, which is sent or `connects` first.
+    fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, connects: bool, now: u64) {
+        let Some(call) = network.call_mut(id) else { return };
+        let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);
+        self.held_up = own.held_up;
+        (call.late, call.exposed) = (own.call, own.call);
+        let snapshot = &mut network.recorder.snapshot;
+        snapshot.times.record(Timing::Lag, own.call);
+        snapshot.numbers.add(Counter::WaitedForConnection, u64::from(connects || own.has_waited));
+    }
+}

@@ -1,0 +1,101 @@
+//! A replay as its worker takes it through the phases of a run.
+
+use std::cmp::Reverse;
+
+use brunt_record::snapshot::Phase;
+
+use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying};
+use crate::network::{End, NEVER, Place};
+use crate::transport::Driver;
+use crate::worker::{Leaving, Phases};
+
+impl<D: Driver> Phases<D> for Replaying {
+    fn prepare(&mut self, _network: &mut ReplayNetwork<D>, _now: u64) -> bool {
+        // Reading has to be ahead of the load.
+        self.look_ahead()
+    }
+
+    fn begin(&mut self, _network: &mut ReplayNetwork<D>, phase: Phase, began: u64, _until: u64) {
+        if phase == Phase::Measured {
+            (self.began, self.loading) = (began, true);
+        }
+    }
+
+    fn tick(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+        if !self.loading {
+            return;
+        }
+        self.begin_due(network, now);
+        self.begin_thought(network, now);
+        if !self.thinks {
+            self.expire_waiting(network, now);
+        }
+        self.close_old(network, now);
+        self.serve_ready(network);
+    }
+
+    fn turn(&mut self, network: &mut ReplayNetwork<D>) {
+        network.freed.clear();
+        if self.loading {
+            self.serve_ready(network);
+        }
+    }
+
+    fn next_wake(&self, now: u64) -> u64 {
+        if !self.loading {
+            return NEVER;
+        }
+        if !self.ready.is_empty() {
+            return now;
+        }
+        let due = match self.due() {
+            Some(due) => due,
+            None if self.is_over => NEVER,
+            None => now + LOOK_NS,
+        };
+        let thought = self.thinking.peek().map_or(NEVER, |Reverse((at, _))| *at);
+        let idle = self.sessions.rested_since().map_or(NEVER, |since| since.saturating_add(IDLE_NS));
+        due.min(thought).min(idle)
+    }
+
+    fn is_over(&self, network: &ReplayNetwork<D>, _now: u64) -> bool {
+        self.is_over
+            && self.next.is_none()
+            && network.under_way() == 0
+            && self.thinking.is_empty()
+            && self.ready.is_empty()
+    }
+
+    fn next_due(&self) -> u64 {
+        if self.loading { self.due().unwrap_or(NEVER) } else { NEVER }
+    }
+
+    fn leaving(&self) -> Option<Leaving> {
+        self.failed.clone().map(Leaving::Failed)
+    }
+
+    fn end_load(&mut self, network: &mut ReplayNetwork<D>, end: u64) {
+        if !self.loading {
+            return;
+        }
+        // What was due a moment ago has begun before the load ends.
+        self.begin_due(network, end);
+        self.loading = false;
+        let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();
+        for id in waiting {
+            if network.call(id).is_some_and(|call| call.place == Place::Waiting) {
+                network.complete(self, id, End::Unsent, end);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, _network: &mut ReplayNetwork<D>, _until: u64) {}
+
+    fn take_busy_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn may_hang(&self) -> bool {
+        false
+    }
+}

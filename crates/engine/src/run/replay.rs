@@ -1,0 +1,56 @@
+//! A run that replays a log.
+
+use std::sync::Arc;
+
+use brunt_plan::plan::{Load, Plan};
+use brunt_plan::share::Share;
+use brunt_protocol::replay::Replay;
+
+use super::{Checked, Given, WorkerPart, absolute, carry_out, examine, route_to};
+use crate::error::EngineError;
+use crate::limits;
+use crate::network::origins::{MakeClient, Origins};
+use crate::replay::Replaying;
+use crate::transport::Machine;
+use crate::watchdog::Watchdog;
+use crate::worker::Shared;
+use crate::{Finished, Observer};
+
+/// Carries out a plan whose calls `logs` have, one for each worker.
+pub(crate) fn run_replay<M: Machine>(
+    plan: &Plan,
+    logs: Vec<Box<dyn Replay>>,
+    given: &Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    let portion = given.part.portion;
+    let plan = Plan { workers: portion.workers(), ..plan.clone() };
+    let carried = replay(&plan, logs, given, observer);
+    carried.map_err(|error| error.without(&plan.secrets()))
+}
+
+fn replay<M: Machine>(
+    plan: &Plan,
+    logs: Vec<Box<dyn Replay>>,
+    given: &Given<'_, M>,
+    observer: &mut dyn Observer,
+) -> Result<Finished, EngineError> {
+    let Checked { scheme, prepared, tls, .. } = examine(plan, given.registry, given.scripts)?;
+    let portion = given.part.portion;
+    let plan = &limits::make_room(plan, portion, 1)?;
+    let route = route_to(plan, scheme, tls, given.machine)?;
+    let shared = Arc::new(Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()));
+    let thinks = matches!(&plan.load, Load::Replay(replay) if replay.think);
+    let part = |(share, log): (Share, Box<dyn Replay>)| {
+        let protocol = Arc::clone(&prepared);
+        // What came is held against the log.
+        let make: Arc<MakeClient> = Arc::new(move || protocol.client(true));
+        let origins = Origins::of_flood([route.clone()], &make, 1);
+        WorkerPart { load: Replaying::new(log, plan, share, thinks), origins, connections: 0 }
+    };
+    let parts = portion.shares().zip(logs).map(part).collect();
+    let mut run = carry_out(given.machine, &shared, parts, &mut Watchdog::default(), observer)?;
+    run.status_names = prepared.status_names();
+    run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
+    Ok(Finished { plan: plan.clone(), run, script: None })
+}

@@ -1,0 +1,255 @@
+//! Formats of logs: which there are, how one is recognised, and lines to entries.
+
+pub mod har;
+mod json;
+mod table;
+mod template;
+
+use crate::entry::{Entry, Skip};
+pub use json::Fields;
+pub use template::{Template, TemplateError};
+
+/// The most bytes of a line.
+pub const MOST_LINE_BYTES: usize = 1 << 20;
+/// How much of a log is looked at to recognise its format, in bytes.
+pub const SAMPLE_BYTES: usize = 64 << 10;
+/// How many lines of it at most.
+const SAMPLE_LINES: usize = 50;
+
+/// A format of logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache's and nginx' combined format; more behind it is ignored.
+    Combined,
+    /// The common log format.
+    Common,
+    /// A format of nginx (`$request`) or Apache (`%r`) that was given.
+    Template,
+    /// Caddy's access log, in JSON.
+    Caddy,
+    /// Traefik's access log, in JSON.
+    Traefik,
+    /// Envoy's access log, in JSON.
+    Envoy,
+    /// The access log of `brunt proxy`, in JSON.
+    Proxy,
+    /// Lines of JSON with the fields that docs/replay.md names.
+    Ndjson,
+    /// Targets or results of vegeta, in JSON.
+    Vegeta,
+    /// A table with the names of its columns in the first line.
+    Csv,
+    /// An HTTP archive, as browsers save it.
+    Har,
+}
+
+impl Format {
+    /// Those that can be asked for by name.
+    pub const ALL: [Self; 10] = [
+        Self::Combined,
+        Self::Common,
+        Self::Caddy,
+        Self::Traefik,
+        Self::Envoy,
+        Self::Proxy,
+        Self::Ndjson,
+        Self::Vegeta,
+        Self::Csv,
+        Self::Har,
+    ];
+
+    /// The name by which it is given and said.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Combined => "combined",
+            Self::Common => "common",
+            Self::Template => "log_format",
+            Self::Caddy => "caddy",
+            Self::Traefik => "traefik",
+            Self::Envoy => "envoy",
+            Self::Proxy => "proxy",
+            Self::Ndjson => "ndjson",
+            Self::Vegeta => "vegeta",
+            Self::Csv => "csv",
+            Self::Har => "har",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The format in which most of the first lines of a log can be read, and in which `sample` begins. Line ends may be cut.
+    pub fn recognise(sample: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(sample);
+        let begin = text.trim_start_matches('\u{feff}').trim_start();
+        if begin.starts_with('{') && is_har(begin) {
+            return Some(Self::Har);
+        }
+        let lines: Vec<&str> = text.lines().filter(|line| !is_nothing(line.as_bytes())).take(SAMPLE_LINES).collect();
+        let first = lines.first()?;
+        if table::is_header(first) {
+            return Some(Self::Csv);
+        }
+        let reads = |format: &Self| {
+            let Ok(mut parser) = Parser::new(*format, Options::default()) else { return 0 };
+            lines.iter().filter(|line| matches!(parser.line(line.as_bytes()), Ok(Some(_)))).count()
+        };
+        let known = Self::ALL.into_iter().filter(|format| !matches!(format, Self::Csv | Self::Har));
+        // Of those that read as many, the first is the one that reads most of each line.
+        let best = known.map(|format| (reads(&format), format)).rev().max_by_key(|(count, _)| *count)?;
+        (best.0 > 0).then_some(best.1)
+    }
+}
+
+/// Whether JSON begins as an HTTP archive does.
+fn is_har(begin: &str) -> bool {
+    let inner = begin.trim_start_matches('{').trim_start();
+    inner.starts_with("\"log\"")
+        && inner.trim_start_matches("\"log\"").trim_start().trim_start_matches(':').trim_start().starts_with('{')
+}
+
+/// By what the requests of a session belong together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SessionBy {
+    /// The field for sessions where the format has one, or else the client's address.
+    #[default]
+    Client,
+    /// A cookie of this name.
+    Cookie(String),
+    /// A field of the format, or a header field, of this name.
+    Field(String),
+    /// Nothing: calls share connections.
+    None,
+}
+
+/// What reading takes besides the format.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// A `log_format` of nginx or a `LogFormat` of Apache.
+    pub template: Option<String>,
+    /// Fields by name, instead of the format's own.
+    pub fields: Option<Fields>,
+    /// What makes a session.
+    pub session: SessionBy,
+    /// How far local times without a zone are from UTC, in seconds.
+    pub zone_s: i32,
+}
+
+/// Reads lines of one format.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    kind: Kind,
+    options: Options,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Template(Template),
+    Json(Fields),
+    /// The fields, and the columns once the first line was read.
+    Table(Fields, Option<Vec<String>>),
+    Har,
+}
+
+impl Parser {
+    /// A parser of lines in this format.
+    ///
+    /// # Errors
+    /// When the template is none.
+    pub fn new(format: Format, options: Options) -> Result<Self, TemplateError> {
+        let fields = || options.fields.clone();
+        let kind = match format {
+            Format::Combined => Kind::Template(Template::combined()),
+            Format::Common => Kind::Template(Template::common()),
+            Format::Template => Kind::Template(Template::parse(options.template.as_deref().unwrap_or_default())?),
+            Format::Caddy => Kind::Json(fields().unwrap_or_else(Fields::caddy)),
+            Format::Traefik => Kind::Json(fields().unwrap_or_else(Fields::traefik)),
+            Format::Envoy => Kind::Json(fields().unwrap_or_else(Fields::envoy)),
+            Format::Proxy => Kind::Json(fields().unwrap_or_else(Fields::proxy)),
+            Format::Ndjson => Kind::Json(fields().unwrap_or_else(Fields::own)),
+            Format::Vegeta => Kind::Json(fields().unwrap_or_else(Fields::vegeta)),
+            Format::Csv => Kind::Table(fields().unwrap_or_else(Fields::own), None),
+            Format::Har => Kind::Har,
+        };
+        Ok(Self { kind, options })
+    }
+
+    /// Reads a line without its end; none of one that is empty, a comment or names of columns.
+    ///
+    /// # Errors
+    /// Why it gives no request.
+    pub fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Skip> {
+        if line.len() > MOST_LINE_BYTES {
+            return Err(Skip::TooLong);
+        }
+        if is_nothing(line) {
+            return Ok(None);
+        }
+        let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_start_matches('\u{feff}').trim_end();
+        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return Err(Skip::Binary);
+        }
+        let entry = match &mut self.kind {
+            Kind::Template(template) => template.read(text, &self.options)?,
+            Kind::Json(fields) => fields.read_line(text, &self.options)?,
+            Kind::Table(fields, columns) => match columns {
+                None => {
+                    *columns = Some(table::cells(text).ok_or(Skip::Malformed)?);
+                    return Ok(None);
+                }
+                Some(columns) => fields.read(&table::row(text, columns)?, &self.options)?,
+            },
+            Kind::Har => return Err(Skip::Malformed),
+        };
+        checked(entry).map(Some)
+    }
+}
+
+/// Whether a line says nothing: it is empty, or a comment.
+fn is_nothing(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty() || line.starts_with(b"#")
+}
+
+/// An entry that can be sent: its method is a token (RFC 9110 §9.1), and its URL a path or a URL without spaces and control characters.
+pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
+    let is_token = |text: &str| {
+        !text.is_empty()
+            && text.len() <= 32
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    };
+    let url = entry.url.split('#').next().unwrap_or_default();
+    let kept = url.len();
+    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
+    let leads_somewhere = url.starts_with('/') || lower.starts_with("http://") || lower.starts_with("https://");
+    let is_url = leads_somewhere && !url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
+    if !is_token(&entry.method) || entry.method == "CONNECT" || !is_url {
+        return Err(Skip::NoRequest);
+    }
+    entry.url.truncate(kept);
+    // A field whose value would end the line is none.
+    entry.headers.retain(|(name, value)| is_token(name) && !value.bytes().any(|byte| byte < b' ' && byte != b'\t'));
+    Ok(entry)
+}
+
+/// The method and the URL of a request line, `GET /a HTTP/1.1`. A space in the URL, which a log may have, makes it none.
+fn request_line(line: &str) -> Option<(&str, &str)> {
+    let (method, rest) = line.split_once(' ')?;
+    let url = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(url, _)| url);
+    Some((method, url))
+}
+
+/// The value of a cookie in a Cookie field.
+fn cookie<'a>(field: &'a str, name: &str) -> Option<&'a str> {
+    field.split(';').filter_map(|pair| pair.trim().split_once('=')).find(|(known, _)| *known == name).map(|(_, v)| v)
+}
+
+/// The value of a header field among these.
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+mod tests;

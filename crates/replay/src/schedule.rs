@@ -1,0 +1,304 @@
+//! When the requests of a log are due, by its times, a speed and a scale. Pure.
+//!
+//! - **Speed** divides time: what the log has after `t` seconds is due after `t / speed`.
+//! - **Scale** keeps time and multiplies requests. A session is copied as a whole, with a connection and cookies of its own; each copy is
+//!   shifted by a time of its own, less than a bound, so that a burst stays one. Below 1, and for what is left of a scale that is no whole
+//!   number, each session is taken or left out by its own random choice, the same in every run with one seed.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry as Place;
+use std::collections::{BinaryHeap, HashMap};
+
+use brunt_protocol::plan::random::{choice, mix, unit};
+
+use crate::order::Timed;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// How times and requests are scaled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaling {
+    /// By what time is divided.
+    pub speed: f64,
+    /// By what requests are multiplied.
+    pub scale: f64,
+    /// By less than this copies of a session are shifted, in nanoseconds of the replay.
+    pub shift_ns: u64,
+    /// What random choices start from.
+    pub seed: u64,
+}
+
+/// A request with when it is due.
+#[derive(Debug)]
+pub struct Due<T> {
+    /// Nanoseconds after the load begins.
+    pub ns: u64,
+    /// Whose it is.
+    pub session: Option<u64>,
+    /// What is sent.
+    pub what: T,
+}
+
+/// A request in the order of due times, and of the log where they are the same.
+struct Waiting<T> {
+    key: (u64, u64),
+    session: Option<u64>,
+    what: T,
+}
+
+impl<T> PartialEq for Waiting<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T> Eq for Waiting<T> {}
+
+impl<T> PartialOrd for Waiting<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Waiting<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+/// The most sessions whose last due times are remembered, so that none of their requests comes before an earlier one.
+const MOST_SESSIONS: usize = 1 << 20;
+
+/// Makes due times of a log's times.
+pub struct Schedule<T> {
+    scaling: Scaling,
+    /// The whole second in which the log begins.
+    zero: Option<i64>,
+    /// How long all passes of the log before this one took, in nanoseconds of the replay; and which pass it is.
+    before_ns: u64,
+    pass: u64,
+    latest: i64,
+    read: u64,
+    waiting: BinaryHeap<Reverse<Waiting<T>>>,
+    /// Up to when nothing more can come.
+    certain_ns: u64,
+    last_due: HashMap<u64, u64>,
+}
+
+impl<T: Clone> Schedule<T> {
+    /// A schedule without requests.
+    pub fn new(scaling: Scaling) -> Self {
+        Self {
+            scaling,
+            zero: None,
+            before_ns: 0,
+            pass: 0,
+            latest: 0,
+            read: 0,
+            waiting: BinaryHeap::new(),
+            certain_ns: 0,
+            last_due: HashMap::new(),
+        }
+    }
+
+    /// When something of the log's time `ns` is due.
+    fn due(&self, ns: i64, zero: i64) -> u64 {
+        self.before_ns.saturating_add((ns.saturating_sub(zero).max(0) as f64 / self.scaling.speed) as u64)
+    }
+
+    /// The next request of the sorted log. How often it was taken.
+    pub fn push(&mut self, timed: &Timed, what: &T) -> u64 {
+        let zero = *self.zero.get_or_insert(timed.ns.div_euclid(SECOND_NS) * SECOND_NS);
+        self.latest = self.latest.max(timed.ns);
+        let base = self.due(timed.ns, zero);
+        // Stamps of whole seconds were spread, and may come up to a second before one that was read earlier.
+        self.certain_ns = self.certain_ns.max(self.due(timed.ns - SECOND_NS, zero));
+        self.read += 1;
+        let named = timed.entry.session.as_deref().map(hash);
+        let who = named.unwrap_or_else(|| mix(self.read)) ^ mix(self.pass.wrapping_mul(3));
+        let Scaling { scale, shift_ns, seed, .. } = self.scaling;
+        let copies = scale.floor() as u64 + u64::from(unit(seed, who) < scale.fract());
+        for copy in 0..copies {
+            let of_copy = choice(who, copy);
+            let shift = if copy == 0 { 0 } else { (unit(seed ^ 1, of_copy) * shift_ns as f64) as u64 };
+            let session = named.map(|_| of_copy);
+            let mut ns = base.saturating_add(shift);
+            if let Some(session) = session {
+                ns = self.not_before(session, ns);
+            }
+            self.read += 1;
+            self.waiting.push(Reverse(Waiting { key: (ns, self.read), session, what: what.clone() }));
+        }
+        copies
+    }
+
+    /// The order within a session holds, whatever was spread.
+    fn not_before(&mut self, session: u64, ns: u64) -> u64 {
+        if self.last_due.len() >= MOST_SESSIONS {
+            let certain = self.certain_ns;
+            self.last_due.retain(|_, last| *last > certain);
+        }
+        match self.last_due.entry(session) {
+            Place::Occupied(mut last) => {
+                let ns = ns.max(*last.get());
+                last.insert(ns);
+                ns
+            }
+            Place::Vacant(place) => *place.insert(ns),
+        }
+    }
+
+    /// The next request before which none can come any more.
+    pub fn pop(&mut self) -> Option<Due<T>> {
+        let is_certain = self.waiting.peek().is_some_and(|Reverse(first)| first.key.0 < self.certain_ns);
+        if is_certain { self.take() } else { None }
+    }
+
+    fn take(&mut self) -> Option<Due<T>> {
+        let Reverse(Waiting { key: (ns, _), session, what }) = self.waiting.pop()?;
+        Some(Due { ns, session, what })
+    }
+
+    /// Whether something was not taken yet.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The log is over, and begins anew if `repeats`: what was left can be taken by [`Self::pop`].
+    pub fn end_pass(&mut self, repeats: bool) {
+        let Some(zero) = self.zero.take() else { return };
+        if repeats {
+            let end = (self.latest.div_euclid(SECOND_NS) + 1) * SECOND_NS;
+            self.before_ns = self.due(end, zero);
+            self.certain_ns = self.certain_ns.max(self.before_ns);
+            (self.latest, self.pass) = (0, self.pass + 1);
+        } else {
+            self.certain_ns = u64::MAX;
+        }
+    }
+}
+
+/// A session's number, the same in every run.
+fn hash(session: &str) -> u64 {
+    session.as_bytes().chunks(8).fold(session.len() as u64, |hash, chunk| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        mix(hash ^ u64::from_le_bytes(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entry::Entry;
+
+    const MS: u64 = 1_000_000;
+
+    fn timed(ms: i64, session: &str) -> Timed {
+        Timed { ns: ms * MS as i64, entry: Entry { session: Some(session.to_owned()), ..Entry::default() } }
+    }
+
+    fn scaled(scaling: Scaling, log: &[(i64, String)]) -> Vec<(u64, u64, usize)> {
+        let mut schedule = Schedule::new(scaling);
+        let mut out = Vec::new();
+        for (place, (ms, session)) in log.iter().enumerate() {
+            schedule.push(&timed(*ms, session), &place);
+            out.extend(std::iter::from_fn(|| schedule.pop()));
+        }
+        schedule.end_pass(false);
+        out.extend(std::iter::from_fn(|| schedule.pop()));
+        out.into_iter().map(|due| (due.ns / MS, due.session.unwrap(), due.what)).collect()
+    }
+
+    const AS_IT_IS: Scaling = Scaling { speed: 1.0, scale: 1.0, shift_ns: 50 * MS, seed: 7 };
+
+    fn log(lines: &[(i64, &str)]) -> Vec<(i64, String)> {
+        lines.iter().map(|(ms, session)| (*ms, (*session).to_owned())).collect()
+    }
+
+    #[test]
+    fn times_are_those_of_the_log_from_its_first_second_on() {
+        let out = scaled(AS_IT_IS, &log(&[(5250, "a"), (5500, "b"), (65_250, "a")]));
+        let times: Vec<_> = out.iter().map(|(ms, ..)| *ms).collect();
+        assert_eq!(times, [250, 500, 60_250]);
+        assert_eq!((out[0].1, out[0].1 == out[1].1), (out[2].1, false), "sessions stay who they are");
+        let out = scaled(Scaling { speed: 60.0, ..AS_IT_IS }, &log(&[(5000, "a"), (65_000, "a")]));
+        assert_eq!(out.iter().map(|(ms, ..)| *ms).collect::<Vec<_>>(), [0, 1000]);
+    }
+
+    #[test]
+    fn an_hour_does_not_drift() {
+        let lines: Vec<_> = (0..36_000).map(|nth| (nth * 100 + 3, "s".to_owned())).collect();
+        let out = scaled(AS_IT_IS, &lines);
+        assert!(out.iter().enumerate().all(|(nth, (ms, ..))| *ms == nth as u64 * 100 + 3));
+    }
+
+    /// The variance of the counts of seconds over their mean.
+    fn burst_index(counts: &[u64]) -> f64 {
+        let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+        counts.iter().map(|count| (*count as f64 - mean).powi(2)).sum::<f64>() / counts.len() as f64 / mean
+    }
+
+    #[test]
+    fn three_times_the_requests_are_as_bursty() {
+        // A burst of a second in every ten, of many sessions.
+        let lines: Vec<_> = (0..60_i64)
+            .flat_map(|second| {
+                let count = if second % 10 == 0 { 400 } else { 40 };
+                (0..count).map(move |nth| (second * 1000 + nth * 1000 / count, format!("s{}", nth % 97)))
+            })
+            .collect();
+        let per_second = |out: &[(u64, u64, usize)]| {
+            let mut counts = vec![0_u64; 60];
+            for (ms, ..) in out {
+                counts[(*ms / 1000).min(59) as usize] += 1;
+            }
+            counts
+        };
+        let once = scaled(AS_IT_IS, &lines);
+        let thrice = scaled(Scaling { scale: 3.0, ..AS_IT_IS }, &lines);
+        assert_eq!(thrice.len(), 3 * once.len());
+        // A variance grows by the square of a factor.
+        let ratio = burst_index(&per_second(&thrice)) / (3.0 * burst_index(&per_second(&once)));
+        assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+        let half = scaled(Scaling { scale: 0.5, ..AS_IT_IS }, &lines).len() as f64 / once.len() as f64;
+        assert!((0.35..0.65).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn a_log_that_begins_anew_goes_on_in_time_with_other_sessions() {
+        let mut schedule = Schedule::new(AS_IT_IS);
+        for _ in 0..2 {
+            schedule.push(&timed(100, "a"), &());
+            schedule.push(&timed(1700, "a"), &());
+            schedule.end_pass(true);
+        }
+        let out: Vec<_> = std::iter::from_fn(|| schedule.pop()).collect();
+        assert_eq!(out.iter().map(|due| due.ns / MS).collect::<Vec<_>>(), [100, 1700, 2100, 3700]);
+        assert_ne!(out[0].session, out[2].session);
+    }
+
+    proptest! {
+        #[test]
+        fn due_times_do_not_fall_and_the_order_of_a_session_holds(
+            gaps in prop::collection::vec((0..2000_i64, 0..5_u8), 1..200),
+            scale in 0.1..4.0_f64,
+            speed in 0.5..20.0_f64,
+        ) {
+            let mut at = 0;
+            let lines: Vec<_> = gaps.iter().map(|(gap, session)| { at += gap; (at, format!("s{session}")) }).collect();
+            let out = scaled(Scaling { speed, scale, ..AS_IT_IS }, &lines);
+            prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+            let mut last: HashMap<u64, usize> = HashMap::new();
+            for (_, session, place) in &out {
+                let before = last.insert(*session, *place);
+                prop_assert!(before.is_none_or(|before| before < *place));
+            }
+            if scale >= 1.0 {
+                prop_assert!(out.len() >= lines.len());
+            }
+        }
+    }
+}
