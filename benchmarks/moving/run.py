@@ -19,7 +19,7 @@ SHAPES = Path(__file__).parent / "shapes"
 # How long one run may take, in seconds.
 LIMIT = 60
 # Where k6 makes one iteration more or less from run to run: the one that is due at the very end.
-BY_CHANCE = ("arrivals", "ramping")
+BY_CHANCE = ("arrivals",)
 
 
 def run(command, **more):
