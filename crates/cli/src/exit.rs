@@ -49,7 +49,7 @@ impl Exit {
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed
             }
-            _ if summary.thresholds_held() && !summary.differs_from_log() => Self::Done,
+            _ if summary.thresholds_held() => Self::Done,
             _ => Self::ThresholdFailed,
         }
     }

@@ -235,7 +235,10 @@ impl Summary {
             Ending::Aborted(reason) => Some(reason.as_str()),
             _ => None,
         };
-        ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted, &self.run.changes)
+        let mut results = ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted, &self.run.changes);
+        let conditions = self.run.replayed.iter().flat_map(|replayed| &replayed.conditions);
+        results.extend(conditions.map(ThresholdResult::of_condition));
+        results
     }
 
     /// What thresholds on it are judged by.
@@ -258,11 +261,6 @@ impl Summary {
     /// Whether every threshold held.
     pub fn thresholds_held(&self) -> bool {
         self.thresholds.iter().all(|result| result.held)
-    }
-
-    /// Whether a condition under which a replay fails holds.
-    pub fn differs_from_log(&self) -> bool {
-        self.run.replayed.iter().any(|replayed| replayed.conditions.iter().any(|condition| condition.holds))
     }
 
     /// Whether calls were due at times of their own.

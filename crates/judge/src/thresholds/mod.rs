@@ -13,6 +13,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
+use brunt_record::replayed::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,12 @@ impl ThresholdResult {
             implicit.map(|threshold| Self { implicit: true, ..Self::evaluate(&threshold, standing, verdict) });
         let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted, changes));
         written.chain(guards).chain(implicit).collect()
+    }
+
+    /// What a replay's `--fail-if` came to.
+    pub(crate) fn of_condition(condition: &Condition) -> Self {
+        let Condition { condition, holds, got } = condition;
+        Self { threshold: format!("fail-if {condition}"), got: got.clone(), held: !holds, sure: true, implicit: false }
     }
 
     /// Whether it deserves a line: somebody wrote it, or it failed.

@@ -16,7 +16,7 @@ mod names;
 mod outcomes;
 mod over_time;
 mod plan;
-mod replay;
+pub(crate) mod replay;
 mod single;
 mod throughput;
 mod verdict;

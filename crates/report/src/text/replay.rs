@@ -28,14 +28,6 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
     }
     text.extend(differences(&replayed.all, paint));
     text.extend(templates(replayed, paint, all));
-    for condition in &replayed.conditions {
-        let (sign, got) = if condition.holds {
-            (paint.bad("✗"), paint.bad(&condition.got))
-        } else {
-            (paint.good("✓"), condition.got.clone())
-        };
-        text.push(format!("  {sign} fail if {}  {got}", clean(&condition.condition)));
-    }
     text
 }
 
@@ -113,11 +105,11 @@ fn templates(replayed: &Replayed, paint: Paint, all: bool) -> Vec<String> {
     lines
 }
 
-fn time(ns: u64) -> String {
+pub(crate) fn time(ns: u64) -> String {
     duration(AtLeast::exactly(ns))
 }
 
-fn share(part: u64, all: u64) -> String {
+pub(crate) fn share(part: u64, all: u64) -> String {
     match part as f64 / all.max(1) as f64 * 100.0 {
         0.0 => "0%".to_owned(),
         percent if percent < 0.1 => "<0.1%".to_owned(),

@@ -7,6 +7,7 @@ mod load;
 mod measurement;
 mod names;
 mod outcomes;
+mod replay;
 mod requests;
 mod running;
 
@@ -28,6 +29,7 @@ pub(super) fn sections(
 ) -> Vec<Section> {
     let mut sections =
         vec![requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)];
+    sections.push(replay::replay(shown));
     sections.extend(names::names(shown));
     sections.extend([
         latency::latency(shown),
