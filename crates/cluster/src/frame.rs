@@ -18,7 +18,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 6;
+pub const CLUSTER_VERSION: u16 = 7;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 /// The first version whose sessions have ids of two halves.
