@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(read(&["4711", "pause"]), Ok(Some((Some("4711"), Action::Pause))));
         assert_eq!(
             read(&["rate", "pause"]).unwrap_err(),
-            "rate: expected a number such as 100, 2.5k or 10M, got 'pause'"
+            "rate: expected a number such as 200, 1.5k or 2M, got 'pause'"
         );
         assert_eq!(
             read(&["mark", "deployed", "v2"]).unwrap_err(),
