@@ -26,7 +26,8 @@ pub fn decision() -> Schema {
     root_schema::<decision::Document<'_>>("Decision of brunt sweep, find or compare")
 }
 
-fn root_schema<T: JsonSchema>(title: &str) -> Schema {
+/// The schema of a document that brunt writes, with this title.
+pub fn root_schema<T: JsonSchema>(title: &str) -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let generator = settings.with_transform(RecursiveTransform(strict)).into_generator();
     let mut schema = generator.into_root_schema_for::<T>();

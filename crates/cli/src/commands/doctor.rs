@@ -12,7 +12,8 @@ use brunt_record::SECOND_NS;
 use brunt_report::decision::Format;
 use brunt_report::text::wrapped;
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::args::Program;
 use crate::args::words::Words;
@@ -72,7 +73,8 @@ pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
     });
     let checks = checks::all(&facts, &size, target.as_ref());
     if is_json {
-        console::print(format!("{:#}\n", document(&size, &checks)).as_bytes())?;
+        let document = serde_json::to_string_pretty(&Document::new(&size, &checks))?;
+        console::print(format!("{document}\n").as_bytes())?;
     } else {
         console::print(text(&size, &checks).as_bytes())?;
     }
@@ -96,19 +98,44 @@ fn size(plan: &Plan) -> Size {
     }
 }
 
-fn document(size: &Size, checks: &[Check]) -> Value {
-    let problems = checks.iter().filter(|check| check.level == Level::Problem).count();
-    json!({
-        "version": VERSION,
-        "run": {
-            "connections": size.connections,
-            "rate_per_s": size.rate,
-            "threads": size.workers,
-            "reconnect": size.reconnects,
-        },
-        "problems": problems,
-        "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>(),
-    })
+/// What `brunt doctor --format json` writes: what of this machine would spoil a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Doctor")]
+pub struct Document<'a> {
+    /// The version of this document.
+    version: u32,
+    /// The run that the machine was looked at for.
+    run: Asked,
+    /// Checks whose level is `problem`.
+    problems: usize,
+    /// Everything that was looked at.
+    checks: &'a [Check],
+}
+
+/// A run, as far as its machine matters.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Asked {
+    /// Connections at the same time; null where they grow as far as the machine allows.
+    connections: Option<u64>,
+    /// The highest rate; null in the closed model.
+    rate_per_s: Option<f64>,
+    /// Threads.
+    threads: u32,
+    /// Whether each call has a connection of its own.
+    reconnect: bool,
+}
+
+impl<'a> Document<'a> {
+    fn new(size: &Size, checks: &'a [Check]) -> Self {
+        let run = Asked {
+            connections: size.connections,
+            rate_per_s: size.rate,
+            threads: size.workers,
+            reconnect: size.reconnects,
+        };
+        let problems = checks.iter().filter(|check| check.level == Level::Problem).count();
+        Self { version: VERSION, run, problems, checks }
+    }
 }
 
 fn text(size: &Size, checks: &[Check]) -> String {

@@ -7,6 +7,7 @@ use brunt_report::schema;
 use clap::{Arg, Args, Command, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use super::doctor;
 use crate::args::inherited;
 use crate::console;
 use crate::exit::Exit;
@@ -25,6 +26,8 @@ pub enum Document {
     Result,
     /// What sweep, find or compare decided
     Decision,
+    /// What brunt doctor found
+    Doctor,
     /// brunt.toml: flags of runs, for editors that complete and check TOML
     Config,
 }
@@ -33,6 +36,7 @@ pub fn run(args: &Schema, definitions: &Command) -> Result<Exit> {
     let schema = match args.document {
         Document::Result => schema::result().to_value(),
         Document::Decision => schema::decision().to_value(),
+        Document::Doctor => schema::root_schema::<doctor::Document<'_>>("What brunt doctor found").to_value(),
         Document::Config => config(definitions),
     };
     console::print(format!("{schema:#}\n").as_bytes())?;

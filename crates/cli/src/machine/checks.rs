@@ -1,6 +1,7 @@
 //! What of a machine would spoil a run of a given size. Pure: nothing is read here.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Facts, Reached};
 
@@ -41,7 +42,8 @@ pub struct Size {
 }
 
 /// What came of one look at a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// It would spoil the run.
     Problem,
@@ -54,7 +56,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its word, in text and JSON.
+    /// Its word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Problem => "problem",
@@ -66,9 +68,10 @@ impl Level {
 }
 
 /// One look at a machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
     /// What was looked at.
+    #[serde(rename = "check")]
     pub name: &'static str,
     /// What came of it.
     pub level: Level,
@@ -90,11 +93,6 @@ impl Check {
 
     fn unknown(name: &'static str) -> Self {
         Self::new(name, Level::Unknown, "this system does not say", &[])
-    }
-
-    /// As it stands in JSON.
-    pub fn to_json(&self) -> Value {
-        json!({ "check": self.name, "level": self.level.word(), "message": self.message, "remedies": self.remedies })
     }
 }
 

@@ -30,6 +30,13 @@ fn a_target_that_answers_is_reached() {
     let (level, message) = said(&report, "target");
     assert!(level == "ok" && message.contains(" connects in "), "{level} {message}");
     assert_eq!(said(&report, "descriptors").0, "ok");
+    let schema: Value = serde_json::from_str(&run(["schema", "doctor"]).with_status(0).stdout).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for args in [&["doctor", "-c", "8", "--format", "json", &url][..], &["doctor", "--format", "json"]] {
+        let document: Value = serde_json::from_str(&run(args).stdout).unwrap();
+        let problems: Vec<_> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{problems:?}");
+    }
 }
 
 #[test]
