@@ -52,7 +52,7 @@ impl Ended {
     }
 }
 
-/// The first calls that ended in each way, by its key: a status, or a failure's name.
+/// The first calls that ended in each way, by its key: a status, or a failure's name. Those that have a trace go before others.
 ///
 /// Merging keeps those that were due first, and of very many ways those whose keys come first, so that its order does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,9 +70,10 @@ impl Examples {
         self.0.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether one more of that way would be of use.
-    pub fn wants(&self, ended: Ended) -> bool {
+    /// Whether one more of that way would be of use, with a trace or without.
+    pub fn wants(&self, ended: Ended, has_trace: bool) -> bool {
         match self.0.get(&ended.key()) {
+            Some(calls) if has_trace => calls.iter().filter(|call| !call.trace_id.is_empty()).count() < MOST_EXAMPLES,
             Some(calls) => calls.len() < MOST_EXAMPLES,
             None => self.0.len() < MOST_WAYS,
         }
@@ -82,8 +83,7 @@ impl Examples {
     pub fn add(&mut self, ended: Ended, call: FailedCall) {
         let calls = self.0.entry(ended.key()).or_default();
         calls.push(call);
-        calls.sort();
-        calls.truncate(MOST_EXAMPLES);
+        keep_best(calls);
         self.cut();
     }
 
@@ -92,8 +92,7 @@ impl Examples {
         for (key, calls) in &other.0 {
             let known = self.0.entry(key.clone()).or_default();
             known.extend(calls.iter().cloned());
-            known.sort();
-            known.truncate(MOST_EXAMPLES);
+            keep_best(known);
         }
         self.cut();
     }
@@ -112,6 +111,12 @@ impl Examples {
     }
 }
 
+/// Keeps the first of those that have a trace, which say more, and then of the others.
+fn keep_best(calls: &mut Vec<FailedCall>) {
+    calls.sort_by(|one, other| (one.trace_id.is_empty(), one).cmp(&(other.trace_id.is_empty(), other)));
+    calls.truncate(MOST_EXAMPLES);
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -120,12 +125,16 @@ mod tests {
     use super::*;
 
     fn examples() -> impl Strategy<Value = Examples> {
-        let call =
-            (0..50_u64, 0..3_u64).prop_map(|(due_ns, took_ns)| FailedCall { due_ns, took_ns, ..FailedCall::default() });
+        let call = (0..50_u64, 0..3_u64, "[ab]?").prop_map(|(due_ns, took_ns, trace_id)| FailedCall {
+            due_ns,
+            took_ns,
+            trace_id,
+            ..FailedCall::default()
+        });
         vec((400..460_u16, call), 0..60).prop_map(|calls| {
             let mut examples = Examples::default();
             for (status, call) in calls {
-                if examples.wants(Ended::Status(status)) {
+                if examples.wants(Ended::Status(status), !call.trace_id.is_empty()) {
                     examples.add(Ended::Status(status), call);
                 }
             }
@@ -156,11 +165,17 @@ mod tests {
         for due in [5, 3, 9] {
             examples.add(Ended::Failure(Failure::Timeout), call(due));
         }
-        assert!(!examples.wants(Ended::Failure(Failure::Timeout)) && examples.wants(Ended::Status(503)));
+        let timeout = Ended::Failure(Failure::Timeout);
+        assert!(!examples.wants(timeout, false) && examples.wants(Ended::Status(503), false));
         let mut earlier = Examples::default();
         earlier.add(Ended::Failure(Failure::Timeout), call(1));
         examples.merge(&earlier);
         let kept: Vec<_> = examples.get("timeout").iter().map(|call| call.due_ns).collect();
         assert_eq!(kept, [1, 3, 5]);
+        // One with a trace takes the place of one without.
+        assert!(examples.wants(timeout, true));
+        examples.add(timeout, FailedCall { trace_id: "4bf9".to_owned(), ..call(7) });
+        let kept: Vec<_> = examples.get("timeout").iter().map(|call| call.due_ns).collect();
+        assert_eq!(kept, [7, 1, 3]);
     }
 }

@@ -12,11 +12,11 @@ use brunt_protocol::Answer;
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer with a status that is no success has come, at the end of these bytes: keeps what it said for its example.
     #[cold]
-    pub(super) fn keep_excerpt(&mut self, token: usize, answer: &Answer, came: &[u8]) {
+    pub(super) fn keep_excerpt<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
         let connection = &self.connections[token];
-        if let Some(id) = connection.calls.get(answer.position).copied()
-            && self.recorder.wants_example(Ended::Status(answer.status))
-        {
+        let Some(id) = connection.calls.get(answer.position).copied() else { return };
+        let has_trace = || self.calls.get(id).is_some_and(|call| load.trace_id(call.tag).is_some());
+        if self.recorder.wants_example(Ended::Status(answer.status), has_trace) {
             self.recorder.excerpt = Some((id, shown(connection.client.excerpt(came))));
         }
     }
@@ -54,7 +54,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             End::Failed(failure, _) => Ended::Failure(failure),
             End::Unfinished | End::Unsent | End::Withdrawn => return,
         };
-        if !call.measured || !self.recorder.wants_example(ended) {
+        let trace_id = load.trace_id(call.tag);
+        if !call.measured || !self.recorder.wants_example(ended, || trace_id.is_some()) {
             return;
         }
         let said = match (end, call.connection()) {
@@ -67,7 +68,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         };
         let request = load.request_name(call.tag).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);
-        let trace_id = load.trace_id(call.tag).unwrap_or_default();
+        let trace_id = trace_id.unwrap_or_default();
         let took_ns = call.response_ns(now);
         self.recorder.example(ended, FailedCall { due_ns, took_ns, request, said, trace_id });
     }

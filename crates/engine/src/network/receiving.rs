@@ -164,7 +164,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         match progress {
             Progress::Answered(answer) => {
                 if !self.recorder.is_ok(answer.status) {
-                    self.keep_excerpt(token, &answer, came);
+                    self.keep_excerpt(load, token, &answer, came);
                 }
                 if self.recorder.looks.is_due() || self.connections[token].look == LookRequest::Pending {
                     self.look(load, token, &answer, came);

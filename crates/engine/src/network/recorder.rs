@@ -241,15 +241,15 @@ impl Recorder {
         call.measured || self.warming_up
     }
 
-    /// Whether an example of a call that ended so would be of use.
-    pub(super) fn wants_example(&self, ended: Ended) -> bool {
-        !self.exemplified.contains(&ended)
+    /// Whether an example of a call that ended so would be of use. One with a trace may take the place of one without.
+    pub(super) fn wants_example(&self, ended: Ended, has_trace: impl FnOnce() -> bool) -> bool {
+        !self.exemplified.contains(&ended) || (has_trace() && self.snapshot.examples.wants(ended, true))
     }
 
     /// A call ended so that was not ok.
     pub(super) fn example(&mut self, ended: Ended, call: FailedCall) {
         self.snapshot.examples.add(ended, call);
-        if !self.snapshot.examples.wants(ended) {
+        if !self.exemplified.contains(&ended) && !self.snapshot.examples.wants(ended, false) {
             self.exemplified.push(ended);
         }
     }
