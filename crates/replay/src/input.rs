@@ -3,8 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -34,31 +32,17 @@ pub fn packing(first: &[u8]) -> Packing {
     }
 }
 
-/// Counts the bytes that are read.
-struct Counted<R> {
-    inner: R,
-    count: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.count.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
-}
-
 /// What is read of a log.
 pub type Bytes = Box<dyn BufRead + Send>;
 
-/// Opens a log; `-` is standard input. `count` counts its bytes as they are stored.
+/// Opens a log; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn open(path: &Path, count: &Arc<AtomicU64>) -> io::Result<Bytes> {
+pub fn open(path: &Path) -> io::Result<Bytes> {
     let inner: Box<dyn Read + Send> =
         if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
-    unpacked(Box::new(Counted { inner, count: Arc::clone(count) }))
+    unpacked(inner)
 }
 
 /// What is in bytes that may be packed.

@@ -1,10 +1,8 @@
 //! A log that is read ahead by a thread of its own, for the workers of a replay.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -53,7 +51,7 @@ pub enum LogError {
         /// Its file.
         path: String,
     },
-    /// The template is none.
+    /// The template cannot be read.
     #[error(transparent)]
     Template(#[from] TemplateError),
 }
@@ -99,23 +97,14 @@ pub struct Log {
     watch: Watch,
 }
 
-/// Sees how far a log was read, and what came of it.
+/// Sees what came of a log.
 #[derive(Clone)]
 pub struct Watch {
-    /// Bytes read so far, as they are stored, and all there are; none of standard input.
-    read: Arc<AtomicU64>,
-    size: Option<u64>,
     tally: Arc<Mutex<Tally>>,
     against: Arc<Mutex<Against>>,
 }
 
 impl Watch {
-    /// Which part of the log was read, 0 to 1; none where its size is not known.
-    pub fn progress(&self) -> Option<f64> {
-        let size = self.size.filter(|size| *size > 0)?;
-        Some((self.read.load(Ordering::Relaxed) as f64 / size as f64).min(1.0))
-    }
-
     /// What was replayed, beside what the log had. Called when the workers are done.
     pub fn replayed(&self) -> Replayed {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,10 +132,7 @@ impl Log {
     pub fn open(config: Config) -> Result<Self, LogError> {
         let path = || config.path.display().to_string();
         let failed = |source| LogError::Open { path: path(), source };
-        let read = Arc::new(AtomicU64::new(0));
-        let is_file = config.path.as_os_str() != "-";
-        let size = if is_file { Some(fs::metadata(&config.path).map_err(failed)?.len()) } else { None };
-        let bytes = input::open(&config.path, &read).map_err(failed)?;
+        let bytes = input::open(&config.path).map_err(failed)?;
         let (sample, bytes) = sample(bytes).map_err(failed)?;
         if sample.iter().all(u8::is_ascii_whitespace) {
             return Err(LogError::Empty { path: path() });
@@ -163,7 +149,7 @@ impl Log {
         let format = given.or_else(by_fields).or_else(|| Format::recognise(&sample));
         let format = format.ok_or_else(|| LogError::Unknown { path: path() })?;
         Parser::new(format, config.options.clone())?;
-        let watch = Watch { read, size, tally: Arc::default(), against: Arc::default() };
+        let watch = Watch { tally: Arc::default(), against: Arc::default() };
         Ok(Self { config, format, bytes, watch })
     }
 
@@ -300,7 +286,7 @@ impl Reader {
                 return Ok(());
             }
             self.sorter = Sorter::new(self.config.sort_ns);
-            bytes = input::open(&self.config.path, &self.watch.read).map_err(|error| self.broken(&error))?;
+            bytes = input::open(&self.config.path).map_err(|error| self.broken(&error))?;
         }
     }
 
