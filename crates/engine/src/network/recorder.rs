@@ -1,9 +1,10 @@
 //! What a worker writes down about its calls.
 
+mod by_name;
+
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::examples::{Ended, FailedCall};
-use brunt_record::figures::NameId;
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
@@ -453,31 +454,6 @@ impl Recorder {
             first_byte,
             arrived: Arrival::At(arrived),
             read: now.max(call.sent),
-        }
-    }
-
-    /// A call has ended whose request has this name.
-    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: u64) {
-        if !self.counts(call) || end == End::Withdrawn {
-            return;
-        }
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
-        let at = self.ended_at(call, failure, now);
-        let (response, service) = (call.response_ns(at), call.service_ns(at));
-        let is_ok = if let End::Answered(status) = end { self.is_ok(status) } else { false };
-        let calls = self.snapshot.figures.requests.at(id);
-        calls.due();
-        match end {
-            End::Answered(status) => {
-                calls.answered(status, response, service);
-                if !is_ok {
-                    calls.refused(response);
-                }
-            }
-            End::Failed(failure, _) => calls.failed(failure, response, call.was_sent().then_some(service)),
-            End::Unfinished if call.was_sent() => calls.unfinished(response, service),
-            End::Unfinished | End::Unsent => calls.unsent(response),
-            End::Withdrawn => {}
         }
     }
 

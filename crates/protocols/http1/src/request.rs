@@ -1,5 +1,7 @@
 //! The requests of a flood: encoded before the load begins where they are all alike, else put together from parts.
 
+mod turns;
+
 use std::fmt::Display;
 use std::io::Write as _;
 use std::ops::Range;
@@ -303,29 +305,8 @@ fn url_lines(
     };
     let (names, named) = names::names(|| request_lines.iter().map(called));
     let targets = if is_elsewhere { targets } else { Vec::new() };
-    let turns = turns(&weights).map_err(|problem| OptionsError(format!("{}: {problem}", lines.file)))?;
+    let turns = turns::turns(&weights).map_err(|problem| OptionsError(format!("{}: {problem}", lines.file)))?;
     Ok(RequestLines { lines: request_lines, text, turns, targets, names, named })
-}
-
-/// The most turns of all lines together.
-const MOST_TURNS: u64 = 10_000_000;
-
-/// Which line each turn takes: each as often as it weighs, and each evenly over all turns. Empty where all weigh the same.
-fn turns(weights: &[u32]) -> Result<Vec<u32>, String> {
-    if weights.windows(2).all(|pair| matches!(pair, [a, b] if a == b)) {
-        return Ok(Vec::new());
-    }
-    let all: u64 = weights.iter().copied().map(u64::from).sum();
-    if all > MOST_TURNS {
-        return Err(format!("the weights of all lines are {all} together, and may be {MOST_TURNS}: give smaller ones"));
-    }
-    let of_line = |(line, weight): (u32, u32)| {
-        // The middle of each of as many equal parts as it weighs.
-        (0..weight).map(move |nth| ((f64::from(nth) + 0.5) / f64::from(weight), line))
-    };
-    let mut turns: Vec<_> = (0..).zip(weights.iter().copied()).flat_map(of_line).collect();
-    turns.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Ok(turns.into_iter().map(|(_, line)| line).collect())
 }
 
 /// The options with these header fields in place of those with the same names.

@@ -1,0 +1,33 @@
+//! Calls by the name of their request.
+
+use brunt_record::figures::NameId;
+
+use super::Recorder;
+use crate::network::call::{Call, End};
+
+impl Recorder {
+    /// A call has ended whose request has this name.
+    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: u64) {
+        if !self.counts(call) || end == End::Withdrawn {
+            return;
+        }
+        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        let at = self.ended_at(call, failure, now);
+        let (response, service) = (call.response_ns(at), call.service_ns(at));
+        let is_ok = if let End::Answered(status) = end { self.is_ok(status) } else { false };
+        let calls = self.snapshot.figures.requests.at(id);
+        calls.due();
+        match end {
+            End::Answered(status) => {
+                calls.answered(status, response, service);
+                if !is_ok {
+                    calls.refused(response);
+                }
+            }
+            End::Failed(failure, _) => calls.failed(failure, response, call.was_sent().then_some(service)),
+            End::Unfinished if call.was_sent() => calls.unfinished(response, service),
+            End::Unfinished | End::Unsent => calls.unsent(response),
+            End::Withdrawn => {}
+        }
+    }
+}
