@@ -58,16 +58,10 @@ pub enum ControlError {
     /// It is not paused.
     #[error("the run is not paused")]
     NotPaused,
-    /// Its users come otherwise.
-    #[error("the run has no number of users that could change: {why}")]
-    NoUsers {
-        /// What it has.
-        why: &'static str,
-    },
     /// There were too many.
     #[error("the run has taken {MOST_CHANGES} changes, and takes no more")]
     TooMany,
-    /// The text of a mark is none.
+    /// The text of a mark cannot be shown.
     #[error("a mark has a text of 1 to {LONGEST_MARK} characters, none of them a control character")]
     Mark,
     /// Whoever carries the run out does not answer.
@@ -79,7 +73,6 @@ pub enum ControlError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Terms {
     rate: Result<(), &'static str>,
-    users: Result<(), &'static str>,
     end_ns: Option<u64>,
 }
 
@@ -95,8 +88,7 @@ impl Terms {
             (Load::Replay(_), None) => Err("its calls are due when the log has them; --speed and --scale change that"),
             (Load::Closed {}, None) => Err("its connections call as soon as they are answered; -r gives it a rate"),
         };
-        let users = Err("it keeps the number that it began with");
-        Self { rate, users, end_ns: plan.duration_ns().filter(|_| plan.scenarios.is_none()) }
+        Self { rate, end_ns: plan.duration_ns().filter(|_| plan.scenarios.is_none()) }
     }
 }
 
@@ -107,7 +99,7 @@ impl Terms {
 /// use brunt_record::change::{Action, Author};
 ///
 /// let control = Control::default();
-/// // It is given to a run, in its part; before that there is nothing to change.
+/// // Before a run has it there is nothing to change.
 /// assert_eq!(control.ask(Action::Rate(5000.0), Author::Ctl), Err(ControlError::NotBegun));
 /// ```
 #[derive(Clone, Default)]
@@ -238,7 +230,7 @@ impl Control {
     }
 }
 
-/// The change that comes of what is asked for at a time, to take effect at another, after those that there are.
+/// The change that is asked for at `now_ns`. It takes effect at `earliest_ns`, but not before those that were made already.
 fn next(
     changes: &[Change],
     terms: &Terms,
@@ -255,7 +247,6 @@ fn next(
         Action::Rate(rate) if !(*rate > 0.0 && *rate <= HIGHEST_RATE) => {
             return Err(ControlError::Rate { rate: *rate });
         }
-        Action::Users(_) if let Err(why) = terms.users => return Err(ControlError::NoUsers { why }),
         Action::Pause if let Some(since_ns) = paused_since => return Err(ControlError::Paused { since_ns }),
         Action::Resume if paused_since.is_none() => return Err(ControlError::NotPaused),
         Action::Mark(text) => {
@@ -264,7 +255,7 @@ fn next(
                 return Err(ControlError::Mark);
             }
         }
-        Action::Rate(_) | Action::Users(_) | Action::Pause | Action::Resume => {}
+        Action::Rate(_) | Action::Pause | Action::Resume => {}
     }
     // Changes stay in their order; a mark names the moment at which it was asked for.
     let last_ns = changes.iter().map(|change| change.at_ns).max().unwrap_or(i64::MIN);

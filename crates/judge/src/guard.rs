@@ -189,7 +189,7 @@ impl ThresholdResult {
             Some(how) => (how.trim_start().to_owned(), false),
             None if let Some(how) = backed_off(guard, changes) => (how, false),
             // It could never have fired.
-            None => missing().map_or_else(|| ("did not fire".to_owned(), true), |why| (why, false)),
+            None => missing().map_or_else(|| (standing.did_not_fire(guard.condition()), true), |why| (why, false)),
         };
         Self { threshold: name(guard), got, held, sure: true, implicit: false }
     }
@@ -232,9 +232,11 @@ mod tests {
     use std::ops::ControlFlow;
 
     use brunt_record::catalogue::Counter;
+    use brunt_record::figures::Figure as _;
     use brunt_record::observer::Observer;
     use brunt_record::outcome::Failure;
     use brunt_record::recording::Ending;
+    use brunt_record::watched::{WatchedFigure, WatchedUnit};
 
     use super::*;
     use crate::abort::AbortWatch;
@@ -420,5 +422,27 @@ mod tests {
         assert_eq!(results("p99>1s for 3s", Ending::Aborted(reason.to_owned())), ("did not fire".to_owned(), true));
         assert_eq!(results("p99>1s for 2s", Ending::Completed), ("did not fire".to_owned(), true));
         assert_eq!(results("logn:p99>1s for 2s", Ending::Completed), ("nothing has the name 'logn'".to_owned(), false));
+    }
+
+    #[test]
+    fn a_guard_on_a_source_that_gave_no_value_says_so() {
+        let results = |values: &[Option<f64>]| {
+            let (_, mut run) = crate::fixtures::run();
+            let mut plan = plan(&["watch.queue>5 for 2s"]);
+            plan.watches = vec!["queue=http://h/#queue".parse().unwrap()];
+            for value in values {
+                let second = value.map_or_else(
+                    || WatchedFigure::missed(WatchedUnit::Number, "refused"),
+                    |value| WatchedFigure::value(WatchedUnit::Number, value),
+                );
+                run.measured.watched.named("queue").merge(&second);
+            }
+            let summary = Summary::new(plan, run);
+            let result = summary.thresholds.iter().find(|result| result.threshold.starts_with("guard ")).unwrap();
+            (result.got.clone(), result.held)
+        };
+        assert_eq!(results(&[Some(1.0); 3]), ("did not fire".to_owned(), true));
+        assert_eq!(results(&[Some(1.0), None, None]), ("did not fire; no value in 2 of 3 seconds".to_owned(), true));
+        assert_eq!(results(&[None; 3]), ("did not fire; no value in 3 of 3 seconds".to_owned(), true));
     }
 }

@@ -54,7 +54,7 @@ impl Timetable {
                     is_paused = false;
                     profile = profile.until(at, &running);
                 }
-                Action::Pause | Action::Resume | Action::Users(_) | Action::Mark(_) => {}
+                Action::Pause | Action::Resume | Action::Mark(_) => {}
             }
         }
         profile
@@ -140,7 +140,7 @@ mod tests {
                 Action::Rate(to) => rate = Some(to),
                 Action::Pause => is_paused = true,
                 Action::Resume => is_paused = false,
-                Action::Users(_) | Action::Mark(_) => {}
+                Action::Mark(_) => {}
             }
         }
         calls

@@ -32,8 +32,6 @@ pub enum Action {
     Pause,
     /// Calls are due again, as they would be at this time without the pause.
     Resume,
-    /// So many connections of the closed model call from then on, or so many virtual users iterate.
-    Users(u64),
     /// Nothing: a moment has a name.
     Mark(String),
 }
@@ -61,7 +59,6 @@ impl fmt::Display for Action {
             Self::Rate(rate) => write!(f, "rate {rate}"),
             Self::Pause => f.write_str("pause"),
             Self::Resume => f.write_str("resume"),
-            Self::Users(users) => write!(f, "users {users}"),
             Self::Mark(text) => write!(f, "mark '{text}'"),
         }
     }

@@ -110,7 +110,7 @@ pub enum Skip {
     Malformed,
     /// It has no time, where others have.
     NoTime,
-    /// Its time is none.
+    /// Its time cannot be read.
     BadTime,
     /// It has no method and path: a handshake of TLS on a plain port, a scan.
     NoRequest,

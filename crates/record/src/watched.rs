@@ -55,7 +55,7 @@ pub struct WatchedFigure {
 impl WatchedFigure {
     /// One second's value.
     ///
-    /// A value that is no finite number is none.
+    /// Infinity and NaN count as a missed value.
     pub fn value(unit: WatchedUnit, value: f64) -> Self {
         if !value.is_finite() {
             return Self::missed(unit, &format!("the value is {value}"));

@@ -20,7 +20,6 @@ pub fn what(action: &Action) -> String {
         Action::Rate(rate) => format!("rate {}/s", Number(*rate)),
         Action::Pause => "paused".to_owned(),
         Action::Resume => "resumed".to_owned(),
-        Action::Users(users) => format!("{users} users"),
         Action::Mark(text) => clean(text).into_owned(),
     }
 }

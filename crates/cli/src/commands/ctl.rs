@@ -23,10 +23,10 @@ Examples:
 /// Change the rate of a run that goes on, pause and resume it, or mark a moment
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(override_usage = "brunt ctl [RUN] rate N|pause|resume|users N|mark TEXT\n       brunt ctl")]
+#[command(override_usage = "brunt ctl [RUN] rate N|pause|resume|mark TEXT\n       brunt ctl")]
 pub struct Ctl {
     /// Which run, where there are several: its process, the beginning of its id, or its --name. Then what to do: rate N, pause,
-    /// resume, users N, mark TEXT. Nothing: list the runs
+    /// resume, mark TEXT. Nothing: list the runs
     #[arg(value_name = "[RUN] ACTION")]
     pub words: Vec<String>,
     /// Print what the run answers as JSON
@@ -35,7 +35,7 @@ pub struct Ctl {
 }
 
 /// What can be done, for errors.
-const ACTIONS: &str = "rate N, pause, resume, users N or mark TEXT";
+const ACTIONS: &str = "rate N, pause, resume or mark TEXT";
 
 pub fn run(args: &Ctl) -> Result<Exit> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
@@ -81,12 +81,10 @@ fn action(words: &[&str]) -> Result<Option<Action>> {
         }
         ["pause"] => Action::Pause,
         ["resume"] => Action::Resume,
-        ["users", users] => match users.parse() {
-            Ok(users) => Action::Users(users),
-            Err(_) => bail!("users: expected a whole number, got '{users}'"),
-        },
+        // What k6 and Locust can change.
+        ["users", ..] => bail!("a run's number of users cannot change: it keeps the number that it began with"),
         ["mark", text] => Action::Mark((*text).to_owned()),
-        ["rate" | "users", ..] => bail!("{} takes one number, as in 'rate 5k' or 'users 20'", words.join(" ")),
+        ["rate", ..] => bail!("{} takes one number, as in 'rate 5k'", words.join(" ")),
         ["mark", ..] => bail!("mark takes one text: put it in quotes, as in mark 'deployed v2'"),
         ["pause" | "resume", ..] => bail!("pause and resume stand alone"),
         _ => return Ok(None),

@@ -78,7 +78,6 @@ pub fn sentence(change: &Change) -> String {
         Action::Rate(rate) => format!("{rate} calls a second, {at}"),
         Action::Pause => format!("paused {at}: nothing is due until it is resumed"),
         Action::Resume => format!("resumed {at}"),
-        Action::Users(users) => format!("{users} users, {at}"),
         Action::Mark(text) => format!("marked '{text}' {at}"),
     }
 }

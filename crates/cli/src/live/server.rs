@@ -256,8 +256,8 @@ impl Site {
         }
     }
 
-    /// Changes the run, if the page itself asks for it: no other page knows the token; where there is none, on this machine, a browser says who asks
-    /// (Fetch Metadata).
+    /// Changes the run, if the page itself asks for it. No other page knows the token. On this machine, where no token is needed, the browser says
+    /// which page asks (Fetch Metadata).
     async fn change(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = match self.guard.admit(head.uri.path(), &head.headers) {

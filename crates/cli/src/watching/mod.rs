@@ -40,7 +40,7 @@ const FIRST: Duration = Duration::from_secs(3);
 /// The most values of a figure that wait for their second.
 const MOST_WAITING: usize = 64;
 
-/// A value, or why there is none.
+/// A value, or why the source gave no value.
 type Value = Result<f64, String>;
 
 /// Watches beside a run, and shows its seconds to another observer.

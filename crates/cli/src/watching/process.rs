@@ -26,7 +26,7 @@ struct Stat {
     is_dead: bool,
 }
 
-/// Values of its figures, in the order of `Watch::figures`: `cpu`, `memory`, `descriptors`. The CPU's is none the first time.
+/// Values of its figures, in the order of `Watch::figures`: `cpu`, `memory`, `descriptors`. The first time there is no CPU, which is a difference of two readings.
 pub type Values = [Option<Value>; 3];
 
 impl Process {

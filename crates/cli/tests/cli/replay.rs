@@ -231,6 +231,7 @@ fn a_replay_fails_where_it_differs_too_much() {
     assert!(text.contains("200 came, the log has 404: 1"), "{text}");
     assert!(with("other_status>50%", 0).contains("✓ fail-if other_status>50%"));
     assert!(with("GET /a: other_status>0%", 0).contains("0.00%"));
+    assert!(text.contains("\nbrunt replay "), "{text}");
 }
 
 #[test]

@@ -317,7 +317,7 @@ fn a_real_prometheus_is_asked() {
     let prometheus = Prometheus::start(&dir, &exporter);
     let watch = |name: &str, query: &str| format!("{name}=prometheus:{}#{query}", prometheus.1);
     let queue = watch("queue", "sum(queue_depth{job=\"shop\"})");
-    // It has scraped its page twice, so that there is a rate.
+    // A rate needs two scrapes.
     until("Prometheus has a rate", || {
         let rate = watch("jobs", "sum(rate(jobs_total{kind=~\"a|b\"}[10s]))");
         let tried = run(["-r", "50", "-d", "1s", "--format", "json", "--watch", &rate, &url]);

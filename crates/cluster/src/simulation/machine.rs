@@ -242,8 +242,8 @@ impl Part {
                     .collect(),
                 Timetable::new(profile.clone()),
             ),
-            Load::Replay(_) => unreachable!("agents replay no logs"),
-            Load::Closed {} => {
+            // Agents replay no logs.
+            Load::Closed {} | Load::Replay(_) => {
                 let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
                 let own = plan.stop.requests.map(all);
                 let numbers = numbers.filter(|_| own.is_some()).map(<[Numbers]>::to_vec).or(own);

@@ -38,7 +38,7 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// Its rate has changed. A pause is none of its own: users make no calls in it.
+    /// Takes changes of the rate. Pauses need nothing here: users make no calls in them.
     pub(super) fn change(&mut self, changes: &[Change]) {
         let rates = changes.iter().filter(|change| matches!(change.action, Action::Rate(_)));
         self.profile = self.planned.with(&rates.cloned().collect::<Vec<_>>(), 0);

@@ -8,6 +8,7 @@ mod values;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
+use brunt_plan::units::counted;
 use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
@@ -106,6 +107,16 @@ impl Standing<'_> {
     /// Why `threshold` is about nothing that happened; none if it is about something.
     pub fn missing(&self, threshold: &Threshold) -> Option<String> {
         Subject::from_threshold(threshold, self).err()
+    }
+
+    /// What there is to say of a guard with this condition that did not fire: of a watched figure, how often it had no value.
+    pub(crate) fn did_not_fire(&self, condition: &Threshold) -> String {
+        let watched = match Subject::from_threshold(condition, self) {
+            Ok(Subject::Watched(watched)) if watched.missed > 0 => watched,
+            _ => return "did not fire".to_owned(),
+        };
+        let seconds = watched.seconds + watched.missed;
+        format!("did not fire; no value in {} of {}", watched.missed, counted(seconds, "second"))
     }
 
     /// Whether `threshold` holds, if that is sure.

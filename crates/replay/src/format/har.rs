@@ -74,7 +74,7 @@ struct Content {
     size: i64,
 }
 
-/// The requests of an archive, each or why there is none.
+/// The entries of an archive: each a request, or why it cannot be replayed.
 ///
 /// # Errors
 /// When it is no archive.

@@ -157,7 +157,7 @@ impl Parser {
     /// A parser of lines in this format.
     ///
     /// # Errors
-    /// When the template is none.
+    /// When the template cannot be read.
     pub fn new(format: Format, options: Options) -> Result<Self, TemplateError> {
         let fields = || options.fields.clone();
         let kind = match format {
@@ -229,7 +229,7 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
         return Err(Skip::NoRequest);
     }
     entry.url.truncate(kept);
-    // A field whose value would end the line is none.
+    // A value with a line break would end the header field early.
     entry.headers.retain(|(name, value)| is_token(name) && !value.bytes().any(|byte| byte < b' ' && byte != b'\t'));
     Ok(entry)
 }

@@ -10,7 +10,7 @@ const COMBINED: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $
 /// The common log format.
 const COMMON: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent";
 
-/// A template that is none.
+/// A template that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// It lacks what every replay needs.

@@ -25,7 +25,11 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
         lines.extend(traceback(summary, paint));
         return lines;
     }
-    let mut lines = vec![format!("{} {}", paint.strong("brunt"), paint.strong(clean(&plan.target.url())))];
+    let command = match &plan.load {
+        Load::Replay(replay) => format!("brunt replay {}", replay.log),
+        Load::Open { .. } | Load::Closed {} => "brunt".to_owned(),
+    };
+    let mut lines = vec![format!("{} {}", paint.strong(clean(&command)), paint.strong(clean(&plan.target.url())))];
     let mut words = in_words(plan);
     if plan.connections.is_growing()
         && summary.total.numbers.get(Counter::ConnectionsMade) > 0
