@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-// Scripts make small objects all the time, and LuaJIT's collector frees them by the dozen, which is what the C library's
-// allocator is slow at. The flood allocates nothing.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// Linked for the allocator that it names.
+use brunt_allocator as _;
 
 fn main() -> ExitCode {
     brunt::main_with(brunt::built_in())

@@ -48,11 +48,13 @@ impl StopHandle {
     }
 
     /// Whether it was asked to end.
+    #[inline]
     pub fn is_stopped(&self) -> bool {
         self.asks(STOPS)
     }
 
     /// Whether it was asked to end at once.
+    #[inline]
     pub fn leaves(&self) -> bool {
         self.asks(LEAVES)
     }
@@ -62,6 +64,7 @@ impl StopHandle {
         self.above.as_ref().map_or_else(|| self.is_stopped(), |above| above.is_stopped_by_user())
     }
 
+    #[inline]
     fn asks(&self, what: u8) -> bool {
         self.own.load(Ordering::Relaxed) >= what || self.above.as_ref().is_some_and(|above| above.asks(what))
     }

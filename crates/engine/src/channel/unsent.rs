@@ -57,6 +57,7 @@ impl Unsent {
     }
 
     /// Adds bytes that nobody else has.
+    #[inline]
     pub(crate) fn push(&mut self, more: &[u8]) {
         if more.is_empty() {
             return;

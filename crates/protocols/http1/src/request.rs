@@ -454,7 +454,7 @@ impl User for Flood {
             (Some(part), Some(of)) => Some(Tail { of, from: part.start, to: part.end }),
             _ => None,
         };
-        let bytes = match self.requests.tracing.and_then(|tracing| tracing.ids(index)) {
+        let bytes = match self.requests.tracing.as_ref().and_then(|tracing| tracing.ids(index)) {
             None => &self.encoded,
             Some(ids) => {
                 add_field(&self.encoded, TRACEPARENT, &ids, &mut self.traced);
