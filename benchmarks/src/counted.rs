@@ -21,6 +21,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 const PRCTL: i64 = if cfg!(target_arch = "x86_64") { 157 } else { 167 };
 /// `PR_GET_AUXV` of `prctl`(2).
 const GET_AUXV: u64 = 0x4155_5856;
+/// What a worker does once a second. It costs more the more times of calls differ, which a busy machine makes them do.
+const ONCE_A_SECOND: &str = "brunt_engine::network::recorder::Recorder::take";
 
 /// Becomes valgrind.
 ///
@@ -37,7 +39,7 @@ pub fn become_valgrind(words: &[String]) -> anyhow::Result<()> {
     Err(Command::new("valgrind").args(words).exec()).context("cannot start valgrind: install it")
 }
 
-/// Runs a program on a core, and counts the instructions of all of its threads but the first.
+/// Runs a program on a core, and counts the instructions of all of its threads but the first, without [`ONCE_A_SECOND`].
 pub fn instructions(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
     let folder = std::env::temp_dir().join(format!("brunt-benchmarks-{}-counted", std::process::id()));
     fs::create_dir_all(&folder)?;
@@ -68,10 +70,38 @@ fn counted_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) 
     }
 }
 
-/// The thread's number and its instructions, in what callgrind wrote of it.
+/// The thread's number and its instructions without [`ONCE_A_SECOND`], in what callgrind wrote of it.
 fn thread_and_total(text: &str) -> Option<(u32, u64)> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    Some((field("thread:")?.parse().ok()?, field("totals:")?.parse().ok()?))
+    let total: u64 = field("totals:")?.parse().ok()?;
+    Some((field("thread:")?.parse().ok()?, total.saturating_sub(cost_of_calls(text, ONCE_A_SECOND))))
+}
+
+/// What all calls of a function cost, with what it called in turn. A call is three lines: the function as `cfn=(number) name`, with its name where
+/// it comes first (as `fn=` or `cfn=`); how often; and, behind a position, the cost
+/// (<https://valgrind.org/docs/manual/cl-format.html>).
+fn cost_of_calls(text: &str, function: &str) -> u64 {
+    let mut number = None;
+    let mut is_called = false;
+    let mut cost = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let named = line.strip_prefix("cfn=").or_else(|| line.strip_prefix("fn="));
+        if let Some((id, name)) = named.and_then(|named| named.split_once(' '))
+            && name == function
+        {
+            number = Some(id);
+        }
+        if let Some(called) = line.strip_prefix("cfn=") {
+            is_called = number.is_some() && called.split(' ').next() == number;
+        } else if line.starts_with("calls=") {
+            let taken = lines.next().and_then(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
+            if is_called {
+                cost += taken.unwrap_or(0);
+            }
+        }
+    }
+    cost
 }
 
 #[cfg(test)]
@@ -83,6 +113,10 @@ mod tests {
         let text =
             "# callgrind format\nversion: 1\nthread: 3\nevents: Ir\nsummary: 7\n\nfn=(1)\n0 7\ntotals: 5304124\n";
         assert_eq!(thread_and_total(text), Some((3, 5_304_124)));
+        let take = format!("cfn=(4) {ONCE_A_SECOND}\ncalls=2 0\n0 300\n");
+        let again = "cfn=(5) another\ncalls=1 0\n0 5\ncfn=(4)\ncalls=1 0\n0 4\n";
+        let text = format!("thread: 3\nfn=(1)\n0 7\n{take}fn=(2)\n{again}totals: 1000\n");
+        assert_eq!(thread_and_total(&text), Some((3, 696)));
         assert_eq!(thread_and_total("version: 1\ntotals: 1\n"), None);
     }
 }
