@@ -418,6 +418,8 @@ pub(super) struct Flood {
     /// Where its body is among all, if that is too large to stand in it.
     large_body: Option<Range<usize>>,
     is_static: bool,
+    /// Whether all are alike to the last byte, and that byte stands in `encoded`.
+    is_whole: bool,
     /// Memory for a request with a `traceparent`.
     traced: Vec<u8>,
 }
@@ -426,7 +428,9 @@ impl Flood {
     pub(super) fn new(requests: Arc<Requests>) -> Self {
         let mut encoded = Vec::new();
         let (idempotent, large_body) = requests.encode(0, &mut encoded);
-        Self { is_static: requests.is_static(), requests, idempotent, encoded, large_body, traced: Vec::new() }
+        let is_static = requests.is_static();
+        let is_whole = is_static && large_body.is_none() && requests.tracing.is_none();
+        Self { is_static, is_whole, requests, idempotent, encoded, large_body, traced: Vec::new() }
     }
 }
 
@@ -446,6 +450,9 @@ impl User for Flood {
     }
 
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+        if self.is_whole {
+            return Ok(Message { bytes: &self.encoded, idempotent: self.idempotent, ..Message::default() });
+        }
         if !self.is_static {
             self.encoded.clear();
             (self.idempotent, self.large_body) = self.requests.encode(index, &mut self.encoded);
