@@ -2,7 +2,8 @@
 //!
 //! Text, JSON and the page lead with the same sentence. What speaks against the run comes before what speaks for it, in this order: a
 //! measurement that cannot be believed, an early end, a lost agent, thresholds, what happened to the target, calls that failed, figures that had not
-//! settled. Only where there is nothing of all that does it say how many calls succeeded.
+//! settled. Only where there is nothing of all that does it say how many calls succeeded. Latency that cannot be believed makes no failed call
+//! succeed, so where too many failed, it comes after them.
 
 use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
@@ -138,7 +139,9 @@ pub(crate) fn tone_of(headline: &str) -> Tone {
 pub fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     // Where nothing was due, nothing was measured either.
-    all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
+    let doubt = not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0);
+    let (doubt, later_doubt) = if failures_stand(summary) { (None, doubt) } else { (doubt, None) };
+    all.extend(doubt);
     all.extend(early_end(summary));
     all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
     if !summary.answered() {
@@ -148,6 +151,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(
         failed::sentence(summary).filter(|_| !is_own_doing(summary)).map(|text| Statement::new(Tone::Bad, text)),
     );
+    all.extend(later_doubt);
     all.extend(thresholds_failed(summary));
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
@@ -172,12 +176,13 @@ const NOT_YET: &str = "the target has not answered yet";
 
 /// What can be said of a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures had settled, are left out.
 pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
-    let mut all: Vec<_> = not_believed(summary).into_iter().collect();
+    let mut doubt = not_believed(summary);
+    let mut all: Vec<_> = doubt.take_if(|_| !failures_stand(summary)).into_iter().collect();
     let failing = failed::sentence(summary).filter(|_| !is_own_doing(summary));
     let failing = failing.map(|text| text.replacen(failed::FAILED, FAILING, 1));
     let failing = failing.map(|text| Statement::new(Tone::Bad, text));
     let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
-    all.extend(failing.into_iter().chain(remarks.map(about_target)));
+    all.extend(failing.into_iter().chain(doubt).chain(remarks.map(about_target)));
     if all.is_empty() && summary.answered() {
         all.extend(some_failed(summary));
     }
@@ -227,6 +232,14 @@ fn early_end(summary: &Summary) -> Option<Statement> {
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
     Some(Statement::new(tone, text))
+}
+
+/// Whether too many calls failed, and the verdict doubts latency alone.
+fn failures_stand(summary: &Summary) -> bool {
+    summary.answered()
+        && summary.verdict.judgement == Judgement::LatencyUnreliable
+        && !summary.verdict.is_brunt_the_limit()
+        && failed::sentence(summary).is_some()
 }
 
 /// Whether calls failed for brunt's own sake: it was the limit, and what failed was mostly not sent.

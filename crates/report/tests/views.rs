@@ -131,3 +131,24 @@ fn every_row_of_the_csv_has_every_column() {
         }
     }
 }
+
+#[test]
+fn failed_calls_come_before_latency_that_cannot_be_believed() {
+    let statements = |summary: &brunt_judge::summary::Summary| {
+        let json = text(Format::Json, summary, Style { colour: false, ..COLOURED });
+        let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let all = document["statements"].as_array().unwrap().iter();
+        all.map(|statement| statement["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mut summary = fixtures::failing();
+    for result in &mut summary.thresholds {
+        result.implicit = result.threshold.starts_with("error_rate");
+    }
+    // Where throughput is brunt's own, failures may be, too.
+    let told = statements(&summary);
+    assert!(told[0].starts_with("brunt was the limit") && told[1].starts_with("FAILED: "), "{told:?}");
+    summary.verdict.judgement = brunt_judge::verdict::Judgement::LatencyUnreliable;
+    summary.verdict.findings.clear();
+    let told = statements(&summary);
+    assert!(told[0].starts_with("FAILED: ") && told[1] == summary.verdict.holding(), "{told:?}");
+}
