@@ -36,7 +36,7 @@ while IFS='|' read -r rule file change; do
     fi
     cp "$here/crates/cluster/src/$file" "$source"
 done <<'RULES'
-what is granted is remembered|controller/peer.rs|s/Grant \{ run: self.run, until_ns: peer.granted_ns \}/Grant { run: self.run, until_ns: peer.granted_ns + 2_000_000_000 }/
+what is granted is remembered|controller/peer.rs|s/until_ns: peer.granted_ns, changes/until_ns: peer.granted_ns + 2_000_000_000, changes/
 what is due before the horizon is unknown|loss.rs|s/schedule.skip\(self.horizon_ns,/schedule.skip(0,/
 what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(\*until_ns\)\)/arrivals.pass(0)/
 what is told late of calls that others made does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > until_ns;/self.is_beyond |= false;/
