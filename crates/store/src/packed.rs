@@ -47,6 +47,8 @@ pub(super) fn unpack_run(bytes: &[u8]) -> io::Result<(Plan, Recording)> {
 }
 
 pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
-    let json = io::BufReader::with_capacity(1 << 16, ZlibDecoder::new(bytes).take(MOST_JSON));
-    Ok(serde_json::from_reader(json)?)
+    // From memory, as every other reader of these types reads: for another source all of them would be compiled once more.
+    let mut json = Vec::new();
+    ZlibDecoder::new(bytes).take(MOST_JSON).read_to_end(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
 }

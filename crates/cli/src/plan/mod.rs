@@ -89,7 +89,7 @@ fn make_single(plan: &mut Plan) {
 
 fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
     let text = files::read_text(path)?;
-    let mut plan: Plan = serde_json::from_str(&text).map_err(|e| {
+    let mut plan: Plan = serde_json::from_slice(text.as_bytes()).map_err(|e| {
         let problem = e.to_string();
         let problem = problem.split(" at line ").next().unwrap_or_default();
         anyhow!("{} is no plan: line {}, column {}: {problem}", path.display(), e.line(), e.column())

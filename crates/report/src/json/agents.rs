@@ -60,7 +60,8 @@ mod packed {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use brunt_record::agents::AgentPart;
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de, ser};
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de, ser};
+    use serde_json::value::RawValue;
 
     // `skip_serializing_if` leaves an agent without a part out, so there is one here.
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
@@ -70,20 +71,15 @@ mod packed {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
-        let text = match Written::deserialize(from)? {
-            Written::Plain(part) => return Ok(Some(part)),
-            Written::Packed(text) => text,
-        };
+        let written = Box::<RawValue>::deserialize(from)?;
+        let json = written.get().as_bytes();
+        // In documents of the first days it is JSON.
+        if json.starts_with(b"{") {
+            return serde_json::from_slice(json).map(Some).map_err(de::Error::custom);
+        }
+        let text: String = serde_json::from_slice(json).map_err(de::Error::custom)?;
         let packed = STANDARD.decode(text).map_err(de::Error::custom)?;
         rmp_serde::from_slice(&packed).map_err(de::Error::custom)
-    }
-
-    /// What there is in a document: in those of the first days, JSON.
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Packed(String),
-        Plain(Box<AgentPart>),
     }
 }
 
