@@ -126,6 +126,35 @@ fn a_guard_backs_off_only_where_there_is_a_rate() {
     assert_eq!(result["plan"]["guard_action"], "back-off");
 }
 
+#[test]
+fn a_repeated_run_takes_the_changes_as_its_profile() {
+    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let store = place.directory.path("runs.db");
+    let running = place.start(&["-r", "100", "-d", "3s", "--store", &store, "--format", "json", &url]);
+    place.change(&["rate", "400"]);
+    place.change(&["pause"]);
+    place.change(&["resume"]);
+    let first: Value = serde_json::from_str(&running.wait().with_status(0).stdout).unwrap();
+    let again = ["--profile", "from-run:last", "--store", &store, "--format", "json", &url];
+    let again: Value = serde_json::from_str(&place.start(&again).wait().with_status(0).stdout).unwrap();
+    let due = |result: &Value| result["outcomes"]["due"].as_f64().unwrap();
+    assert!((due(&again) - due(&first)).abs() <= 1.0, "{} and {}", due(&first), due(&again));
+    assert_eq!(again["changes"], Value::Null);
+    let profile = again["plan"]["load"]["open"]["profile"].as_str().unwrap();
+    assert_eq!(profile.matches(',').count(), 3, "{profile}");
+    // Who repeats that run does not need the first one.
+    let command = again["plan"]["origin"]["command"].as_str().unwrap();
+    assert!(command.contains(&format!("-r {profile}")) && !command.contains("from-run"), "{command}");
+    for (given, why) in [
+        (&["--profile", "from-run:99"][..], "--profile from-run:99: "),
+        (&["--profile", "of-run:1"], "expected from-run:RUN"),
+        (&["--profile", "from-run:last", "-r", "5"], "cannot be used with"),
+    ] {
+        let wrong = done(&mut place.command(&[given, &["--store", &store, &url]].concat())).with_status(2);
+        assert!(wrong.stderr.contains(why), "{}", wrong.stderr);
+    }
+}
+
 /// Half a run is no run that held, whatever its thresholds come to.
 #[test]
 fn a_run_that_is_paused_to_its_end_has_failed_and_says_so() {
