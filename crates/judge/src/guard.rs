@@ -91,7 +91,7 @@ impl<'a> Guards<'a> {
         let mut snapshot = Snapshot::default();
         snapshot.merge(&second.snapshot);
         // No figure of a condition is of these.
-        (snapshot.timeline, snapshot.examples, snapshot.kinds) = Default::default();
+        (snapshot.timeline, snapshot.examples, snapshot.slowest, snapshot.kinds) = Default::default();
         let has_ends = snapshot.statuses.total() + snapshot.failures.total() > 0;
         let open = second.in_flight + second.waiting;
         self.seconds.push_back(Second { length_ns: second.length_ns, snapshot, open, has_ends });
