@@ -2,6 +2,7 @@
 
 use brunt_engine::Takeover;
 use brunt_record::SECOND_NS;
+use brunt_record::figures::Figures;
 
 use super::AgentEvent;
 use super::machine::{Act, Agent, Done, Job, NewPart};
@@ -93,14 +94,17 @@ impl Agent {
                 self.end_part(run, number);
             }
             Done::Ran(number @ 1.., Err(problem)) => self.decline(run, number, problem.text),
-            Done::SetUp(Ok(value)) => {
+            Done::SetUp(Ok((value, counted))) => {
                 session.work = Work::Nothing;
-                session.send(&FromAgent::Given { run, value });
+                session.send(&FromAgent::Given { run, value, counted });
             }
             Done::TornDown(outcome) => {
                 session.work = Work::Nothing;
-                let problem = outcome.err().map(|problem| problem.text);
-                session.send(&FromAgent::TornDown { run, problem });
+                let (problem, counted) = match outcome {
+                    Ok(counted) => (None, counted),
+                    Err(problem) => (Some(problem.text), Figures::default()),
+                };
+                session.send(&FromAgent::TornDown { run, problem, counted });
             }
             Done::Ran(0, Err(problem)) | Done::SetUp(Err(problem)) => self.give_up(run, problem),
         }
