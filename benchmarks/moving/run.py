@@ -3,12 +3,13 @@
 
 A shape is a file of `shapes/`: NAME.js goes through `brunt import k6`, NAME.py stands beside NAME.lua. Both sides must agree on
 how many calls were made, how many failed, how often each check held, and on the verdict. Exit status: 0 they do, 1 they do not,
-2 something could not be run.
+2 something could not be run, such as the shapes of a tool that is not there.
 """
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,11 @@ def with_locust(args, shape, base, folder):
     return theirs, ours
 
 
+def is_of_locust(shape):
+    """Whether this is a script of Locust, and not what several of them share."""
+    return shape.suffix == ".py" and shape.with_suffix(".lua").exists()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--brunt", default="target/release/brunt")
@@ -103,8 +109,12 @@ def main():
     parser.add_argument("--locust", default="locust")
     parser.add_argument("names", nargs="*", help="shapes, if not all")
     args = parser.parse_args()
-    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix in (".js", ".py")]
+    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix == ".js" or is_of_locust(shape)]
     shapes = [shape for shape in shapes if not args.names or shape.stem in args.names]
+    tools = {".js": args.k6, ".py": args.locust}
+    missing = {suffix for suffix, tool in tools.items() if not shutil.which(tool)}
+    left_out = [shape for shape in shapes if shape.suffix in missing]
+    shapes = [shape for shape in shapes if shape.suffix not in missing]
     differing = 0
     with subprocess.Popen([args.brunt, "serve", "http", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -126,7 +136,10 @@ def main():
         finally:
             server.terminate()
     print(f"{len(shapes) - differing} of {len(shapes)} shapes mean the same")
-    return 1 if differing else 0
+    for suffix in sorted(missing):
+        names = ", ".join(shape.stem for shape in left_out if shape.suffix == suffix)
+        print(f"not run, as there is no {tools[suffix]}: {names}")
+    return 1 if differing else 2 if left_out else 0
 
 
 if __name__ == "__main__":
