@@ -1,4 +1,4 @@
-"""Redirects: a request is its whole chain, and one that is held is red where it is no success."""
+"""Redirects: a request is its whole chain, and one that is held is no failure."""
 from _users import Users
 from locust import task
 

@@ -8,6 +8,6 @@ brunt.scenario("clerk", function()
   if not query.body:gsub("%%20", "+"):find("a+b%26c%3D%C3%BC", 1, true) then query:fail("another query") end
   local form = http:post("/_/echo", { name = "form", form = { name = "ann & co" } })
   if form.body:gsub("%%20", "+") ~= "name=ann+%26+co" then form:fail("another form") end
-  http:post("/shop/upload", { name = "upload", multipart = { page = { filename = "page.txt", body = "hello", type = "text/plain" } } })
+  http:post("/shop/upload", { name = "upload", multipart = { page = { filename = "page.txt", content = "hello", type = "text/plain" } } })
   brunt.pause("1ms")
 end):inject { brunt.iterations_each(3, 5) }
