@@ -32,7 +32,7 @@ const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores 
 const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
                                run again, or on a quieter machine";
 /// Behind the advice of the first finding that the machine is behind.
-const DOCTOR: &str = "; brunt doctor tells what on this machine is in the way";
+const DOCTOR: &str = "; see brunt doctor";
 
 /// What the seconds of a run show that some of them have in common.
 struct Spoiled<'a> {
