@@ -87,7 +87,7 @@ fn the_slowest_calls_are_found_by_their_traces() {
     assert!(took.len() == 5 && took.is_sorted_by(|a, b| a >= b), "{took:?}");
     assert!(slowest.iter().all(|call| call["status"] == 200 && call["trace_id"].as_str().unwrap().len() == 32));
     // All calls are traced, so these are the slowest of all.
-    let max = result["times"]["response"]["max_ns"].as_u64().unwrap();
+    let max = result["times"]["response"]["max_ns"]["value"].as_u64().unwrap();
     assert!(took[0].abs_diff(max) * 100 < max, "{took:?} of {max}");
     let seen: std::collections::BTreeSet<_> = receiver.metrics().traces("http.client.request.duration");
     let ids = slowest.iter().map(|call| call["trace_id"].as_str().unwrap().to_owned());

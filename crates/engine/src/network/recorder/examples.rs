@@ -3,8 +3,9 @@
 use brunt_record::examples::{Ended, FailedCall};
 use brunt_record::slowest::TracedCall;
 
-use super::Recorder;
+use super::{Reading, Recorder};
 use crate::network::NEVER;
+use crate::network::call::Call;
 
 impl Recorder {
     /// Whether an example of a call that ended so would be of use. One with a trace may take the place of one without.
@@ -23,6 +24,14 @@ impl Recorder {
     /// Some calls have traces: keeps the slowest of those.
     pub(crate) fn keep_slowest(&mut self) {
         self.slow_from_ns = 0;
+    }
+
+    /// The response time of a call that was answered, read at `now`: the target's part, as far as that is known.
+    pub(in crate::network) fn response_ns<T>(&self, call: &Call<T>, now: u64) -> u64 {
+        match self.reading {
+            Reading::Arrived(at) => Self::times(call, Self::first_byte(call, at, now), at, now).response().value,
+            Reading::Untimed | Reading::Nothing => call.response_ns(now),
+        }
     }
 
     /// A traced call was a success and took longest so far.
