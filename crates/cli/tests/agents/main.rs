@@ -5,6 +5,7 @@
 mod breaking;
 mod bus;
 mod changing;
+mod collector;
 mod guide;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]

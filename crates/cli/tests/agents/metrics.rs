@@ -5,6 +5,7 @@ use std::time::Duration;
 use brunt_testbed::server::{Config, Delay, Server};
 
 use crate::bus::{Bus, closes};
+use crate::collector::Collector;
 use crate::program::Directory;
 use crate::prometheus::Prometheus;
 use crate::receiver::Receiver;
@@ -33,6 +34,30 @@ fn percentiles_of_three_agents_are_those_of_the_report() {
         assert_eq!(metrics.sum("brunt.agent.answered", of), agent["answered"].as_u64().unwrap(), "{}", agent["name"]);
     }
     assert_eq!(report["deliveries"][0]["seconds_missed"], 0, "{:#}", report["deliveries"]);
+}
+
+/// The official collector takes in what brunt sends, and what it hands on has the percentiles of the report.
+#[test]
+#[ignore = "needs nats-server and go: make test installs them"]
+fn a_real_collector_hands_on_the_percentiles_of_three_agents() {
+    let (bus, dir) = (Bus::start(), Directory::new());
+    let server =
+        Server::start(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() })
+            .unwrap();
+    let _agents = bus.agents(3);
+    let collector = Collector::start(&dir);
+    let args = ["-r", "600", "-d", "3s", "--trace", "20%", "--otlp", &collector.url, &server.url()];
+    let report = bus.run(&args);
+    closes(&report);
+    let delivery = &report["deliveries"][0];
+    assert_eq!(delivery["seconds_missed"], 0, "{delivery:#}");
+    assert!(delivery["events_missed"].is_null() && delivery["problem"].is_null(), "{delivery:#}");
+    let metrics = collector.metrics();
+    metrics.distribution("http.client.request.duration", |_| true).agree_with(&report["times"]["response"]);
+    assert_eq!(metrics.sum("brunt.due", |_| true), report["outcomes"]["due"].as_u64().unwrap());
+    let traces = metrics.traces("http.client.request.duration");
+    let slowest = report["outcomes"]["slowest"].as_array().unwrap();
+    assert!(slowest.iter().all(|call| traces.contains(call["trace_id"].as_str().unwrap())), "{traces:?}");
 }
 
 /// A real Prometheus adds up what three agents did, and finds the report's percentiles in it, and calls by which traces are found.

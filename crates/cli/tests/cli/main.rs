@@ -18,6 +18,7 @@ mod pages;
 mod place;
 mod plans;
 mod program;
+#[allow(dead_code, reason = "shared with tests of agents, which use all of it")]
 mod prometheus;
 mod receiver;
 mod replay;
