@@ -68,7 +68,9 @@ impl Slowest {
     }
 
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
-        self.0.iter_mut().for_each(|call| secrets.hide_in(&mut call.request));
+        for call in &mut self.0 {
+            secrets.hide_in(&mut call.request);
+        }
     }
 }
 
@@ -88,7 +90,9 @@ mod tests {
         });
         vec(call, 0..20).prop_map(|calls| {
             let mut slowest = Slowest::default();
-            calls.into_iter().for_each(|call| slowest.add(call));
+            for call in calls {
+                slowest.add(call);
+            }
             slowest
         })
     }
@@ -98,7 +102,9 @@ mod tests {
         fn the_order_of_merging_does_not_matter(a in slowest(), b in slowest(), c in slowest()) {
             let merged = |all: [&Slowest; 3]| {
                 let mut sum = Slowest::default();
-                all.iter().for_each(|one| sum.merge(one));
+                for one in all {
+                    sum.merge(one);
+                }
                 sum
             };
             let all = merged([&a, &b, &c]);
