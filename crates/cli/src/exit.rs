@@ -201,7 +201,7 @@ mod tests {
             Exit::of_run(&summary)
         };
         let paused = (400_000_000, Action::Pause);
-        assert_eq!(with(&[paused.clone()], Ending::Completed), Exit::ThresholdFailed);
+        assert_eq!(with(std::slice::from_ref(&paused), Ending::Completed), Exit::ThresholdFailed);
         assert_eq!(with(&[(-5, Action::Pause)], Ending::Completed), Exit::ThresholdFailed, "since the warm-up");
         let resumed = (900_000_000, Action::Resume);
         assert_eq!(with(&[paused.clone(), resumed], Ending::Completed), Exit::Done);

@@ -159,14 +159,14 @@ pub(crate) enum FromAgent {
         run: u32,
         value: Value<'static>,
         #[serde(default, skip_serializing_if = "Figures::is_empty")]
-        counted: Figures,
+        counted: Box<Figures>,
     },
     /// The teardown is done, and has counted this, or it has failed.
     TornDown {
         run: u32,
         problem: Option<String>,
         #[serde(default, skip_serializing_if = "Figures::is_empty")]
-        counted: Figures,
+        counted: Box<Figures>,
     },
     /// Its connections are made.
     Ready { run: u32 },
@@ -297,7 +297,7 @@ mod tests {
             (Value::text("ok"), Value::Boolean(true)),
             (Value::text("nothing"), Value::Nil),
         ]);
-        let mut counted = Figures::default();
+        let mut counted = Box::<Figures>::default();
         counted.checks.named("set up").passed(None, "set up");
         let said = FromAgent::Given { run: 1, value, counted };
         assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));

@@ -8,7 +8,7 @@ use crate::program::{Directory, Done, Running, brunt, done, until};
 
 /// Where the runs of a test listen, apart from those of other tests.
 pub struct Place {
-    /// What the runs have for XDG_RUNTIME_DIR.
+    /// What the runs have for `XDG_RUNTIME_DIR`.
     pub directory: Directory,
 }
 

@@ -159,7 +159,8 @@ impl Metrics {
         for metric in self.named(name) {
             let Some(metric::Data::ExponentialHistogram(data)) = &metric.data else { panic!("{metric:?}") };
             for exemplar in data.data_points.iter().flat_map(|point| &point.exemplars) {
-                ids.insert(exemplar.trace_id.iter().map(|byte| format!("{byte:02x}")).collect());
+                let id = <[u8; 16]>::try_from(&exemplar.trace_id[..]).unwrap();
+                ids.insert(format!("{:032x}", u128::from_be_bytes(id)));
             }
         }
         ids

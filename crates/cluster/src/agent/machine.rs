@@ -88,9 +88,9 @@ pub(crate) enum Done {
     /// The part with this number has ended, or could not be carried out.
     Ran(u32, Result<Box<Recording>, Problem>),
     /// What setup has returned and counted.
-    SetUp(Result<(Value<'static>, Figures), Problem>),
+    SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
     /// What teardown has counted.
-    TornDown(Result<Figures, Problem>),
+    TornDown(Result<Box<Figures>, Problem>),
 }
 
 /// Whom an agent belongs to.

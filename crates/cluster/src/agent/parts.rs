@@ -2,7 +2,6 @@
 
 use brunt_engine::Takeover;
 use brunt_record::SECOND_NS;
-use brunt_record::figures::Figures;
 
 use super::AgentEvent;
 use super::machine::{Act, Agent, Done, Job, NewPart};
@@ -102,7 +101,7 @@ impl Agent {
                 session.work = Work::Nothing;
                 let (problem, counted) = match outcome {
                     Ok(counted) => (None, counted),
-                    Err(problem) => (Some(problem.text), Figures::default()),
+                    Err(problem) => (Some(problem.text), Box::default()),
                 };
                 session.send(&FromAgent::TornDown { run, problem, counted });
             }

@@ -157,7 +157,7 @@ impl Controller {
 
 impl TearingDown {
     /// Says what came of the run, and of its teardown.
-    fn over(self, came: Result<Figures, TeardownFailed>) -> State {
+    fn over(self, came: Result<Box<Figures>, TeardownFailed>) -> State {
         match (self.after, came) {
             (After::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
             (After::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
@@ -165,7 +165,7 @@ impl TearingDown {
                 refuse(&order, error.and_teardown(agent, &problem));
             }
             (After::Ran(mut running), Ok(counted)) => {
-                running.progress.begun.counted = counted;
+                running.progress.begun.counted = *counted;
                 running.tell();
             }
             (After::Ran(mut running), Err(TeardownFailed { agent, problem })) => {

@@ -194,7 +194,7 @@ impl Controller {
             }
             (Stage::SettingUp, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
                 self.working.remove(&place);
-                *counted = its;
+                *counted = *its;
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
             }
