@@ -3,12 +3,13 @@
 
 A shape is a file of `shapes/`: NAME.js goes through `brunt import k6`, NAME.py stands beside NAME.lua. Both sides must agree on
 how many calls were made, how many failed, how often each check held, and on the verdict. Exit status: 0 they do, 1 they do not,
-2 something could not be run.
+2 something could not be run, such as the shapes of a tool that is not there.
 """
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,12 @@ LIMIT = 60
 BY_CHANCE = ("arrivals",)
 
 
+def give_up(problem):
+    """Something could not be run."""
+    print(problem, file=sys.stderr)
+    sys.exit(2)
+
+
 def run(command, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)
 
@@ -30,7 +37,7 @@ def brunt(program, script, base, more=()):
     """What brunt says of a script: its JSON and its verdict."""
     done = run([program, "run", script, "-t", "1", "--env", f"BASE={base}", "--format", "json", *more])
     if done.returncode not in (0, 1):
-        sys.exit(f"brunt run {script}: {done.stderr}")
+        give_up(f"brunt run {script}: {done.stderr}")
     return json.loads(done.stdout), done.returncode == 0
 
 
@@ -54,7 +61,7 @@ def with_k6(args, shape, base, folder):
     points = folder / "k6.json"
     done = run([args.k6, "run", "--quiet", "--no-usage-report", "--no-color", "-e", f"BASE={base}", "--out", f"json={points}", shape])
     if done.returncode not in (0, 99):
-        sys.exit(f"k6 run {shape}: {done.stderr}")
+        give_up(f"k6 run {shape}: {done.stderr}")
     calls, failed, checks = 0, 0, Counter()
     for line in points.read_text().splitlines():
         point = json.loads(line)
@@ -74,7 +81,7 @@ def with_k6(args, shape, base, folder):
     lua = folder / "imported.lua"
     moved = run([args.brunt, "import", "k6", shape, "-o", lua])
     if moved.returncode != 0:
-        sys.exit(moved.stderr)
+        give_up(moved.stderr)
     result, passed = brunt(args.brunt, lua, base, ["--max-error-rate", "100%"])
     ours = {"calls": result["outcomes"]["due"], "failed": failed_calls(result), "checks": checks_of(result, {check for check, _ in checks}), "passed": passed}
     return theirs, ours
@@ -86,14 +93,22 @@ def with_locust(args, shape, base, folder):
     try:
         stats = json.loads(done.stdout)
     except json.JSONDecodeError:
-        sys.exit(f"locust -f {shape}: {done.stdout}{done.stderr}")
+        give_up(f"locust -f {shape}: {done.stdout}{done.stderr}")
     theirs = {row["name"]: (row["num_requests"], row["num_failures"]) for row in stats}
     theirs["passed"] = done.returncode == 0
     result, passed = brunt(args.brunt, shape.with_suffix(".lua"), base)
     ours = {"passed": passed}
     for request in result["names"]["requests"]:
+        # What the hops of a chain took; the chain itself is the call.
+        if re.search(r" redirect \d+$", request["name"]):
+            continue
         ours[request["name"]] = (request["due"], request["not_ok"])
     return theirs, ours
+
+
+def is_of_locust(shape):
+    """Whether this is a script of Locust, and not what several of them share."""
+    return shape.suffix == ".py" and shape.with_suffix(".lua").exists()
 
 
 def main():
@@ -103,8 +118,12 @@ def main():
     parser.add_argument("--locust", default="locust")
     parser.add_argument("names", nargs="*", help="shapes, if not all")
     args = parser.parse_args()
-    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix in (".js", ".py")]
+    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix == ".js" or is_of_locust(shape)]
     shapes = [shape for shape in shapes if not args.names or shape.stem in args.names]
+    tools = {".js": args.k6, ".py": args.locust}
+    missing = {suffix for suffix, tool in tools.items() if not shutil.which(tool)}
+    left_out = [shape for shape in shapes if shape.suffix in missing]
+    shapes = [shape for shape in shapes if shape.suffix not in missing]
     differing = 0
     with subprocess.Popen([args.brunt, "serve", "http", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -126,7 +145,10 @@ def main():
         finally:
             server.terminate()
     print(f"{len(shapes) - differing} of {len(shapes)} shapes mean the same")
-    return 1 if differing else 0
+    for suffix in sorted(missing):
+        names = ", ".join(shape.stem for shape in left_out if shape.suffix == suffix)
+        print(f"not run, as there is no {tools[suffix]}: {names}")
+    return 1 if differing else 2 if left_out else 0
 
 
 if __name__ == "__main__":

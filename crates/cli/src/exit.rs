@@ -17,7 +17,7 @@ use brunt_record::recording::Ending;
 pub enum Exit {
     /// Done, and every threshold held.
     Done,
-    /// A threshold failed, implicit ones among them, or one that aborts ended the run.
+    /// A threshold failed, implicit ones among them, or one that aborts ended the run; or the run was paused until its end.
     ThresholdFailed,
     /// The command line or a file was wrong.
     Wrong,
@@ -49,6 +49,8 @@ impl Exit {
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed
             }
+            // Half a run, which nobody shall take for a whole one.
+            Ending::Completed if summary.paused_to_end().is_some() => Self::ThresholdFailed,
             _ if summary.thresholds_held() => Self::Done,
             _ => Self::ThresholdFailed,
         }
@@ -186,6 +188,24 @@ mod tests {
         assert_eq!(Exit::of_run(&summary(Completed, 0, 0, true)), Exit::Done, "nothing was due");
         assert_eq!(Exit::of_run(&summary(Interrupted, 0, 0, false)), Exit::Done, "ended before the load");
         assert_eq!(Exit::AsWrk.after_signal(Some(2)), Exit::AsWrk);
+    }
+
+    #[test]
+    fn a_run_that_was_paused_to_its_end_is_half_a_run() {
+        use brunt_record::change::{Action, Author, Change};
+        let with = |changes: &[(i64, Action)], ending: Ending| {
+            let mut summary = summary(ending, 100, 0, true);
+            let change =
+                |(at_ns, action): &(i64, Action)| Change { at_ns: *at_ns, action: action.clone(), by: Author::Ctl };
+            summary.run.changes = changes.iter().map(change).collect();
+            Exit::of_run(&summary)
+        };
+        let paused = (400_000_000, Action::Pause);
+        assert_eq!(with(std::slice::from_ref(&paused), Ending::Completed), Exit::ThresholdFailed);
+        assert_eq!(with(&[(-5, Action::Pause)], Ending::Completed), Exit::ThresholdFailed, "since the warm-up");
+        let resumed = (900_000_000, Action::Resume);
+        assert_eq!(with(&[paused.clone(), resumed], Ending::Completed), Exit::Done);
+        assert_eq!(with(&[paused], Ending::Stopped("enough".to_owned())), Exit::Done, "the script's end is no half");
     }
 
     #[test]

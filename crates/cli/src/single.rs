@@ -185,7 +185,9 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
-            if !is_said && summary.run.ending == Ending::Completed {
+            if let Some(paused) = brunt_report::paused_to_end(summary) {
+                console::note(&format!("error: {paused}"));
+            } else if !is_said && summary.run.ending == Ending::Completed {
                 console::note(&no_answer_as_expected(summary));
             }
         }

@@ -93,6 +93,19 @@ fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
 }
 
 #[test]
+fn what_setup_recorded_counts_while_the_run_goes_on() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local spent = brunt.counter('spent')
+       brunt.setup(function() spent:add(5) end)
+       brunt.scenario('s', function() http:get('/') brunt.pause('10ms') end):inject { brunt.users(2, '30s') }
+       brunt.expect { ['spent:sum'] = { '< 3', abort = true } }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let json = play(&path, &[], 1);
+    let why = json["ending"]["aborted"].as_str().unwrap_or_else(|| panic!("{:#}", json["ending"]));
+    assert!(why.starts_with("the threshold spent:sum") && why.ends_with("it was at 5"), "{why}");
+}
+
+#[test]
 fn a_limit_without_its_unit_is_refused_before_the_load() {
     let text = "brunt.scenario('s', function() http:get('/', { name = 'login' }) end):inject { brunt.at_once(1) }";
     let (_directory, path) = script("http://127.0.0.1:1", text);

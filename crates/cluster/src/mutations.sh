@@ -47,6 +47,8 @@ a part that an agent ends by itself is lost|controller/progress.rs|s/let is_left
 an agent without a word of its controller is free again|agent/machine.rs|s/saturating_sub\(session.heard\) >= PATIENCE_NS \&\&/saturating_sub(session.heard) >= u64::MAX \&\&/
 who speaks is known by the subject|controller/contact.rs|s/\.filter\(\|peer\| peer.agent.name == name\)//
 what setup returned is torn down where the run does not begin|controller/startup.rs|s/settling.given = Some\(value\),/drop(value),/
+what setup has counted is in the result|controller/startup.rs|s/\*counted = \*its;/drop(its);/
+what teardown has counted is in the result|controller/execution.rs|s/running.progress.begun.counted = \*counted;/drop(counted);/
 an agent says that it knows nothing of a session|agent/machine.rs|s/None if is_claimed =>/None if false \&\& is_claimed =>/
 an acknowledgement is for whole pieces|link.rs|s/piece.end\(\) <= arrived/piece.offset <= arrived/
 what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset\) as usize..\)/payload.get(0..)/; s/ \&\& offset \+ payload.len\(\) as u64 > self.arrived//

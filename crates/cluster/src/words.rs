@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
+use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -153,10 +154,20 @@ pub(crate) enum FromAgent {
     PlanTaken { hash: String },
     /// It cannot carry the plan out, or could not do what it was told.
     Failed { run: u32, problem: Problem },
-    /// What setup has returned.
-    Given { run: u32, value: Value<'static> },
-    /// The teardown is done, or has failed.
-    TornDown { run: u32, problem: Option<String> },
+    /// What setup has returned, and what it has counted.
+    Given {
+        run: u32,
+        value: Value<'static>,
+        #[serde(default, skip_serializing_if = "Figures::is_empty")]
+        counted: Box<Figures>,
+    },
+    /// The teardown is done, and has counted this, or it has failed.
+    TornDown {
+        run: u32,
+        problem: Option<String>,
+        #[serde(default, skip_serializing_if = "Figures::is_empty")]
+        counted: Box<Figures>,
+    },
     /// Its connections are made.
     Ready { run: u32 },
     /// The load has begun at this time of its clock, so much later than it should have; in nanoseconds.
@@ -286,7 +297,9 @@ mod tests {
             (Value::text("ok"), Value::Boolean(true)),
             (Value::text("nothing"), Value::Nil),
         ]);
-        let said = FromAgent::Given { run: 1, value };
+        let mut counted = Box::<Figures>::default();
+        counted.checks.named("set up").passed(None, "set up");
+        let said = FromAgent::Given { run: 1, value, counted };
         assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));
     }
 

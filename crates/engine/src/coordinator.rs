@@ -10,6 +10,7 @@ use std::time::Duration;
 use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::Figures;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::recording::{Ending, Recording};
@@ -139,6 +140,12 @@ impl<'a> Coordinator<'a> {
     /// The same of a run that `control` changes.
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { control: control.clone(), ..self }
+    }
+
+    /// The same after a setup that has counted this.
+    pub(crate) fn after_setup(mut self, counted: &Figures) -> Self {
+        self.measured.figures.merge(counted);
+        self
     }
 
     /// The same where those that report are agents of these names.

@@ -31,6 +31,7 @@ use std::sync::mpsc::Receiver;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::{Numbers, Portion};
+use brunt_record::figures::Figures;
 use brunt_record::recording::Recording;
 
 use brunt_protocol::Registry;
@@ -169,7 +170,8 @@ pub fn run_replay(
     run::run_replay(plan, logs, &Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
-/// Runs the setup of the plan's script alone, if it has one, and returns what it returns: for [`Surrounded::Elsewhere`].
+/// Runs the setup of the plan's script alone, if it has one, and returns what it returns, for [`Surrounded::Elsewhere`], and what it has
+/// counted.
 ///
 /// # Errors
 /// When the script is wrong, its setup fails, or has not come back although `stop` asks it to.
@@ -178,11 +180,11 @@ pub fn setup(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Value<'static>, EngineError> {
+) -> Result<(Value<'static>, Figures), EngineError> {
     run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
-/// Runs the teardown of the plan's script alone, if it has one; `given` is what its setup returned.
+/// Runs the teardown of the plan's script alone, if it has one, and returns what it has counted; `given` is what its setup returned.
 ///
 /// # Errors
 /// As [`setup`].
@@ -192,7 +194,7 @@ pub fn teardown(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(), EngineError> {
+) -> Result<Figures, EngineError> {
     run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
@@ -210,13 +212,22 @@ pub fn last_words(
     run::last_words(plan, registry, scripts, stop)
 }
 
-/// Puts a run of `plan` together from what the agents of these names report of their parts. It ends when all of them have finished, or
+/// Who carries a run out elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct Agents<'a> {
+    /// Their names, in the order of their numbers.
+    pub names: &'a [String],
+    /// What the script's setup has counted on one of them.
+    pub counted: &'a Figures,
+}
+
+/// Puts a run of `plan` together from what agents report of their parts. It ends when all of them have finished, or
 /// none is left to report.
 ///
 /// Each agent stands for one worker: the seconds that it reports are those of all its workers, and `worker` is its number, from 0.
 pub fn gather(
     plan: &Plan,
-    agents: &[String],
+    agents: Agents<'_>,
     reports: &Receiver<Report>,
     observer: &mut dyn Observer,
     control: &Control,
@@ -225,9 +236,10 @@ pub fn gather(
 ) -> Recording {
     let clock: Clock = Arc::new(|| 0);
     let mut nobody = Watchdog::default();
-    Coordinator::new(plan, agents.len() as u32, observer, &mut nobody, stop, clock)
-        .of_agents(agents)
+    Coordinator::new(plan, agents.names.len() as u32, observer, &mut nobody, stop, clock)
+        .of_agents(agents.names)
         .changed_by(control)
+        .after_setup(agents.counted)
         .gather(reports, started_unix_ms)
 }
 

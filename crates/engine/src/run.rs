@@ -16,6 +16,7 @@ use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::shown_url;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
+use brunt_record::figures::Figures;
 use brunt_record::live::Live;
 use brunt_record::recording::Recording;
 
@@ -274,32 +275,32 @@ fn with_users<M: Machine>(
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
-    let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
-    run.measured.figures.merge(surroundings.counted());
+    let counted = surroundings.counted();
+    let mut run = carry_out_after(given.machine, &shared, parts, counted, &mut watchdog, observer)?;
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
     run.status_names = figures.status_names();
     Ok(run)
 }
 
-/// Runs the setup of the plan's script, if it has one, and returns what it returns.
+/// Runs the setup of the plan's script, if it has one, and returns what it returns and has counted.
 pub(crate) fn setup<M: Machine>(
     plan: &Plan,
     machine: &M,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Value<'static>, EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok(Value::Nil) };
+) -> Result<(Value<'static>, Figures), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, Figures::default())) };
     let set_up = || {
         let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.setup(machine, stop)?;
-        Ok(surroundings.given().clone())
+        Ok((surroundings.given().clone(), surroundings.counted().clone()))
     };
     set_up().map_err(|error: EngineError| error.without(&plan.secrets()))
 }
 
-/// Runs the teardown of the plan's script, if it has one; `given` is what its setup returned.
+/// Runs the teardown of the plan's script, if it has one, and returns what it has counted; `given` is what its setup returned.
 pub(crate) fn teardown<M: Machine>(
     plan: &Plan,
     given: Value<'static>,
@@ -307,12 +308,12 @@ pub(crate) fn teardown<M: Machine>(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(), EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok(()) };
+) -> Result<Figures, EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(Figures::default()) };
     let tear_down = || {
         let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.give(given);
-        surroundings.teardown(machine, stop).map(drop)
+        surroundings.teardown(machine, stop)
     };
     tear_down().map_err(|error| error.without(&plan.secrets()))
 }
@@ -414,6 +415,18 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
+    carry_out_after(machine, shared, parts, &Figures::default(), watchdog, observer)
+}
+
+/// The same after a setup that has counted this.
+fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
+    machine: &M,
+    shared: &Arc<Shared>,
+    parts: Vec<WorkerPart<L>>,
+    counted: &Figures,
+    watchdog: &mut Watchdog,
+    observer: &mut dyn Observer,
+) -> Result<Recording, EngineError> {
     shared.control.ready(&shared.plan, machine.clock());
     let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (sender, reports) = channel();
@@ -443,6 +456,7 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     let clock = machine.clock();
     let run = Coordinator::new(&shared.plan, shared.plan.workers, observer, watchdog, &shared.stop, clock)
         .changed_by(&shared.control)
+        .after_setup(counted)
         .gather(&reports, started_unix_ms);
     for (number, thread) in threads {
         // One that was given up never ends; how the others ended they have reported.

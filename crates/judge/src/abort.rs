@@ -61,12 +61,11 @@ impl<'a> AbortWatch<'a> {
         let Some(rate) = back_off.lower().filter(|_| fired.has_answers) else {
             return Some(fired.reason());
         };
-        let by = Author::Guard { guard: fired.guard.to_string(), found: fired.found };
-        // A run that is about to end takes no change.
-        if let Some(change) = steer(Action::Rate(rate), by) {
-            back_off.changed(&change);
-            self.guards.restart();
-        }
+        let by = Author::Guard { guard: fired.guard.to_string(), found: fired.found.clone() };
+        // A run that is about to end takes no change, and has failed all the same.
+        let Some(change) = steer(Action::Rate(rate), by) else { return Some(fired.reason()) };
+        back_off.changed(&change);
+        self.guards.restart();
         None
     }
 

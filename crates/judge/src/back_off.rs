@@ -132,6 +132,17 @@ mod tests {
 
     /// A target that answers so many calls a second in 5 ms each, first come, first served; or nothing at all.
     fn steps(profile: &str, guards: &[&str], capacity: f64, seconds: u64) -> (Vec<(u64, f64)>, Option<String>) {
+        steps_until(profile, guards, capacity, seconds, u64::MAX)
+    }
+
+    /// The same of a run that takes no change after so many seconds.
+    fn steps_until(
+        profile: &str,
+        guards: &[&str],
+        capacity: f64,
+        seconds: u64,
+        changes_until_s: u64,
+    ) -> (Vec<(u64, f64)>, Option<String>) {
         let profile: Profile = profile.parse().unwrap();
         let load = Load::Open { profile: profile.clone(), arrivals: brunt_plan::arrivals::Spread::Uniform };
         let guards = guards.iter().map(|guard| guard.parse().unwrap()).collect();
@@ -140,6 +151,9 @@ mod tests {
         let now = std::cell::Cell::new(0);
         let mut nobody = Nobody;
         let mut watch = AbortWatch::new(&plan, &mut nobody).steering(|action, by| {
+            if now.get() as u64 > changes_until_s.saturating_mul(SECOND_NS) {
+                return None;
+            }
             let change = Change { at_ns: now.get() + 100_000_000, action, by };
             made.borrow_mut().push(change.clone());
             Some(change)
@@ -220,6 +234,14 @@ mod tests {
         let (steps, ended) = steps("100", &["p99>500ms for 3s"], 0.0, 30);
         assert!(steps.is_empty());
         assert!(ended.unwrap().starts_with("the guard 'p99>500ms for 3s' fired at 0:03"));
+    }
+
+    /// A guard that fired must not be forgotten because nothing can be done any more.
+    #[test]
+    fn a_run_that_takes_no_change_any_more_is_ended() {
+        let (steps, ended) = steps_until("1000", &["p99>200ms for 2s"], 300.0, 120, 1);
+        assert!(steps.is_empty());
+        assert!(ended.unwrap().starts_with("the guard 'p99>200ms for 2s' fired at 0:02"));
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl<'a> Guards<'a> {
         let mut snapshot = Snapshot::default();
         snapshot.merge(&second.snapshot);
         // No figure of a condition is of these.
-        (snapshot.timeline, snapshot.examples, snapshot.kinds) = Default::default();
+        (snapshot.timeline, snapshot.examples, snapshot.slowest, snapshot.kinds) = Default::default();
         let has_ends = snapshot.statuses.total() + snapshot.failures.total() > 0;
         let open = second.in_flight + second.waiting;
         self.seconds.push_back(Second { length_ns: second.length_ns, snapshot, open, has_ends });
@@ -184,12 +184,10 @@ impl ThresholdResult {
     /// What came of a guard in a run that ended for this reason, if it was aborted, and was changed like this.
     pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>, changes: &[Change]) -> Self {
         let fired = aborted.and_then(|reason| reason.strip_prefix(&beginning(guard)));
-        let missing = || standing.missing(guard.condition());
         let (got, held) = match fired {
             Some(how) => (how.trim_start().to_owned(), false),
             None if let Some(how) = backed_off(guard, changes) => (how, false),
-            // It could never have fired.
-            None => missing().map_or_else(|| (standing.did_not_fire(guard.condition()), true), |why| (why, false)),
+            None => standing.did_not_fire(guard.condition()),
         };
         Self { threshold: name(guard), got, held, sure: true, implicit: false }
     }
@@ -443,6 +441,7 @@ mod tests {
         };
         assert_eq!(results(&[Some(1.0); 3]), ("did not fire".to_owned(), true));
         assert_eq!(results(&[Some(1.0), None, None]), ("did not fire; no value in 2 of 3 seconds".to_owned(), true));
-        assert_eq!(results(&[None; 3]), ("did not fire; no value in 3 of 3 seconds".to_owned(), true));
+        assert_eq!(results(&[None; 3]), ("could not fire: no value in 3 of 3 seconds".to_owned(), false));
+        assert_eq!(results(&[]), ("no value".to_owned(), false), "nothing was watched");
     }
 }

@@ -2,6 +2,7 @@
 
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::change::pauses;
 use brunt_record::delivery::Delivery;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
@@ -256,6 +257,15 @@ impl Summary {
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
         let Ending::Aborted(reason) = &self.run.ending else { return false };
         self.plan.guards.iter().any(|guard| result.threshold == guard::name(guard) && guard::ended(guard, reason))
+    }
+
+    /// Since when the run was paused, if nobody resumed it before its end; in nanoseconds of the measured part.
+    pub fn paused_to_end(&self) -> Option<u64> {
+        let measured_ns = self.run.measured_ns;
+        let is_beyond = |until: i64| u64::try_from(until).is_ok_and(|until| until >= measured_ns);
+        let is_at_end = |until: Option<i64>| until.is_none_or(is_beyond);
+        let (from_ns, _) = pauses(&self.run.changes).pop().filter(|(_, until)| is_at_end(*until))?;
+        Some(u64::try_from(from_ns).unwrap_or(0)).filter(|from_ns| *from_ns < measured_ns)
     }
 
     /// Whether every threshold held.

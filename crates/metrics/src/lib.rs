@@ -19,7 +19,7 @@ pub mod prometheus;
 pub mod second;
 mod sums;
 
-pub use model::{Attribute, Attributes, Data, Metric, Number, Point, Value};
+pub use model::{Attribute, Attributes, Data, Exemplar, Metric, Number, Point, Value};
 pub use names::{MOST_SERIES, Names, OTHERS};
 pub use second::Subject;
 pub use sums::Sums;

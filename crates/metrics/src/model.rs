@@ -78,13 +78,26 @@ pub struct Point<T> {
     pub attributes: Attributes,
     /// The value.
     pub value: T,
+    /// Calls that it has, by which their traces are found.
+    pub exemplars: Vec<Exemplar>,
 }
 
 impl<T> Point<T> {
     /// A point.
     pub const fn new(attributes: Attributes, value: T) -> Self {
-        Self { attributes, value }
+        Self { attributes, value, exemplars: Vec::new() }
     }
+}
+
+/// A call that a distribution has, with its trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemplar {
+    /// Its value, as the histogram has it.
+    pub value: u64,
+    /// When it ended, in nanoseconds since 1970-01-01 UTC.
+    pub at_unix_ns: u64,
+    /// The id of its trace: 32 hexadecimal digits.
+    pub trace_id: String,
 }
 
 /// A number that adds up.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Attributes, Data, Metric, Point};
 
+/// The most calls that a point is shown with: those of its last seconds.
+const MOST_EXEMPLARS: usize = 20;
+
 /// Metrics added up over the seconds of a run.
 ///
 /// Bounded as the seconds are: by [`Names`](crate::Names), and by the phases of a run.
@@ -49,6 +52,9 @@ fn join_points<T>(known: &mut Vec<Point<T>>, new: Vec<Point<T>>, join: impl Fn(&
     for point in new {
         if let Some(known) = places.get(&point.attributes).and_then(|place| known.get_mut(*place)) {
             join(&mut known.value, point.value);
+            known.exemplars.extend(point.exemplars);
+            let old = known.exemplars.len().saturating_sub(MOST_EXEMPLARS);
+            known.exemplars.drain(..old);
         } else {
             places.insert(point.attributes.clone(), known.len());
             known.push(point);

@@ -144,7 +144,7 @@ fn exposed(counter: Counter) -> String {
     let live = second(Snapshot::with_numbers([(counter, 1)]));
     let plain = ["_ns", "_bytes", "_ratio"].into_iter().find_map(|unit| counter.key().strip_suffix(unit));
     let name = format!("brunt.{}", plain.unwrap_or(counter.key()));
-    let mut metrics = Subject::default().metrics(&live, &mut Names::default());
+    let mut metrics = Subject::default().metrics(&live, 0, &mut Names::default());
     metrics.retain(|metric| metric.name == name);
     let text = prometheus::text(&Vec::new(), &metrics);
     let line = text.lines().find(|line| line.starts_with("brunt_")).unwrap_or_else(|| panic!("{name}: {text}"));
@@ -270,7 +270,7 @@ fn all_names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for calls in [Calls::Http, Calls::Rpc, Calls::Other] {
         let mut sums = Sums::default();
-        sums.add(Subject { calls, ..Subject::default() }.metrics(&live, &mut Names::default()));
+        sums.add(Subject { calls, ..Subject::default() }.metrics(&live, 0, &mut Names::default()));
         let text = prometheus::text(&Vec::new(), sums.metrics());
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         names.extend(samples.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()));

@@ -19,7 +19,7 @@ pub const TRACEPARENT: &str = "traceparent";
 pub const TRACE: Flag = Flag::new(
     "trace",
     Takes::Text("SHARE"),
-    "Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1% or 0.01. Its id stands with failed calls in the report",
+    "Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1% or 0.01. Its id stands with failed and slow calls in the report",
 )
 .checked(checked);
 

@@ -87,6 +87,11 @@ pub trait User: Send {
         None
     }
 
+    /// Whether any call is traced.
+    fn traces(&self) -> bool {
+        false
+    }
+
     /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
     /// made ahead for them and then not asked for is the next that is.
     fn expect(&mut self, _calls: usize) {}

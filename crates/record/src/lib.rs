@@ -28,6 +28,7 @@ pub mod recording;
 pub mod redaction;
 pub mod replayed;
 pub mod series;
+pub mod slowest;
 pub mod snapshot;
 pub mod timeline;
 mod version_1;

@@ -14,6 +14,7 @@ use crate::kinds::Kinds;
 use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
+use crate::slowest::Slowest;
 use crate::timeline::Timeline;
 use crate::version_1;
 use crate::watched::Watched;
@@ -112,6 +113,9 @@ pub struct Snapshot {
     /// Measured calls that were not ok, the first of each way to end.
     #[serde(default, skip_serializing_if = "Examples::is_empty")]
     pub examples: Examples,
+    /// Measured calls with a trace that were a success and took longest.
+    #[serde(default, skip_serializing_if = "Slowest::is_empty")]
+    pub slowest: Slowest,
     /// What kinds of answers came that are a success, of those that were looked at.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
@@ -214,6 +218,7 @@ impl Snapshot {
         self.events.hide(secrets);
         self.figures.hide(secrets);
         self.examples.hide(secrets);
+        self.slowest.hide(secrets);
         self.kinds.hide(secrets);
         self.watched.hide(secrets);
     }
@@ -224,6 +229,7 @@ impl Snapshot {
         self.figures.merge(&other.figures);
         self.timeline.merge(&other.timeline);
         self.examples.merge(&other.examples);
+        self.slowest.merge(&other.slowest);
         self.kinds.merge(&other.kinds);
         self.watched.merge(&other.watched);
     }
@@ -256,6 +262,7 @@ struct EitherSnapshot {
     figures: Figures,
     timeline: Timeline,
     examples: Examples,
+    slowest: Slowest,
     kinds: Kinds,
     watched: Watched,
     // Version 1 from here on.
@@ -341,6 +348,7 @@ impl From<EitherSnapshot> for Snapshot {
             figures: read.figures,
             timeline: read.timeline,
             examples: read.examples,
+            slowest: read.slowest,
             kinds: read.kinds,
             watched: read.watched,
         }

@@ -71,7 +71,7 @@ fn absence(summary: &Summary) -> Option<String> {
 }
 
 /// Such as `3.1s`, or `8s`.
-fn tenths(ns: u64) -> String {
+pub(crate) fn tenths(ns: u64) -> String {
     format!("{}s", (ns as f64 / 1e8).round() / 10.0)
 }
 

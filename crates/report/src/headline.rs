@@ -11,7 +11,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::trend::{Settled, Watched};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::threshold::Threshold;
-use brunt_plan::units::{Duration, ExactDuration, Number};
+use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
@@ -143,6 +143,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     let (doubt, later_doubt) = if failures_stand(summary) { (None, doubt) } else { (doubt, None) };
     all.extend(doubt);
     all.extend(early_end(summary));
+    all.extend(paused(summary));
     all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
     if !summary.answered() {
         all.extend(nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
@@ -240,6 +241,23 @@ fn failures_stand(summary: &Summary) -> bool {
         && summary.verdict.judgement == Judgement::LatencyUnreliable
         && !summary.verdict.is_brunt_the_limit()
         && failed::sentence(summary).is_some()
+}
+
+/// That the run was paused and not resumed before its end. One that came to its end so is half a run, and has failed as that.
+fn paused(summary: &Summary) -> Option<Statement> {
+    let tone = if summary.run.ending == Ending::Completed { Tone::Bad } else { Tone::Warning };
+    paused_to_end(summary).map(|text| Statement::new(tone, text))
+}
+
+/// Since when a run was paused that nobody resumed before its end, in a sentence; none of other runs.
+pub fn paused_to_end(summary: &Summary) -> Option<String> {
+    let from_ns = summary.paused_to_end()?;
+    let measured_ns = summary.run.measured_ns;
+    let (rest, whole) = (failed::tenths(measured_ns - from_ns), failed::tenths(measured_ns));
+    let from = Clock(from_ns);
+    Some(format!(
+        "paused from {from} to the end: nothing was measured for {rest} of {whole}, thresholds judge the rest"
+    ))
 }
 
 /// Whether calls failed for brunt's own sake: it was the limit, and what failed was mostly not sent.

@@ -21,6 +21,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::dates::iso_8601;
 use crate::failed;
+use crate::headline::paused_to_end;
 use crate::numbers::{count, counted, percent};
 use crate::style::{Detail, Style};
 use crate::text;
@@ -148,8 +149,9 @@ fn in_xml(text: &str) -> String {
 fn run(summary: &Summary) -> Suite {
     let failure = |message: &str| Some((message.to_owned(), message.to_owned()));
     let ended = match &summary.run.ending {
+        Ending::Completed => paused_to_end(summary).and_then(|paused| failure(&paused)),
         // A script that ends its run has done what it was written for.
-        Ending::Completed | Ending::Stopped(_) => None,
+        Ending::Stopped(_) => None,
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
         Ending::Failed(reason) | Ending::Unreached(reason) | Ending::AgentsLost(reason) => failure(reason),
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),

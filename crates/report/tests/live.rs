@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::Figure as _;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
+use brunt_record::watched::{WatchedFigure, WatchedUnit};
 use brunt_report::live::{Buffer, Chosen, Hands, Lines, Screen};
 use brunt_report::{Characters, Style, columns};
 
@@ -320,6 +322,27 @@ fn a_long_stall_is_no_overload() {
         shown.iter().any(|line| line.contains("▶ nothing answered since 0:02.1; 3,500 calls waiting")),
         "{shown:#?}"
     );
+}
+
+#[test]
+fn what_is_watched_is_shown_while_the_run_goes_on() {
+    let mut plan = plan(12);
+    plan.watches =
+        ["queue=http://h/#queue_depth", "heap=http://h/#heap_bytes"].map(|watch| watch.parse().unwrap()).into();
+    let mut all = seconds(healthy, 12, 4);
+    let number = WatchedUnit::Number;
+    for (second, depth) in all.iter_mut().zip([3.0, 40.0, 8.0, 5.0]) {
+        second.snapshot.watched.named("queue").merge(&WatchedFigure::value(number, depth));
+        second.snapshot.watched.named("heap").merge(&WatchedFigure::missed(WatchedUnit::Bytes, "refused"));
+    }
+    let shown = drawn(&screen_of(&plan, &all), (120, 40), PLAIN).join("\n");
+    let row =
+        |name: &str| shown.lines().find(|line| line.trim_end().ends_with(name)).unwrap_or_else(|| panic!("{shown}"));
+    let cells = |name: &str| row(name).split_whitespace().rev().take(4).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cells("  queue"), ["queue", "40", "14", "5"], "{shown}");
+    assert_eq!(cells("  heap"), ["heap", "–", "–", "–"], "{shown}");
+    let none = drawn(&screen_of(&plan, &seconds(healthy, 12, 4)), (120, 40), PLAIN).join("\n");
+    assert!(!none.contains("watched"), "{none}");
 }
 
 #[test]

@@ -74,6 +74,9 @@ pub struct Load {
     /// (1000..2000/60s,2000/30s,0..5k/1m)
     #[arg(short, long, value_name = "R")]
     pub rate: Option<Profile>,
+    /// The rates of a kept run as brunt ctl or a guard changed them while it went on; RUN as in brunt show
+    #[arg(long, value_name = "from-run:RUN", value_parser = values::from_run, conflicts_with = "rate")]
+    pub profile: Option<String>,
     /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<Arrivals>,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 use anyhow::Result;
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::secret::{REDACTED, Template, is_secret_header, shown_argument, shown_url};
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
@@ -16,8 +16,9 @@ use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
 use super::{Program, secrets};
 
 /// Flags of single commands that say where a result goes, or what is printed of it.
-const ASIDE: [&str; 12] = [
+const ASIDE: [&str; 13] = [
     "keep",
+    "profile",
     "verbose",
     "latency",
     "no_histograms",
@@ -49,6 +50,16 @@ pub fn of_process(program: &Program, seed: Option<u64>) -> String {
     }
     line.extend(shown(definitions, matches, is_aside, &program.registry));
     line.join(" ")
+}
+
+/// The command of a plan whose rates came from a kept run: with the rates themselves, since that run may be forgotten.
+pub fn with_rates(plan: &Plan) -> String {
+    match &plan.load {
+        Load::Open { profile, .. } => {
+            plan.origin.command.replacen("brunt", &format!("brunt -r {}", quoted(&profile.to_string())), 1)
+        }
+        Load::Closed {} | Load::Replay(_) => plan.origin.command.clone(),
+    }
 }
 
 /// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of

@@ -145,6 +145,13 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
 }
 
+/// The run of `from-run:RUN`.
+pub fn from_run(text: &str) -> Read<String> {
+    let run = text.strip_prefix("from-run").and_then(|run| run.strip_prefix([':', ' '])).map(str::trim);
+    let run = run.filter(|run| !run.is_empty());
+    run.map(str::to_owned).ok_or_else(|| "expected from-run:RUN, such as from-run:last or from-run:12".to_owned())
+}
+
 /// What a guard does whose condition holds.
 pub fn guard_action() -> impl TypedValueParser<Value = GuardAction> {
     PossibleValuesParser::new(["stop", "back-off"]).map(|name| match name.as_str() {

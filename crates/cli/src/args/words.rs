@@ -19,8 +19,9 @@ use super::machines::Machines;
 use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 
 /// Flags that say something about a single run, which these commands do not make.
-const SINGLE: [&str; 12] = [
+const SINGLE: [&str; 13] = [
     "guard_action",
+    "profile",
     "verbose",
     "latency",
     "no_histograms",

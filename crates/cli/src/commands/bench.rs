@@ -20,6 +20,9 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     // A plan that is written into a file is there to be changed, and run by that file's name.
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, args.kept.plan.is_none().then_some(plan.seed));
+        if args.load.profile.is_some() {
+            plan.origin.command = repeat::with_rates(&plan);
+        }
     }
     let results = Results::writable(&args.output)?;
     if args.kept.dry_run || args.kept.write_plan.is_some() {

@@ -2,6 +2,7 @@
 
 pub mod asking;
 mod pem;
+mod repeated;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -178,7 +179,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         .with_files(Arc::new(files::read_if_there))
         .with_target(asker.inquiry(url.target.clone()));
     let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
-    let load = load(&bench.load)?;
+    let load = load(&bench.load, &bench.saving)?;
     let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
@@ -279,13 +280,16 @@ fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
     }
 }
 
-fn load(args: &args::Load) -> Result<Load> {
+fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
     let spread = match args.arrivals {
         Some(Arrivals::Poisson) => Spread::Poisson,
         Some(Arrivals::Uniform) | None => Spread::Uniform,
     };
-    match &args.rate {
-        Some(profile) => Ok(Load::Open { profile: profile.clone(), arrivals: spread }),
+    let repeated = args.profile.as_ref().map(|run| {
+        repeated::profile(run, saving.store.as_deref()).with_context(|| format!("--profile from-run:{run}"))
+    });
+    match args.rate.clone().map(Ok).or(repeated).transpose()? {
+        Some(profile) => Ok(Load::Open { profile, arrivals: spread }),
         None if args.arrivals.is_some() => {
             bail!("--arrivals says how the due times of a rate are spread, and there is no rate: give one with -r")
         }

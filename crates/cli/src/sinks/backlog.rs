@@ -73,6 +73,7 @@ fn lean(second: &Live) -> Live {
         failed_check: from.failed_check.clone(),
         excused: from.excused.clone(),
         failures: from.failures.clone(),
+        slowest: from.slowest.clone(),
         figures: from.figures.clone(),
         watched: from.watched.clone(),
         ..Snapshot::default()
@@ -83,6 +84,7 @@ fn lean(second: &Live) -> Live {
 /// Adds the second that follows.
 fn join(sum: &mut Live, next: &Live) {
     sum.snapshot.merge_totals(&next.snapshot);
+    sum.snapshot.slowest.merge(&next.snapshot.slowest);
     sum.snapshot.figures.merge(&next.snapshot.figures);
     sum.snapshot.watched.merge(&next.snapshot.watched);
     for agent in &next.agents {

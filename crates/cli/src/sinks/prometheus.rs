@@ -202,7 +202,7 @@ impl Site {
             (waiting, std::mem::take(&mut state.names), std::mem::take(&mut state.sums))
         });
         for pending in waiting {
-            sums.add(self.subject.metrics(&pending.second, &mut names));
+            sums.add(self.subject.metrics(&pending.second, pending.interval.to_unix_ns, &mut names));
         }
         let shown = sums.clone();
         self.locked(|state| (state.names, state.sums) = (names, sums));

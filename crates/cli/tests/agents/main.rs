@@ -4,6 +4,8 @@
 
 mod breaking;
 mod bus;
+mod changing;
+mod collector;
 mod guide;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
@@ -16,8 +18,14 @@ mod names;
 mod outage;
 mod payload;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/place.rs"]
+mod place;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/program.rs"]
 mod program;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[path = "../cli/prometheus.rs"]
+mod prometheus;
 mod reassign;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/receiver.rs"]

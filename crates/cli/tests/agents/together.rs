@@ -87,8 +87,19 @@ const SCRIPT: &str = r#"
 local brunt = require "brunt"
 local http = brunt.http { base = "BASE" }
 local rows = brunt.csv("rows.csv"):queue()
-brunt.setup(function() http:get("/setup") return { token = "t0" } end)
-brunt.teardown(function(given) http:get("/teardown/" .. given.token) end)
+local made = brunt.counter("made")
+brunt.setup(function()
+  made:add(3)
+  http:get("/setup")
+  brunt.check(nil, { ["set up"] = true })
+  return { token = "t0" }
+end)
+brunt.teardown(function(given)
+  made:add(4)
+  http:get("/teardown/" .. given.token)
+  brunt.check(nil, { ["torn down"] = false })
+end)
+brunt.expect { ["torn down:checks"] = "< 1%", ["set up:checks"] = "> 99%", ["made:sum"] = "== 7" }
 local visit = brunt.scenario("visit", function(vu, given)
   http:get("/row/" .. rows:next().id .. "/" .. given.token, { name = "visit" })
 end)

@@ -3,57 +3,14 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::Command;
 
 use brunt_testbed::server::Config;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::program::{Directory, Done, Running, brunt, done, until};
+use crate::place::{Place, at_s};
+use crate::program::{Directory, brunt, done, until};
 use crate::runs::target;
-
-/// Where the runs of a test listen, apart from those of other tests.
-struct Place(Directory);
-
-impl Place {
-    fn new() -> Self {
-        Self(Directory::new())
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = brunt(args);
-        command.env("XDG_RUNTIME_DIR", self.0.path(""));
-        command
-    }
-
-    fn start(&self, args: &[&str]) -> Running {
-        Running::spawn(self.command(args))
-    }
-
-    fn ctl(&self, words: &[&str]) -> Done {
-        done(&mut self.command(&[&["ctl"], words].concat()))
-    }
-
-    /// The same once the load has begun; the change.
-    fn change(&self, words: &[&str]) -> Value {
-        let mut came = None;
-        until("the run takes the change", || {
-            let done = self.ctl(&[words, &["--json"]].concat());
-            if done.status == Some(0) {
-                came = Some(serde_json::from_str(&done.stdout).unwrap());
-            } else {
-                let waits = ["has not begun", "no run of this user"].iter().any(|why| done.stderr.contains(why));
-                assert!(waits, "{done:#?}");
-            }
-            came.is_some()
-        });
-        came.unwrap()
-    }
-}
-
-fn at_s(change: &Value) -> f64 {
-    change["at_ns"].as_f64().unwrap() / 1e9
-}
 
 #[test]
 fn what_was_due_is_the_integral_of_the_changed_rate() {
@@ -129,14 +86,14 @@ fn a_run_that_is_paused_ends_by_a_signal() {
 fn two_at_once_and_strangers_are_served() {
     let ((_server, url), place) = (target(Config::default()), Place::new());
     // One that a run left behind that was killed.
-    std::fs::create_dir(place.0.path("brunt")).unwrap();
-    std::fs::set_permissions(place.0.path("brunt"), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let left = place.0.path("brunt/1.sock");
+    std::fs::create_dir(place.directory.path("brunt")).unwrap();
+    std::fs::set_permissions(place.directory.path("brunt"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let left = place.directory.path("brunt/1.sock");
     drop(UnixListener::bind(&left).unwrap());
     let running = place.start(&["-r", "50", "-d", "1h", "--format", "json", &url]);
     place.change(&["mark", "begun"]);
     assert!(!std::path::Path::new(&left).exists(), "it is cleared away");
-    let socket = place.0.path(&format!("brunt/{}", place.0.names_in("brunt")[0]));
+    let socket = place.directory.path(&format!("brunt/{}", place.directory.names_in("brunt")[0]));
     let mut stranger = UnixStream::connect(&socket).unwrap();
     stranger.write_all(b"\x00\xffPOST /\r\n").unwrap();
     let mut answer = String::new();
@@ -153,7 +110,7 @@ fn two_at_once_and_strangers_are_served() {
     let changes = result["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 3);
     assert!(at_s(&changes[1]) <= at_s(&changes[2]));
-    assert_eq!(place.0.names_in("brunt"), [] as [String; 0], "a run clears its socket away");
+    assert_eq!(place.directory.names_in("brunt"), [] as [String; 0], "a run clears its socket away");
 }
 
 #[test]
@@ -167,4 +124,58 @@ fn a_guard_backs_off_only_where_there_is_a_rate() {
     let holds = done(&mut brunt([&guard[..], &["-r", "50", "-d", "2s", "--format", "json", &url]].concat()));
     let result: Value = serde_json::from_str(&holds.with_status(0).stdout).unwrap();
     assert_eq!(result["plan"]["guard_action"], "back-off");
+}
+
+#[test]
+fn a_repeated_run_takes_the_changes_as_its_profile() {
+    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let store = place.directory.path("runs.db");
+    let running = place.start(&["-r", "100", "-d", "3s", "--store", &store, "--format", "json", &url]);
+    place.change(&["rate", "400"]);
+    place.change(&["pause"]);
+    place.change(&["resume"]);
+    let first: Value = serde_json::from_str(&running.wait().with_status(0).stdout).unwrap();
+    let again = ["--profile", "from-run:last", "--store", &store, "--format", "json", &url];
+    let again: Value = serde_json::from_str(&place.start(&again).wait().with_status(0).stdout).unwrap();
+    let due = |result: &Value| result["outcomes"]["due"].as_f64().unwrap();
+    assert!((due(&again) - due(&first)).abs() <= 1.0, "{} and {}", due(&first), due(&again));
+    assert_eq!(again["changes"], Value::Null);
+    let profile = again["plan"]["load"]["open"]["profile"].as_str().unwrap();
+    assert_eq!(profile.matches(',').count(), 3, "{profile}");
+    // Who repeats that run does not need the first one.
+    let command = again["plan"]["origin"]["command"].as_str().unwrap();
+    assert!(command.contains(&format!("-r {profile}")) && !command.contains("from-run"), "{command}");
+    for (given, why) in [
+        (&["--profile", "from-run:99"][..], "--profile from-run:99: "),
+        (&["--profile", "of-run:1"], "expected from-run:RUN"),
+        (&["--profile", "from-run:last", "-r", "5"], "cannot be used with"),
+    ] {
+        let wrong = done(&mut place.command(&[given, &["--store", &store, &url]].concat())).with_status(2);
+        assert!(wrong.stderr.contains(why), "{}", wrong.stderr);
+    }
+}
+
+/// Half a run is no run that held, whatever its thresholds come to.
+#[test]
+fn a_run_that_is_paused_to_its_end_has_failed_and_says_so() {
+    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let held = ["--threshold", "p99<10s", "--threshold", "error_rate==0"];
+    let start = |more: &[&str]| place.start(&[&["-r", "200", "-d", "3s"][..], &held, more, &[&url]].concat());
+    let running = start(&[]);
+    let pause = place.change(&["pause"]);
+    let done = running.wait().with_status(1);
+    let said = format!("✗ paused from 0:0{:.1}", (at_s(&pause) * 10.0).floor() / 10.0);
+    assert!(done.stdout.starts_with(&said), "{said}: {}", done.stdout);
+    assert!(done.stdout.contains("nothing was measured for"), "{}", done.stdout);
+    // It is the pause that failed, and no threshold.
+    assert!(!done.stdout.contains("failed:"), "{}", done.stdout);
+    let running = start(&["--format", "junit"]);
+    place.change(&["pause"]);
+    let done = running.wait().with_status(1);
+    assert!(done.stderr.contains("error: paused from 0:0"), "{}", done.stderr);
+    assert_eq!(done.stdout.matches("<failure ").count(), 1, "{}", done.stdout);
+    let running = start(&[]);
+    place.change(&["pause"]);
+    place.change(&["resume"]);
+    assert!(!running.wait().with_status(0).stdout.contains("paused from"));
 }

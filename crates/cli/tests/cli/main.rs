@@ -15,8 +15,11 @@ mod kept;
 mod live;
 mod metrics;
 mod pages;
+mod place;
 mod plans;
 mod program;
+#[allow(dead_code, reason = "shared with tests of agents, which use all of it")]
+mod prometheus;
 mod receiver;
 mod replay;
 mod requests;

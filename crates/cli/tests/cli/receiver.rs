@@ -1,6 +1,6 @@
 //! A receiver of OTLP over HTTP, which reads requests by the code that is generated from the official `.proto` files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -151,6 +151,19 @@ impl Metrics {
             }
         }
         sum
+    }
+
+    /// The traces of the calls that stand beside a distribution.
+    pub fn traces(&self, name: &str) -> BTreeSet<String> {
+        let mut ids = BTreeSet::new();
+        for metric in self.named(name) {
+            let Some(metric::Data::ExponentialHistogram(data)) = &metric.data else { panic!("{metric:?}") };
+            for exemplar in data.data_points.iter().flat_map(|point| &point.exemplars) {
+                let id = <[u8; 16]>::try_from(&exemplar.trace_id[..]).unwrap();
+                ids.insert(format!("{:032x}", u128::from_be_bytes(id)));
+            }
+        }
+        ids
     }
 
     /// What the differences of a distribution add up to, at the coarsest scale among them.

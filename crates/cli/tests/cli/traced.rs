@@ -1,6 +1,8 @@
 //! Calls with a `traceparent` (`--trace`): what the target gets, and where the ids stand.
 
-use brunt_testbed::server::Config;
+use std::time::Duration;
+
+use brunt_testbed::server::{Config, Delay};
 use serde_json::Value;
 
 use crate::program::{Directory, run};
@@ -69,4 +71,33 @@ fn http2_has_it_too() {
     assert_eq!(server.requests(), 50);
     let once = run(["--once", "--http", "2", "--trace", "1", &url]).with_status(0);
     assert!(once.stdout.contains("traceparent"), "{}", once.stdout);
+}
+
+/// The slowest calls with a trace lead from the report, and from a receiver's histogram, to the target's traces.
+#[test]
+fn the_slowest_calls_are_found_by_their_traces() {
+    let delay = Delay::Exponential { mean: Duration::from_millis(3) };
+    let (_server, url) = target(Config { delay, ..Config::default() });
+    let receiver = Receiver::start();
+    let args = ["-r", "300", "-d", "2s", "-t", "2", "--format", "json", "--otlp", &receiver.url];
+    let traced = run([&args[..], &["--trace", "100%", &url]].concat()).with_status(0);
+    let result: Value = serde_json::from_str(&traced.stdout).unwrap();
+    let slowest = result["outcomes"]["slowest"].as_array().unwrap();
+    let took: Vec<_> = slowest.iter().map(|call| call["took_ns"].as_u64().unwrap()).collect();
+    assert!(took.len() == 5 && took.is_sorted_by(|a, b| a >= b), "{took:?}");
+    assert!(slowest.iter().all(|call| call["status"] == 200 && call["trace_id"].as_str().unwrap().len() == 32));
+    // All calls are traced, so these are the slowest of all.
+    let max = result["times"]["response"]["max_ns"]["value"].as_u64().unwrap();
+    assert!(took[0].abs_diff(max) * 100 < max, "{took:?} of {max}");
+    let seen: std::collections::BTreeSet<_> = receiver.metrics().traces("http.client.request.duration");
+    let ids = slowest.iter().map(|call| call["trace_id"].as_str().unwrap().to_owned());
+    assert!(ids.clone().all(|id| seen.contains(&id)), "{seen:?}");
+    // Five of each second and thread, and no more.
+    assert!(seen.len() <= 3 * 5, "{}", seen.len());
+    let plain = run([&args[..8], &[&url]].concat()).with_status(0);
+    let plain: Value = serde_json::from_str(&plain.stdout).unwrap();
+    assert_eq!(plain["outcomes"]["slowest"], Value::Null);
+    let text = run(["-r", "100", "-d", "1s", "--trace", "100%", &url]).with_status(0).stdout;
+    assert_eq!(text.matches(", trace ").count(), 3, "{text}");
+    assert!(text.contains("  slowest "), "{text}");
 }

@@ -8,6 +8,7 @@ use brunt_testbed::server::{Config, Delay};
 use serde_json::Value;
 
 use crate::program::{Directory, brunt, done, nobody, run, until};
+use crate::prometheus::Prometheus;
 use crate::receiver::{Receiver, status};
 use crate::runs::target;
 
@@ -277,45 +278,13 @@ fn a_kept_run_and_a_result_that_is_read_again_have_what_was_watched() {
     assert_eq!((&kept["watched"], &kept["series"]), (&written["watched"], &written["series"]));
 }
 
-/// A Prometheus that scrapes one page each second. It ends with its test.
-struct Prometheus(Child, String);
-
-impl Prometheus {
-    fn start(dir: &Directory, exporter: &Receiver) -> Self {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let target = exporter.url.trim_start_matches("http://");
-        let config = format!(
-            "scrape_configs:\n  - job_name: shop\n    scrape_interval: 1s\n    static_configs:\n      - targets: ['{target}']\n"
-        );
-        let config = dir.file("prometheus.yml", config);
-        let mut command = Command::new("prometheus");
-        command.args([
-            "--config.file",
-            &config,
-            "--storage.tsdb.path",
-            &dir.path("data"),
-            "--web.listen-address",
-            &free,
-        ]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap(), format!("http://{free}"))
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 #[ignore = "needs prometheus: make test installs it"]
 fn a_real_prometheus_is_asked() {
     let (_server, url) = target(Config::default());
     let (dir, exporter) = (Directory::new(), exporter());
-    let prometheus = Prometheus::start(&dir, &exporter);
-    let watch = |name: &str, query: &str| format!("{name}=prometheus:{}#{query}", prometheus.1);
+    let prometheus = Prometheus::start(&dir, exporter.url.trim_start_matches("http://"));
+    let watch = |name: &str, query: &str| format!("{name}=prometheus:{}#{query}", prometheus.url);
     let queue = watch("queue", "sum(queue_depth{job=\"shop\"})");
     // A rate needs two scrapes.
     until("Prometheus has a rate", || {

@@ -8,6 +8,7 @@ use brunt_engine::Takeover;
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
+use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use brunt_record::recording::Recording;
 use bytes::Bytes;
@@ -81,17 +82,15 @@ pub(crate) enum Done {
     /// The connections of the agent's own part are made.
     Ready,
     /// That part begins at this time of the agent's clock, so much later than it should; in nanoseconds.
-    Began {
-        at: u64,
-        late: u64,
-    },
+    Began { at: u64, late: u64 },
     /// A second of the part with this number is over.
     Second(u32, Box<Interval>),
     /// The part with this number has ended, or could not be carried out.
     Ran(u32, Result<Box<Recording>, Problem>),
-    /// What setup has returned.
-    SetUp(Result<Value<'static>, Problem>),
-    TornDown(Result<(), Problem>),
+    /// What setup has returned and counted.
+    SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
+    /// What teardown has counted.
+    TornDown(Result<Box<Figures>, Problem>),
 }
 
 /// Whom an agent belongs to.

@@ -93,14 +93,17 @@ impl Agent {
                 self.end_part(run, number);
             }
             Done::Ran(number @ 1.., Err(problem)) => self.decline(run, number, problem.text),
-            Done::SetUp(Ok(value)) => {
+            Done::SetUp(Ok((value, counted))) => {
                 session.work = Work::Nothing;
-                session.send(&FromAgent::Given { run, value });
+                session.send(&FromAgent::Given { run, value, counted });
             }
             Done::TornDown(outcome) => {
                 session.work = Work::Nothing;
-                let problem = outcome.err().map(|problem| problem.text);
-                session.send(&FromAgent::TornDown { run, problem });
+                let (problem, counted) = match outcome {
+                    Ok(counted) => (None, counted),
+                    Err(problem) => (Some(problem.text), Box::default()),
+                };
+                session.send(&FromAgent::TornDown { run, problem, counted });
             }
             Done::Ran(0, Err(problem)) | Done::SetUp(Err(problem)) => self.give_up(run, problem),
         }

@@ -127,13 +127,14 @@ impl Threads {
         match act {
             Act::SetUp(plan) => {
                 let surround = |plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost, stop: &StopHandle| {
-                    brunt_engine::setup(plan, registry, scripts, stop)
+                    let set_up = brunt_engine::setup(plan, registry, scripts, stop);
+                    set_up.map(|(given, counted)| (given, Box::new(counted)))
                 };
                 self.surround(job, plan, surround, Done::SetUp);
             }
             Act::TearDown(plan, given) => {
                 let surround = |plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost, stop: &StopHandle| {
-                    brunt_engine::teardown(plan, given, registry, scripts, stop)
+                    brunt_engine::teardown(plan, given, registry, scripts, stop).map(Box::new)
                 };
                 self.surround(job, plan, surround, Done::TornDown);
             }

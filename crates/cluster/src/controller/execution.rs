@@ -1,6 +1,7 @@
 //! How a run is seen through once it has begun, and torn down.
 
 use brunt_protocol::scenario::Value;
+use brunt_record::figures::Figures;
 
 use super::contact::Said;
 use super::peer::Peer;
@@ -21,10 +22,10 @@ struct TeardownFailed {
 
 impl Controller {
     /// Turns to a run that begins.
-    pub(super) fn run(&mut self, run: u32, order: Order, begun: Begun) -> State {
+    pub(super) fn run(&mut self, run: u32, order: Order, mut begun: Begun) -> State {
         let agents = begun.agents.iter().map(|agent| agent.part.name.clone()).collect();
         // Whoever gave the order may have gone away.
-        let _ = order.begun.send(Ok(Startup { agents }));
+        let _ = order.begun.send(Ok(Startup { agents, counted: std::mem::take(&mut begun.counted) }));
         self.working.clear();
         self.contact.stood_still_ns = 0;
         let progress = InProgress::new(run, begun, self.terms.on_lost, order.reports.clone());
@@ -127,8 +128,10 @@ impl Controller {
         let mut came = None;
         while let Some(said) = self.contact.said.pop_front().filter(|_| came.is_none()) {
             match said {
-                Said::Words(of, FromAgent::TornDown { run: which, problem }) if of == place && which == run => {
-                    came = Some(problem.map_or(Ok(()), |problem| Err(failed(problem))));
+                Said::Words(of, FromAgent::TornDown { run: which, problem, counted })
+                    if of == place && which == run =>
+                {
+                    came = Some(problem.map_or(Ok(counted), |problem| Err(failed(problem))));
                 }
                 Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => {
                     came = Some(Err(failed(problem.text)));
@@ -154,14 +157,17 @@ impl Controller {
 
 impl TearingDown {
     /// Says what came of the run, and of its teardown.
-    fn over(self, came: Result<(), TeardownFailed>) -> State {
+    fn over(self, came: Result<Box<Figures>, TeardownFailed>) -> State {
         match (self.after, came) {
-            (After::NotBegun(refused), Ok(())) => refuse(&refused.0, refused.1),
+            (After::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
             (After::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
                 let (order, error) = *refused;
                 refuse(&order, error.and_teardown(agent, &problem));
             }
-            (After::Ran(running), Ok(())) => running.tell(),
+            (After::Ran(mut running), Ok(counted)) => {
+                running.progress.begun.counted = *counted;
+                running.tell();
+            }
             (After::Ran(mut running), Err(TeardownFailed { agent, problem })) => {
                 let problem = if agent.is_empty() { problem } else { format!("agent '{agent}': {problem}") };
                 // What ended the run comes first.
@@ -183,6 +189,7 @@ impl Running {
             status_names: progress.status_names,
             redirected_to: progress.redirected_to,
             failed: progress.failed,
+            counted: progress.begun.counted,
             lost_its_agents: progress.own_stop == Some(OwnStop::AgentsLost),
         };
         // Whoever gave the order may have gone away.

@@ -24,10 +24,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use brunt_engine::{Control, Observer, Report, StopHandle};
+use brunt_engine::{Agents, Control, Observer, Report, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
 use brunt_record::agents::AgentPart;
+use brunt_record::figures::Figures;
 use brunt_record::recording::Recording;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -250,6 +251,8 @@ pub(crate) struct Order {
 /// A run that begins, and who carries it out.
 pub(crate) struct Startup {
     pub(crate) agents: Vec<String>,
+    /// What the script's setup has counted.
+    pub(crate) counted: Figures,
 }
 
 /// What there is to say once a run is over.
@@ -259,14 +262,17 @@ pub(crate) struct Over {
     pub(crate) redirected_to: Option<String>,
     /// Why it failed, besides what agents report.
     pub(crate) failed: Option<String>,
+    /// What the script's teardown has counted.
+    pub(crate) counted: Figures,
     pub(crate) lost_its_agents: bool,
 }
 
 impl Over {
     /// Completes what was gathered from agents' reports.
     pub(crate) fn complete(self, run: Recording) -> Recording {
-        let Self { agents, status_names, redirected_to, failed, .. } = self;
+        let Self { agents, status_names, redirected_to, failed, counted, .. } = self;
         let mut run = Recording { agents, status_names, redirected_to, ..run };
+        run.measured.figures.merge(&counted);
         if let Some(reason) = failed {
             run.fail(reason);
         }
@@ -352,9 +358,10 @@ impl Cluster {
         let order =
             Order { plan: plan.clone(), workers, reports, control: control.clone(), stop: stop.clone(), begun, over };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
-        let Startup { agents } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let Startup { agents, counted } = beginning.recv().map_err(|_| ClusterError::Defect)??;
         let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        let run = brunt_engine::gather(plan, &agents, &reported, observer, control, stop, started_unix_ms);
+        let agents = Agents { names: &agents, counted: &counted };
+        let run = brunt_engine::gather(plan, agents, &reported, observer, control, stop, started_unix_ms);
         let over = await_over(&ending)?;
         // What is shown of the run is how many threads it had in all.
         let workers = over.agents.iter().map(|agent| agent.workers).sum();

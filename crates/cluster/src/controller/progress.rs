@@ -11,6 +11,7 @@ use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
+use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use brunt_record::snapshot::Phase;
 
@@ -36,6 +37,8 @@ const LAST_MOMENTS_NS: u64 = 100_000_000;
 pub(super) struct Begun {
     pub(super) plan: Plan,
     pub(super) given: Value<'static>,
+    /// What setup has counted, and once the run is over, what teardown has.
+    pub(super) counted: Figures,
     /// When, on the controller's clock, in nanoseconds.
     pub(super) at: u64,
     pub(super) agents: Vec<InRun>,
@@ -369,7 +372,7 @@ impl InProgress {
     /// if nobody does. What is due before its horizon it may have sent itself.
     fn reassign(&mut self, place: usize, left: &[Left], now: u64, horizon_ns: Option<u64>) -> u64 {
         let changed = self.changed.as_ref();
-        let Begun { plan, at, agents, given } = &mut self.begun;
+        let Begun { plan, at, agents, given, .. } = &mut self.begun;
         let begin = *at + plan.warmup_ns;
         // What was not theirs yet begins when it was to begin, or later.
         let first = left.iter().map(|left| left.since_ns).max().unwrap_or(0);

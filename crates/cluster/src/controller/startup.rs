@@ -5,6 +5,7 @@ use brunt_plan::secret;
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
+use brunt_record::figures::Figures;
 use serde_bytes::ByteBuf;
 
 use super::contact::Said;
@@ -30,7 +31,8 @@ impl Controller {
         self.leave_lost_behind();
         match self.send_plan(run, &order) {
             Ok((plan, announced, portions, stage)) => {
-                State::Starting(Box::new(Starting { run, order, plan, announced, portions, given: None, stage }))
+                let (given, counted) = (None, Figures::default());
+                State::Starting(Box::new(Starting { run, order, plan, announced, portions, given, counted, stage }))
             }
             Err(error) => State::Settling(Box::new(Settling { run, order, error, given: None, since: None })),
         }
@@ -176,7 +178,7 @@ impl Controller {
 
     /// Takes in what an agent says.
     fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
-        let Starting { run, plan, portions, given, stage, .. } = starting;
+        let Starting { run, plan, portions, given, counted, stage, .. } = starting;
         match (stage, words) {
             (Stage::Planning { missing, hash }, FromAgent::PlanTaken { hash: got }) => {
                 if got != *hash {
@@ -190,8 +192,9 @@ impl Controller {
                     starting.stage = self.surround(*run, plan, portions);
                 }
             }
-            (Stage::SettingUp, FromAgent::Given { run: of, value }) if of == *run => {
+            (Stage::SettingUp, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
                 self.working.remove(&place);
+                *counted = *its;
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
             }
@@ -205,7 +208,7 @@ impl Controller {
 
     /// Tells all when to begin.
     fn let_begin(&mut self, starting: Starting, now: u64) -> State {
-        let Starting { run, order, plan, announced, portions, given, .. } = starting;
+        let Starting { run, order, plan, announced, portions, given, counted, .. } = starting;
         let offsets: Vec<Offset> = self.contact.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
         let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
         let at = now + LEAD_NS + 4 * slowest;
@@ -224,7 +227,7 @@ impl Controller {
         let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
         let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
         let given = given.unwrap_or(Value::Nil);
-        self.run(run, order, Begun { plan, given, at, agents })
+        self.run(run, order, Begun { plan, given, counted, at, agents })
     }
 
     /// Waits until agents that were told to stop have done so, and says why the run does not begin.
@@ -237,7 +240,7 @@ impl Controller {
         while let Some(said) = self.contact.said.pop_front() {
             let Said::Words(place, words) = said else { continue };
             match words {
-                FromAgent::Given { run: of, value } if of == run => settling.given = Some(value),
+                FromAgent::Given { run: of, value, .. } if of == run => settling.given = Some(value),
                 FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. } if of == run => {}
                 _ => continue,
             }

@@ -6,6 +6,7 @@ use brunt_engine::StopHandle;
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
+use brunt_record::figures::Figures;
 
 use super::contact::Contact;
 use super::progress::InProgress;
@@ -124,6 +125,8 @@ pub(super) struct Starting {
     pub(super) portions: Vec<Portion>,
     /// What setup has returned, as soon as it has: that is to be torn down, whatever comes.
     pub(super) given: Given,
+    /// What setup has counted.
+    pub(super) counted: Figures,
     pub(super) stage: Stage,
 }
 

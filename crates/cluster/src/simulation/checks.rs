@@ -120,8 +120,17 @@ pub(super) fn check(case: &Case, world: &World, came: &Came) {
             check_run(case, world, run, *lost_its_agents);
             let said = if let Ending::Failed(reason) = &run.ending { reason.as_str() } else { "" };
             torn_down(world, set_up, said);
+            check_counted(case, run, said);
         }
     }
+}
+
+/// What setup and teardown count is in the result, once each, whatever became of the agents.
+fn check_counted(case: &Case, run: &Recording, said: &str) {
+    let held = |name: &str| run.measured.figures.checks.get(name).map_or(0, |check| check.passes);
+    let has_script = u64::from(case.plan.scenarios.is_some());
+    assert_eq!(held("set up"), has_script);
+    assert_eq!(held("torn down"), if said.contains("teardown") { 0 } else { has_script }, "{said}");
 }
 
 /// Teardown ran if setup returned, unless it is said that it could not.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
-use brunt_engine::{Control, Report, StopHandle};
+use brunt_engine::{Agents, Control, Report, StopHandle};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_plan::target::Url;
@@ -340,8 +340,8 @@ fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> 
     world.changed = ordered.control.changes();
     let Some(over) = over else { return Came::ControllerDied };
     let lost_its_agents = over.lost_its_agents;
-    let run =
-        brunt_engine::gather(plan, &startup.agents, &ordered.reported, &mut checks::Nobody, &ordered.control, &stop, 0);
+    let agents = Agents { names: &startup.agents, counted: &startup.counted };
+    let run = brunt_engine::gather(plan, agents, &ordered.reported, &mut checks::Nobody, &ordered.control, &stop, 0);
     Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
 }
 

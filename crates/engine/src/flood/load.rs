@@ -155,6 +155,9 @@ impl<D: Driver> Phases<D> for Flood {
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         if self.begun == 0 {
             self.names = Names::new(self.user.names(), &mut network.recorder);
+            if self.user.traces() {
+                network.recorder.keep_slowest();
+            }
             network.attempts = Attempts::new(self.share.count());
         }
         self.connect_ahead(network, now)

@@ -2,6 +2,7 @@
 
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
+use brunt_record::slowest::TracedCall;
 
 use super::call::{Call, End};
 use super::calls::CallId;
@@ -44,6 +45,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if has_failed {
             self.note_example(load, id, call, end, now);
         }
+    }
+
+    /// A call was a success that took longer than those that are kept of this interval: keeps it, if it has a trace.
+    #[cold]
+    pub(super) fn note_slow<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, status: u16, now: u64) {
+        let took_ns = self.recorder.response_ns(call, now);
+        if !call.measured || took_ns <= self.recorder.slow_from_ns {
+            return;
+        }
+        let Some(trace_id) = load.trace_id(call.tag) else { return };
+        let request = load.request_name(call.tag).unwrap_or_default().to_owned();
+        let due_ns = self.recorder.measured_at(call.due);
+        self.recorder.slow(TracedCall { due_ns, took_ns, status, request, trace_id });
     }
 
     /// A call has ended and was not ok.

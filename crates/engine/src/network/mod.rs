@@ -255,7 +255,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
         let Some(mut call) = self.calls.remove(id) else { return };
         match end {
-            End::Answered(status) if self.recorder.is_ok(status) => self.recorder.ended(&mut call, end, now),
+            End::Answered(status) if self.recorder.is_ok(status) => {
+                if call.response_ns(now) > self.recorder.slow_from_ns {
+                    self.note_slow(load, &call, status, now);
+                }
+                self.recorder.ended(&mut call, end, now);
+            }
             _ => self.ended_otherwise(load, id, &mut call, end, now),
         }
         if call.streams {

@@ -1,10 +1,11 @@
 //! What a worker writes down about its calls.
 
 mod by_name;
+mod examples;
 
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::examples::{Ended, FailedCall};
+use brunt_record::examples::Ended;
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
@@ -72,6 +73,8 @@ pub(crate) struct Recorder {
     pub(crate) looks: Looks,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
+    /// How long a call with success has to take to be asked for its trace, in nanoseconds; [`NEVER`] where none is traced.
+    pub(in crate::network) slow_from_ns: u64,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
 }
@@ -85,7 +88,7 @@ impl Recorder {
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
-        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, ..Self::default() }
+        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, slow_from_ns: NEVER, ..Self::default() }
     }
 
     /// The measured part begins at `now`.
@@ -135,7 +138,7 @@ impl Recorder {
         snapshot.figures = figures;
         snapshot.timeline = self.by_due.take();
         self.snapshot.figures = names;
-        self.exemplified.clear();
+        self.forget_examples();
         self.looks.count(&snapshot);
         snapshot.times.merge_known(Timing::Response, &self.plain);
         snapshot.times.merge_known(Timing::Service, &self.plain);
@@ -240,19 +243,6 @@ impl Recorder {
     #[inline]
     pub(crate) fn counts<T>(&self, call: &Call<T>) -> bool {
         call.measured || self.warming_up
-    }
-
-    /// Whether an example of a call that ended so would be of use. One with a trace may take the place of one without.
-    pub(super) fn wants_example(&self, ended: Ended, has_trace: impl FnOnce() -> bool) -> bool {
-        !self.exemplified.contains(&ended) || (has_trace() && self.snapshot.examples.wants(ended, true))
-    }
-
-    /// A call ended so that was not ok.
-    pub(super) fn example(&mut self, ended: Ended, call: FailedCall) {
-        self.snapshot.examples.add(ended, call);
-        if !self.exemplified.contains(&ended) && !self.snapshot.examples.wants(ended, false) {
-            self.exemplified.push(ended);
-        }
     }
 
     /// A time as one after the measured part's beginning.

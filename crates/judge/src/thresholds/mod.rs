@@ -104,19 +104,19 @@ impl Standing<'_> {
         Subject::from_threshold(threshold, self).ok()?.value(threshold.measure(), self).ok()?
     }
 
-    /// Why `threshold` is about nothing that happened; none if it is about something.
-    pub fn missing(&self, threshold: &Threshold) -> Option<String> {
-        Subject::from_threshold(threshold, self).err()
-    }
-
-    /// What there is to say of a guard with this condition that did not fire: of a watched figure, how often it had no value.
-    pub(crate) fn did_not_fire(&self, condition: &Threshold) -> String {
+    /// What came of a guard with this condition that did not fire, and whether it held: where its figure never had a value it could not have
+    /// fired, and has failed as a threshold on the same has.
+    pub(crate) fn did_not_fire(&self, condition: &Threshold) -> (String, bool) {
         let watched = match Subject::from_threshold(condition, self) {
+            Err(why) => return (why, false),
             Ok(Subject::Watched(watched)) if watched.missed > 0 => watched,
-            _ => return "did not fire".to_owned(),
+            Ok(_) => return ("did not fire".to_owned(), true),
         };
-        let seconds = watched.seconds + watched.missed;
-        format!("did not fire; no value in {} of {}", watched.missed, counted(seconds, "second"))
+        let seconds = counted(watched.seconds + watched.missed, "second");
+        match (watched.seconds, watched.missed) {
+            (0, missed) => (format!("could not fire: no value in {missed} of {seconds}"), false),
+            (_, missed) => (format!("did not fire; no value in {missed} of {seconds}"), true),
+        }
     }
 
     /// Whether `threshold` holds, if that is sure.

@@ -31,6 +31,8 @@ const MORE_CORES: &str =
 const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
 const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
                                run again, or on a quieter machine";
+/// Behind the advice of the first finding that the machine is behind.
+const DOCTOR: &str = "; see brunt doctor";
 
 /// What the seconds of a run show that some of them have in common.
 struct Spoiled<'a> {
@@ -98,7 +100,20 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
     findings.extend(no_time_left(run, is_sent_late));
     findings.extend(blurred(run, figures));
     findings.extend(late);
+    let of_machine = findings.iter_mut().find(|finding| finding.decisive && is_of_machine(finding));
+    if let Some(finding) = of_machine {
+        finding.advice.push_str(DOCTOR);
+    }
     findings
+}
+
+/// Whether the machine that brunt runs on is behind it, or what else runs there: `brunt doctor` looks for that.
+fn is_of_machine(finding: &Finding) -> bool {
+    match finding.cause {
+        Cause::Ports | Cause::Descriptors | Cause::CpuStarved | Cause::OwnDelays => true,
+        Cause::Lag => [OFF_ITS_CORES, QUIETER_MACHINE].contains(&finding.advice.as_str()),
+        Cause::CpuSaturated | Cause::SlowScript => false,
+    }
 }
 
 /// Ports or descriptors that ran out.

@@ -225,6 +225,7 @@ fn a_stall_of_the_machine_is_no_reason_for_fewer_calls() {
     let verdict = summary_of(open(), 10, |_, second| calls(second, 100, 800_000, 30 * MS, 0)).verdict;
     let advice: Vec<_> = verdict.findings.iter().map(|finding| finding.advice.as_str()).collect();
     assert!(!advice.is_empty() && advice.iter().all(|advice| advice.contains("CPU to spare")), "{advice:?}");
+    assert_eq!(advice.iter().filter(|advice| advice.contains("brunt doctor")).count(), 1, "{advice:?}");
 }
 
 #[test]
@@ -241,13 +242,14 @@ fn exhausted_ports_and_descriptors_are_named() {
         let verdict = failing(30);
         assert_eq!(verdict.judgement, Judgement::GeneratorBound);
         assert_eq!(verdict.findings[0].cause, cause);
-        assert!(!verdict.findings[0].advice.is_empty() && !verdict.is_load_as_asked);
+        assert!(verdict.findings[0].advice.contains("brunt doctor") && !verdict.is_load_as_asked);
         // One of ten thousand is mentioned.
         let verdict = failing(1);
         assert!(
             verdict.is_trustworthy() && verdict.findings[0].message.contains("1 call was never sent"),
             "{verdict:?}"
         );
+        assert!(!verdict.findings[0].advice.contains("doctor"), "it spoils nothing: {verdict:?}");
         // So are connections that could not be made and cost no call.
         let verdict = verdict_of(move |_, second| second.troubles.record(failure, ""));
         let message = &verdict.findings[0].message;

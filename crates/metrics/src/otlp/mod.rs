@@ -6,10 +6,11 @@ mod tests;
 
 use std::borrow::Cow;
 
+use brunt_record::histogram::Histogram;
 use prost::Message as _;
 
 use crate::exponential::Exponential;
-use crate::model::{Attributes, Data, Metric, Number, Point, Value};
+use crate::model::{Attributes, Data, Exemplar, Metric, Number, Point, Value};
 use proto::{any_value, metric, number_point};
 
 /// The name of the scope that metrics and events come from.
@@ -153,10 +154,7 @@ fn of_metric(metric: &Metric, interval: Interval, temporality: Temporality) -> p
             data_points: points.iter().map(|point| number(point, Number::Real(point.value), interval)).collect(),
         }),
         Data::Distribution { factor, points } => metric::Data::Exponential(proto::ExponentialHistogram {
-            data_points: points
-                .iter()
-                .map(|point| exponential(&point.attributes, &Exponential::new(&point.value, *factor), interval))
-                .collect(),
+            data_points: points.iter().map(|point| exponential(point, *factor, interval)).collect(),
             aggregation_temporality,
         }),
     };
@@ -181,16 +179,23 @@ fn number<T>(point: &Point<T>, value: Number, interval: Interval) -> proto::Numb
     }
 }
 
-fn exponential(of: &Attributes, buckets: &Exponential, interval: Interval) -> proto::ExponentialPoint {
+fn exponential(point: &Point<Histogram>, factor: f64, interval: Interval) -> proto::ExponentialPoint {
+    let buckets = Exponential::new(&point.value, factor);
+    let exemplar = |of: &Exemplar| proto::Exemplar {
+        time_unix_nano: of.at_unix_ns,
+        value: of.value as f64 * factor,
+        trace_id: u128::from_str_radix(&of.trace_id, 16).map_or_else(|_| Vec::new(), |id| id.to_be_bytes().to_vec()),
+    };
     proto::ExponentialPoint {
-        attributes: attributes(of),
+        attributes: attributes(&point.attributes),
         start_time_unix_nano: interval.from_unix_ns,
         time_unix_nano: interval.to_unix_ns,
         count: buckets.count,
         sum: Some(buckets.sum),
         scale: buckets.scale,
         zero_count: buckets.zeros,
-        positive: Some(proto::Buckets { offset: buckets.offset, bucket_counts: buckets.counts.clone() }),
+        positive: Some(proto::Buckets { offset: buckets.offset, bucket_counts: buckets.counts }),
+        exemplars: point.exemplars.iter().map(exemplar).collect(),
         min: buckets.min,
         max: buckets.max,
     }

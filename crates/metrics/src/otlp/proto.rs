@@ -202,10 +202,22 @@ pub struct ExponentialPoint {
     pub zero_count: u64,
     #[prost(message, optional, tag = "8")]
     pub positive: Option<Buckets>,
+    #[prost(message, repeated, tag = "11")]
+    pub exemplars: Vec<Exemplar>,
     #[prost(double, optional, tag = "12")]
     pub min: Option<f64>,
     #[prost(double, optional, tag = "13")]
     pub max: Option<f64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Exemplar {
+    #[prost(fixed64, tag = "2")]
+    pub time_unix_nano: u64,
+    #[prost(double, tag = "3")]
+    pub value: f64,
+    #[prost(bytes = "vec", tag = "5")]
+    pub trace_id: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]

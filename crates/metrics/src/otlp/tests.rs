@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{exemplar, metric, number_data_point};
 use prost::Message as _;
 
 use super::*;
@@ -42,11 +42,14 @@ fn sums_gauges_and_distributions_are_read_as_they_were_written() {
     for ns in [0, 1_000_000, 1_000_000, 50_000_000] {
         histogram.record(ns);
     }
+    let trace_id = "4bf92f3577b34da6a3ce929d0e0e4736".to_owned();
+    let slow = Exemplar { value: 50_000_000, at_unix_ns: 1_900_000_000, trace_id };
+    let times = Point { exemplars: vec![slow], ..Point::new(vec![], histogram) };
     let status = vec![("http.response.status_code".into(), Value::from(200_u16))];
     let written = [
         Metric::new("brunt.answers", "{call}", "Answers.", Data::counter(vec![Point::new(status, Number::Whole(7))])),
         Metric::new("brunt.users", "{user}", "Users.", Data::Gauge(vec![Point::new(vec![], 2.5)])),
-        Metric::new("brunt.call.duration", "s", "Times.", Data::times(vec![Point::new(vec![], histogram)])),
+        Metric::new("brunt.call.duration", "s", "Times.", Data::times(vec![times])),
     ];
     let [answers, users, duration] = &read(&metrics(&sender(), &written, INTERVAL, Temporality::Delta))[..] else {
         panic!()
@@ -65,6 +68,10 @@ fn sums_gauges_and_distributions_are_read_as_they_were_written() {
     let point = &times.data_points[0];
     assert_eq!((point.count, point.zero_count, point.min, point.max), (4, 1, Some(0.0), Some(0.05)));
     assert!((point.sum.unwrap() - 0.052).abs() < 1e-12);
+    let [slow] = &point.exemplars[..] else { panic!("{point:?}") };
+    assert_eq!((slow.time_unix_nano, slow.trace_id.len()), (1_900_000_000, 16));
+    assert_eq!(slow.trace_id[..2], [0x4b, 0xf9]);
+    assert_eq!(slow.value, Some(exemplar::Value::AsDouble(0.05)));
     let buckets = point.positive.as_ref().unwrap();
     assert_eq!((buckets.bucket_counts.first(), buckets.bucket_counts.last()), (Some(&2), Some(&1)));
     // (base^i, base^(i+1)], by the text of the data model.

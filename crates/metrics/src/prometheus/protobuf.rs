@@ -1,11 +1,13 @@
 //! The protobuf format: `io.prometheus.client.MetricFamily` messages, each behind its length, with native histograms
 //! (`prometheus/client_model`, `io/prometheus/client/metrics.proto`).
 
+use brunt_record::SECOND_NS;
+use brunt_record::histogram::Histogram;
 use prost::Message;
 
 use super::{Family, classic, families, info, labels};
 use crate::exponential::Exponential;
-use crate::model::{Attributes, Data, Metric};
+use crate::model::{Attributes, Data, Exemplar, Metric};
 
 /// Values up to this are counted as 0, as Prometheus' own clients do.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
@@ -78,12 +80,34 @@ pub(super) struct Native {
 }
 
 /// `Bucket`.
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message)]
 struct Bucket {
     #[prost(uint64, optional, tag = "1")]
     cumulative_count: Option<u64>,
     #[prost(double, optional, tag = "2")]
     upper_bound: Option<f64>,
+    #[prost(message, optional, tag = "3")]
+    exemplar: Option<ExemplarOf>,
+}
+
+/// `Exemplar`.
+#[derive(Clone, PartialEq, Message)]
+struct ExemplarOf {
+    #[prost(message, repeated, tag = "1")]
+    label: Vec<Label>,
+    #[prost(double, optional, tag = "2")]
+    value: Option<f64>,
+    #[prost(message, optional, tag = "3")]
+    timestamp: Option<Timestamp>,
+}
+
+/// `google.protobuf.Timestamp`.
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Timestamp {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
 }
 
 /// `BucketSpan`.
@@ -131,10 +155,8 @@ fn of_family(Family { name, metric }: &Family<'_>) -> MetricFamily {
             (GAUGE, points.iter().map(sample).collect())
         }
         Data::Distribution { factor, points } => {
-            let sample = |point: &crate::Point<_>| Sample {
-                histogram: Some(native(&point.value, *factor)),
-                ..with(&point.attributes)
-            };
+            let sample =
+                |point: &crate::Point<_>| Sample { histogram: Some(native(point, *factor)), ..with(&point.attributes) };
             (HISTOGRAM, points.iter().map(sample).collect())
         }
     };
@@ -146,9 +168,23 @@ fn of_family(Family { name, metric }: &Family<'_>) -> MetricFamily {
     }
 }
 
-fn native(histogram: &brunt_record::histogram::Histogram, factor: f64) -> Native {
+fn exemplar(of: &Exemplar, factor: f64) -> ExemplarOf {
+    let label = Label { name: Some("trace_id".to_owned()), value: Some(of.trace_id.clone()) };
+    let at = of.at_unix_ns;
+    let timestamp = Timestamp { seconds: (at / SECOND_NS) as i64, nanos: (at % SECOND_NS) as i32 };
+    ExemplarOf { label: vec![label], value: Some(of.value as f64 * factor), timestamp: Some(timestamp) }
+}
+
+fn native(point: &crate::Point<Histogram>, factor: f64) -> Native {
+    let histogram = &point.value;
     let buckets = Exponential::new(histogram, factor);
-    let bucket = |(bound, n)| Bucket { cumulative_count: Some(n), upper_bound: Some(bound) };
+    let mut above = 0.0;
+    let bucket = |(bound, n)| {
+        let from = std::mem::replace(&mut above, bound);
+        // Each bucket has room for one: the newest.
+        let of = point.exemplars.iter().rev().find(|of| (from..=bound).contains(&(of.value as f64 * factor)));
+        Bucket { cumulative_count: Some(n), upper_bound: Some(bound), exemplar: of.map(|of| exemplar(of, factor)) }
+    };
     // Bucket i is that of OpenTelemetry's i - 1.
     let span = Span { offset: Some(buckets.offset + 1), length: Some(buckets.counts.len() as u32) };
     let before = std::iter::once(0).chain(buckets.counts.iter().copied());

@@ -11,9 +11,10 @@ use brunt_record::catalogue::{Counter, Joins, Timing, Unit};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::live::Live;
 use brunt_record::outcome::OkStatus;
+use brunt_record::slowest::TracedCall;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::model::{Attribute, Attributes, Data, Metric, Number, Point, Value};
+use crate::model::{Attribute, Attributes, Data, Exemplar, Metric, Number, Point, Value};
 use crate::names::Names;
 
 /// Which part of the run a point is of: `warmup`, `measured` or `drain`. The result is of `measured` and `drain`.
@@ -73,13 +74,13 @@ impl Calls {
 }
 
 impl Subject {
-    /// The metrics of a second, or of several that follow each other in a phase. Of very many names those count together that
-    /// `names` has no series for.
-    pub fn metrics(&self, second: &Live, names: &mut Names) -> Vec<Metric> {
+    /// The metrics of a second, or of several that follow each other in a phase, which ended at `ended_unix_ns`, in nanoseconds since
+    /// 1970-01-01 UTC. Of very many names those count together that `names` has no series for.
+    pub fn metrics(&self, second: &Live, ended_unix_ns: u64, names: &mut Names) -> Vec<Metric> {
         let phase = PhaseOf(second.phase);
         let mut metrics = Vec::new();
         self.outcomes(second, phase, names, &mut metrics);
-        self.durations(&second.snapshot, phase, &mut metrics);
+        self.durations(&second.snapshot, exemplars(second, ended_unix_ns), phase, &mut metrics);
         metrics.extend(Counter::ALL.into_iter().map(|counter| of_counter(counter, &second.snapshot, phase)));
         metrics.extend(gauges(second, phase));
         by_name::add(self, second, names, phase, &mut metrics);
@@ -117,12 +118,17 @@ impl Subject {
         }
     }
 
-    fn durations(&self, snapshot: &Snapshot, phase: PhaseOf, metrics: &mut Vec<Metric>) {
+    fn durations(&self, snapshot: &Snapshot, exemplars: Vec<Exemplar>, phase: PhaseOf, metrics: &mut Vec<Metric>) {
         let with = |others: Vec<Attribute>| phase.attributes(self.attributes.iter().cloned().chain(others));
+        let mut responses = by_outcome(&snapshot.response_times(), with);
+        let is_of_success = |point: &&mut Point<Histogram>| point.attributes.iter().all(|(key, _)| key != ERROR_TYPE);
+        if let Some(successes) = responses.iter_mut().find(is_of_success) {
+            successes.exemplars = exemplars;
+        }
         metrics.push(times(
             self.calls.duration(),
             "Response time: from when a call was due to its end, without the generator's own delays where these are known.",
-            by_outcome(&snapshot.response_times(), with),
+            responses,
         ));
         metrics.push(times(
             "brunt.service.duration",
@@ -139,6 +145,19 @@ impl Subject {
             metrics.push(times(format!("brunt.{}.duration", timing.key()), timing.sentence(), points));
         }
     }
+}
+
+/// The slowest traced calls of a second, which ended at `ended_unix_ns`.
+fn exemplars(second: &Live, ended_unix_ns: u64) -> Vec<Exemplar> {
+    let exemplar = |call: &TracedCall| {
+        let after_ns = call.due_ns.saturating_add(call.took_ns);
+        // The drain's clock is another one.
+        let is_known = second.phase == Phase::Measured;
+        let before_ns = if is_known { second.elapsed_ns.saturating_sub(after_ns) } else { 0 };
+        let at_unix_ns = ended_unix_ns.saturating_sub(before_ns);
+        Exemplar { value: call.took_ns, at_unix_ns, trace_id: call.trace_id.clone() }
+    };
+    second.snapshot.slowest.calls().iter().map(exemplar).collect()
 }
 
 /// Whether a timing is exported as it is recorded. The others are parts of response and service times.

@@ -10,6 +10,9 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use super::*;
 use crate::names::{MOST_SERIES, OTHERS};
 
+/// When the second ended.
+const ENDED: u64 = 1_700_000_000_000_000_000;
+
 pub(crate) fn second(snapshot: Snapshot) -> Live {
     Live {
         phase: Phase::Measured,
@@ -30,7 +33,7 @@ pub(crate) fn second(snapshot: Snapshot) -> Live {
 
 fn metrics(snapshot: Snapshot) -> Vec<Metric> {
     let subject = Subject { calls: Calls::Http, ..Subject::default() };
-    subject.metrics(&second(snapshot), &mut Names::default())
+    subject.metrics(&second(snapshot), ENDED, &mut Names::default())
 }
 
 fn named<'a>(metrics: &'a [Metric], name: &str) -> &'a Metric {
@@ -108,7 +111,7 @@ fn names_beyond_the_most_count_together_and_lose_nothing() {
         snapshot.figures.requests.named(&format!("r{n}")).answered(200, 1000, 900);
     }
     let mut names = Names::default();
-    let metrics = Subject::default().metrics(&second(snapshot), &mut names);
+    let metrics = Subject::default().metrics(&second(snapshot), ENDED, &mut names);
     let Data::Distribution { points, .. } = &named(&metrics, "brunt.request.duration").data else { panic!() };
     assert_eq!(points.len(), MOST_SERIES + 1);
     assert_eq!(points.iter().map(|point| point.value.count()).sum::<u64>(), MOST_SERIES as u64 + 10);
@@ -151,9 +154,35 @@ fn figures_of_a_scripts_own_keep_their_kind() {
 }
 
 #[test]
+fn slow_calls_with_a_trace_stand_beside_the_times_of_successes() {
+    let mut snapshot = Snapshot::default();
+    for (ns, is_ok) in [(7_000_000, true), (3_000_000, true), (9_000_000, false)] {
+        snapshot.times.record(if is_ok { Timing::Response } else { Timing::Failed }, ns);
+        snapshot.times.record(Timing::Response, ns);
+    }
+    let call = |due_ns, took_ns, trace_id: &str| TracedCall {
+        due_ns,
+        took_ns,
+        trace_id: trace_id.to_owned(),
+        ..TracedCall::default()
+    };
+    snapshot.slowest.add(call(800_000_000, 3_000_000, "0a"));
+    snapshot.slowest.add(call(200_000_000, 7_000_000, "0b"));
+    let metrics = metrics(snapshot);
+    let Data::Distribution { points, .. } = &named(&metrics, "http.client.request.duration").data else { panic!() };
+    let of = |point: &Point<Histogram>| {
+        let of = point.exemplars.iter().map(|of| (of.value, ENDED - of.at_unix_ns, of.trace_id.clone()));
+        of.collect::<Vec<_>>()
+    };
+    // The second ended 1 s after the beginning.
+    assert_eq!(of(&points[0]), [(7_000_000, 793_000_000, "0b".to_owned()), (3_000_000, 197_000_000, "0a".to_owned())]);
+    assert!(points.len() > 1 && points[1..].iter().all(|point| of(point).is_empty()), "{points:?}");
+}
+
+#[test]
 fn a_warm_up_is_told_apart() {
     let live = Live { phase: Phase::Warmup, ..second(Snapshot::with_numbers([(Counter::Due, 1)])) };
-    let metrics = Subject::default().metrics(&live, &mut Names::default());
+    let metrics = Subject::default().metrics(&live, ENDED, &mut Names::default());
     let Data::Sum { points, .. } = &named(&metrics, "brunt.due").data else { panic!() };
     assert_eq!(points[0].attributes, [(PHASE.into(), Value::from("warmup"))]);
 }

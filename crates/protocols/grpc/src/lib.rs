@@ -256,4 +256,8 @@ impl User for FloodUser {
     fn trace(&self, index: u64) -> Option<TraceIds> {
         self.flood.tracing?.ids(index)
     }
+
+    fn traces(&self) -> bool {
+        self.flood.tracing.is_some()
+    }
 }

@@ -474,6 +474,10 @@ impl User for Flood {
     fn trace(&self, index: u64) -> Option<TraceIds> {
         self.requests.tracing?.ids(index)
     }
+
+    fn traces(&self) -> bool {
+        self.requests.tracing.is_some()
+    }
 }
 
 /// Writes a request with a field more into `with`, in front of its others.

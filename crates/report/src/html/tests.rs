@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_record::catalogue::Counter;
+use brunt_record::change::{Action, Author, Change};
 
 use super::*;
 use crate::json;
@@ -54,6 +55,18 @@ fn hostile_text_is_shown_as_text() {
     assert!(!main.contains('\u{202e}'), "nothing turns the direction of writing");
     let page = page_of(&document);
     assert_eq!(page.matches("<script>").count(), 3, "those of the page alone");
+}
+
+#[test]
+fn a_change_has_its_line_on_the_charts_of_single_names_too() {
+    let mut document = golden("shop");
+    let lines = |document: &Document| main_of(document).matches("<path class=\"change\"").count();
+    assert_eq!(lines(&document), 0);
+    let names = document.drilldown.as_ref().unwrap().requests.tracks.len();
+    let change = Change { at_ns: 1_500_000_000, action: Action::Rate(5.0), by: Author::Ctl };
+    document.changes = vec![change];
+    // The run, its load, each name, and more below it.
+    assert!(names > 0 && lines(&document) >= 2 + names, "{} of {names} names", lines(&document));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use brunt_record::packed::Packed;
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
 use brunt_record::series::Point;
+use brunt_record::slowest::Slowest;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
 use brunt_record::watched::WatchedPoint;
@@ -153,6 +154,9 @@ pub struct Outcomes {
     /// The first calls of the measured part that were not ok, by their status or failure; left out if there are none.
     #[serde(default, skip_serializing_if = "Examples::is_empty")]
     pub examples: Examples,
+    /// The slowest calls of the measured part that were a success, of those with a trace; left out if there are none.
+    #[serde(default, skip_serializing_if = "Slowest::is_empty")]
+    pub slowest: Slowest,
 }
 
 /// Calls whose answers come as messages.
@@ -370,6 +374,7 @@ impl Outcomes {
             status_names: summary.run.status_names.clone(),
             failures: FailureCount::all(&total.failures),
             examples: total.examples.clone(),
+            slowest: total.slowest.clone(),
         }
     }
 }

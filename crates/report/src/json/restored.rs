@@ -150,6 +150,7 @@ impl Document {
             figures: self.names.as_ref().map_or_else(Figures::default, Names::restored),
             timeline: self.by_due.clone(),
             examples: self.outcomes.examples.clone(),
+            slowest: self.outcomes.slowest.clone(),
         }
     }
 }

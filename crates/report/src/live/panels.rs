@@ -6,11 +6,13 @@ use brunt_judge::summary::Summary;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, Size, counted, percent};
+use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::CallFigures;
 use brunt_record::histogram::AtLeast;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::Failure;
+use brunt_record::watched::WatchedFigure;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
@@ -239,6 +241,24 @@ pub(super) fn thresholds(summary: Option<&Summary>) -> Option<Panel> {
         Line::new(Role::Plain, format!("  {text}")).at(30).add(Role::Plain, clean(&result.got).into_owned())
     };
     Some(Panel::new("thresholds, so far", summary.plan.thresholds.iter().map(line).collect(), ""))
+}
+
+/// What is watched beside the run: in the last second, and in the measured part so far; none where nothing is.
+pub(super) fn watched(summary: Option<&Summary>, live: &Live) -> Option<Panel> {
+    let header = format!("  {:>11}{:>11}{:>11}  watched", "now", "mean", "max");
+    let line = |(name, figure): (&str, &WatchedFigure)| {
+        let so_far = summary.and_then(|summary| summary.watched.iter().find(|one| one.name == name));
+        let (mean, max) = so_far.map_or((None, None), |so_far| (so_far.mean, so_far.max));
+        let cells = [figure.last(), mean, max].map(|value| {
+            let shown = value.map_or_else(|| "–".to_owned(), |value| shown_value(figure.unit, value));
+            format!("{shown:>11}")
+        });
+        let role = if figure.last().is_some() { Role::Plain } else { Role::Warning };
+        Line::new(role, format!("  {}  {}", cells.concat(), clean(name)))
+    };
+    let mut lines = vec![Line::new(Role::Faint, header)];
+    lines.extend(live.snapshot.watched.iter().map(line));
+    (lines.len() > 1).then(|| Panel::new("target", lines, ""))
 }
 
 /// The agents, those that are silent first and then the slowest; none where this machine carries the run out.

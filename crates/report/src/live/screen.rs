@@ -358,7 +358,8 @@ impl Screen {
         let found = panels::findings(self.found(), waiting, side);
         let failures = panels::failures(summary);
         let brunt = panels::brunt(summary, live, side);
-        let more = panels::thresholds(summary).into_iter().chain(panels::agents(live));
+        let more = panels::watched(summary, live).into_iter().chain(panels::thresholds(summary));
+        let more = more.chain(panels::agents(live));
         Some(if width >= WIDE {
             vec![vec![requests, found], [failures].into_iter().chain(more).chain([brunt]).collect()]
         } else {

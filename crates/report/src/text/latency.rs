@@ -4,12 +4,13 @@ use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_judge::uncertainty::Interval;
 use brunt_judge::verdict::Spoils;
-use brunt_plan::units::Duration;
+use brunt_plan::units::{Clock, Duration};
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::AtLeast;
+use brunt_record::slowest::TracedCall;
 
 use super::{WIDTH, verdict, wrapped};
-use crate::numbers::{count, counted, duration};
+use crate::numbers::{brief, clean, count, counted, duration};
 use crate::style::{Paint, Role};
 
 /// The width of a column of times.
@@ -17,6 +18,8 @@ const COLUMN: usize = 11;
 /// The width of the rows' names, and of the numbers of calls.
 const NAME: usize = 13;
 const CALLS: usize = 11;
+/// The most traced calls that have a line; JSON has a few more.
+const MOST_SLOWEST: usize = 3;
 /// The share by which two times differ, so that both are shown.
 const DIFFERS: f64 = 0.1;
 /// The share of a figure that it has to be off by, for its interval to be shown among the figures that tell most.
@@ -62,9 +65,22 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
             lines.extend(row.ends(&FURTHER, 0, paint));
         }
     }
+    lines.extend(slowest(summary, paint));
     lines.extend(notes(summary, &rows, verbose).into_iter().map(|line| paint.faint(line)));
     lines.extend(verdict::findings(summary, &SPOILS, paint));
     lines
+}
+
+/// The slowest traced calls: how long they took, when they were due, and what their traces are found by.
+fn slowest(summary: &Summary, paint: Paint) -> Vec<String> {
+    let label = |nth: usize| paint.faint(format!("{:<NAME$}", if nth == 0 { "  slowest" } else { "" }));
+    let calls = summary.total.slowest.calls().iter().take(MOST_SLOWEST).enumerate();
+    let line = |(nth, call): (usize, &TracedCall)| {
+        let took = format!("{:>CALLS$}", Duration(call.took_ns).to_string());
+        let request = if call.request.is_empty() { String::new() } else { format!(", {}", brief(&call.request)) };
+        format!("{}{took} at {}, trace {}{request}", label(nth), Clock(call.due_ns), clean(&call.trace_id))
+    };
+    calls.map(line).collect()
 }
 
 fn names(columns: &[&str]) -> String {

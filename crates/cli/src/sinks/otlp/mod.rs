@@ -163,7 +163,7 @@ impl Courier {
     }
 
     async fn second(&mut self, Pending { second, seconds, interval }: Pending) {
-        let metrics = self.subject.metrics(&second, &mut self.names);
+        let metrics = self.subject.metrics(&second, interval.to_unix_ns, &mut self.names);
         let temporality = self.client.endpoint().temporality;
         let body = match temporality {
             Temporality::Delta => otlp::metrics(&self.sender, &metrics, interval, temporality),

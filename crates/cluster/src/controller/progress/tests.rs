@@ -14,6 +14,7 @@ use super::super::{AHEAD_BRIEFLY_NS, AHEAD_NS};
 use brunt_plan::share::Portion;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
+use brunt_record::figures::Figures;
 use brunt_record::snapshot::Snapshot;
 
 use super::*;
@@ -134,7 +135,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> (
         agent.begin(plan, 0, portion, 0);
         agents.push(agent);
     }
-    let begun = Begun { plan: plan.clone(), given: Value::Nil, at: 0, agents: in_run };
+    let begun = Begun { plan: plan.clone(), given: Value::Nil, counted: Figures::default(), at: 0, agents: in_run };
     let mut running = InProgress::new(1, begun, on_lost, reports.clone());
     let stop = StopHandle::default();
     // What is under way to agents and from them, and when it arrives.
@@ -184,8 +185,9 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64], on_lost: OnLost) -> (
     let parts: Vec<_> = running.begun.agents.into_iter().map(|agent| agent.part).collect();
     drop(reports);
     let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
-    let mut run =
-        brunt_engine::gather(plan, &names, &reported, &mut Nobody, &brunt_engine::Control::default(), &stop, 0);
+    let control = brunt_engine::Control::default();
+    let who = brunt_engine::Agents { names: &names, counted: &Figures::default() };
+    let mut run = brunt_engine::gather(plan, who, &reported, &mut Nobody, &control, &stop, 0);
     run.agents = parts;
     let sent = agents.into_iter().map(|agent| {
         let until = agent.dies_at.min(duration_ns);

@@ -189,7 +189,8 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
                 known.map_or_else(|| Cell::new(""), |(kind, counts)| Cell::drawn(bars_alone(kind, counts, way.is_ok))),
             );
             if let Some((kind, counts)) = known.filter(|(kind, _)| kind.start_ns.len() > 1) {
-                ends_over_time(format!("ended-{nth}"), &way.name, kind, counts, way.is_ok).write(&mut below);
+                let over_time = ends_over_time(format!("ended-{nth}"), &way.name, kind, counts, way.is_ok);
+                over_time.with_changes(&shown.summary.run.changes).write(&mut below);
             }
         }
         examples(&mut below, &way.examples);

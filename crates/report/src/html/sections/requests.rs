@@ -11,7 +11,7 @@ use super::super::shown::Shown;
 use crate::json::{Calls, Kind, RequestTrack};
 use crate::markup::Html;
 use crate::numbers::{clean, count, counted, duration, percent};
-use crate::page::{Cell, Column, Scale, Section, Table, Unit};
+use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
 
 /// The most ways of failing that stand beside a name.
 const MOST_WAYS: usize = 2;
@@ -66,7 +66,10 @@ fn section(
         if has_tracks {
             cells.push(track.map_or_else(|| Cell::new(""), |track| Cell::drawn(sparkline(track, scale))));
         }
-        let below = (nth < MOST_OPENING).then(|| below(calls, track, &format!("{noun}-{nth}")));
+        let below = (nth < MOST_OPENING).then(|| {
+            let plots = track.map(|track| calls_over_time(format!("{noun}-{nth}"), track));
+            below(calls, plots.map(|plots| plots.with_changes(&shown.summary.run.changes)))
+        });
         table.push_opening(String::new(), cells, below);
     }
     section.tools.push(table.csv());
@@ -171,7 +174,7 @@ fn range(calls: &Calls, scale: Scale) -> Html {
 }
 
 /// What stands below a name when it is opened.
-fn below(calls: &Calls, track: Option<OfCalls<'_>>, id: &str) -> Html {
+fn below(calls: &Calls, over_time: Option<Plots>) -> Html {
     let mut html = Html::default();
     let mut say = |words: &str| {
         html.raw("<p class=\"faint\">").text(&clean(words)).raw("</p>");
@@ -190,8 +193,8 @@ fn below(calls: &Calls, track: Option<OfCalls<'_>>, id: &str) -> Html {
     if let (Some(ok), Some(not_ok)) = (apart(&calls.response_ok), apart(&calls.response_not_ok)) {
         say(&format!("ok calls alone: {ok}; those not ok: {not_ok}"));
     }
-    if let Some(track) = track {
-        calls_over_time(id.to_owned(), track).write(&mut html);
+    if let Some(over_time) = over_time {
+        over_time.write(&mut html);
     }
     html
 }

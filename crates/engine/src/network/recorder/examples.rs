@@ -1,0 +1,50 @@
+//! Calls of an interval that stand for others: how they failed, and what took long.
+
+use brunt_record::examples::{Ended, FailedCall};
+use brunt_record::slowest::TracedCall;
+
+use super::{Reading, Recorder};
+use crate::network::NEVER;
+use crate::network::call::Call;
+
+impl Recorder {
+    /// Whether an example of a call that ended so would be of use. One with a trace may take the place of one without.
+    pub(in crate::network) fn wants_example(&self, ended: Ended, has_trace: impl FnOnce() -> bool) -> bool {
+        !self.exemplified.contains(&ended) || (has_trace() && self.snapshot.examples.wants(ended, true))
+    }
+
+    /// A call ended so that was not ok.
+    pub(in crate::network) fn example(&mut self, ended: Ended, call: FailedCall) {
+        self.snapshot.examples.add(ended, call);
+        if !self.exemplified.contains(&ended) && !self.snapshot.examples.wants(ended, false) {
+            self.exemplified.push(ended);
+        }
+    }
+
+    /// Some calls have traces: keeps the slowest of those.
+    pub(crate) fn keep_slowest(&mut self) {
+        self.slow_from_ns = 0;
+    }
+
+    /// The response time of a call that was answered, read at `now`: the target's part, as far as that is known.
+    pub(in crate::network) fn response_ns<T>(&self, call: &Call<T>, now: u64) -> u64 {
+        match self.reading {
+            Reading::Arrived(at) => Self::times(call, Self::first_byte(call, at, now), at, now).response().value,
+            Reading::Untimed | Reading::Nothing => call.response_ns(now),
+        }
+    }
+
+    /// A traced call was a success and took longest so far.
+    pub(in crate::network) fn slow(&mut self, call: TracedCall) {
+        self.snapshot.slowest.add(call);
+        self.slow_from_ns = self.snapshot.slowest.least_ns();
+    }
+
+    /// Another interval begins, which has examples of its own.
+    pub(super) fn forget_examples(&mut self) {
+        self.exemplified.clear();
+        if self.slow_from_ns != NEVER {
+            self.slow_from_ns = 0;
+        }
+    }
+}
