@@ -14,7 +14,7 @@
 //!
 //! ```
 //! let imported = brunt_imports::curl("curl -X POST http://127.0.0.1:8080/_/echo -d a=1", "a.sh")?;
-//! assert!(imported.lua.contains("http:post(\"/_/echo\", { form = { a = \"1\" } })"), "{}", imported.lua);
+//! assert!(imported.lua.contains("http:post(\"/_/echo\", { form = { a = \"1\" }, redirects = false })"), "{}", imported.lua);
 //! assert!(imported.left.is_empty(), "{:?}", imported.left);
 //! # Ok::<(), brunt_imports::ImportError>(())
 //! ```
@@ -33,7 +33,7 @@ mod value;
 
 use std::fmt;
 
-pub use curl::command::{Command, Data, Part};
+pub use curl::command::{Bit, Command, Data, Part, Word};
 pub use har::Options as HarOptions;
 
 /// The most bytes of a document.

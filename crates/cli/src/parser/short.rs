@@ -38,6 +38,7 @@ Results
 Commands
   run, check, init  users by a script in Lua
   replay            the requests of an access log, at its times
+  import, curl      a recording, OpenAPI, Postman, curl: as scenarios; curl as load
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
@@ -59,7 +60,11 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
-const BRIEF: [(&str, &[&str]); 13] = [
+const BRIEF: [(&str, &[&str]); 14] = [
+    (
+        "curl",
+        &["url", "connections", "duration", "requests", "rate", "warmup", "once", "thresholds", "outputs", "verbose"],
+    ),
     (
         "run",
         &[

@@ -42,7 +42,7 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
         indented(body.trim_end()),
         injection("visit")
     );
-    Ok(script.written("curl command in", name))
+    Ok(script.written("curl commands in", name))
 }
 
 /// The one command of a text.

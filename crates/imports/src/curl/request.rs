@@ -17,6 +17,7 @@ use crate::value::Value;
 
 /// The code of each request: an assignment to `answer`, without `local`, and its check.
 pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<String>, ImportError> {
+    let every_compressed = commands.iter().all(|command| command.is_compressed);
     let mut codes = Vec::new();
     for command in commands {
         told(command, script);
@@ -26,21 +27,23 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
                 script.base.clone_from(&origin);
             }
             let path = if origin == script.base { path } else { joined(Text::plain(origin), &path) };
-            let call = Maker { script, command }.call(path)?;
+            let mut call = Maker { script, command }.call(path)?;
+            if command.is_compressed && !every_compressed {
+                call.headers.push(("Accept-Encoding".to_owned(), Text::plain("gzip, deflate, br, zstd")));
+            }
             let mut code = format!("answer = {}\n", call.written());
             let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
             codes.push(code);
         }
     }
-    let every = |is: fn(&Command) -> bool| commands.iter().all(is);
-    if every(|command| command.is_compressed) {
+    if every_compressed {
         script.client.push("compressed = true".to_owned());
     }
-    match commands.first().and_then(|command| command.http) {
-        Some(version) if commands.iter().all(|command| command.http == Some(version)) && version != "1.1" => {
-            script.client.push(format!("http = {}", quoted(version)));
-        }
-        _ => {}
+    let version = commands.first().and_then(|command| command.http);
+    if commands.iter().any(|command| command.http != version) {
+        script.leave("the commands", "they ask for several versions of HTTP: http = … of brunt.http is one for all");
+    } else if let Some(version) = version.filter(|version| *version != "1.1") {
+        script.client.push(format!("http = {}", quoted(version)));
     }
     Ok(codes)
 }

@@ -56,8 +56,8 @@ pub(crate) struct Carrier<'s> {
     pub(crate) sources: Sources,
     pub(crate) script: &'s mut Script,
     pub(crate) base: &'s str,
-    /// The request whose call is made.
-    user: String,
+    /// The number of the request whose call is made.
+    user: usize,
     /// What is carried on without being kept by a name, in words.
     told: Vec<String>,
 }
@@ -73,20 +73,24 @@ pub(crate) struct Carried {
 
 impl<'s> Carrier<'s> {
     pub(crate) fn new(script: &'s mut Script, base: &'s str) -> Self {
-        Self { sources: Sources::default(), script, base, user: String::new(), told: Vec::new() }
+        Self { sources: Sources::default(), script, base, user: 0, told: Vec::new() }
     }
 
     /// The call of request `place`, whose answer is learned afterwards.
     pub(crate) fn call(&mut self, place: usize, one: &Chosen) -> Carried {
         let entry = &one.entry;
-        self.user = format!("{} {}", entry.method, entry.path_alone());
+        self.user = place;
         self.told.clear();
         let mut call = Call { method: entry.method.clone(), ..Call::default() };
         call.url = self.url(entry, &mut call.name);
         self.headers(entry, &mut call);
         let mut weight = 10;
-        if let Some(sent) = &entry.sent {
-            self.body(entry, sent, &mut call, &mut weight);
+        match &entry.sent {
+            Some(sent) => self.body(entry, sent, &mut call, &mut weight),
+            None if entry.header("content-length").is_some_and(|length| length != "0") => {
+                self.script.leave(entry.place(), "the recording has not got its body");
+            }
+            None => {}
         }
         if one.stays {
             call.options.push("redirects = false".to_owned());
@@ -101,7 +105,7 @@ impl<'s> Carrier<'s> {
     /// The expression for a value that an earlier answer has, and whether it is a number there.
     fn carried(&mut self, value: &str, carrier: &str) -> Option<(String, bool)> {
         let found = self.sources.find(value, carrier)?;
-        let code = self.sources.carried(found, &self.user);
+        let code = self.sources.carried(found, self.user);
         let source = self.sources.all.get(found)?;
         if source.is_kept {
             self.told.push(format!("{carrier} is {}", source.what));

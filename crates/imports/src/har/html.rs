@@ -33,6 +33,14 @@ pub(crate) fn tags(page: &str, names: &[&str], most: usize) -> Vec<Tag> {
     found
 }
 
+/// What a page calls itself.
+pub(crate) fn title(page: &str) -> Option<String> {
+    let begin = page.find("<title").or_else(|| page.find("<TITLE"))?;
+    let (_, rest) = page.get(begin..)?.split_once('>')?;
+    let (title, _) = rest.split_once('<')?;
+    Some(unescaped(title.trim()))
+}
+
 /// Attributes up to the tag's end, and what comes after it.
 fn attributes(text: &str) -> (Vec<(String, String)>, &str) {
     let mut all = Vec::new();

@@ -61,8 +61,8 @@ pub(crate) struct Source {
     pub(crate) is_kept: bool,
     /// The name by which it is carried on, once it is.
     pub(crate) name: Option<String>,
-    /// What carries it on.
-    pub(crate) uses: Vec<String>,
+    /// The numbers of the requests that carry it on.
+    pub(crate) uses: Vec<usize>,
 }
 
 /// A page whose text may hold values.
@@ -98,8 +98,12 @@ impl Sources {
             }
         }
         let last = one.last();
-        if !one.led_to.is_empty() {
-            self.url_parts(place, &last.url, "answer.url", "the URL to which it led");
+        if let Some(body) = &last.body {
+            let is_json = last.content_type.contains("json") || body.trim_start().starts_with(['{', '[']);
+            match Value::from_json(body.as_bytes()).ok().filter(|_| is_json) {
+                Some(value) => self.json(place, &value, &mut Vec::new(), &mut { MOST_OF_ANSWER }),
+                None => self.page(place, body),
+            }
         }
         for (name, value) in &last.answer_headers {
             let lower = name.to_ascii_lowercase();
@@ -111,11 +115,8 @@ impl Sources {
                 self.add(value, Source::new(place, format!("the header {name}"), code, name));
             }
         }
-        let Some(body) = &last.body else { return };
-        let is_json = last.content_type.contains("json") || body.trim_start().starts_with(['{', '[']);
-        match Value::from_json(body.as_bytes()).ok().filter(|_| is_json) {
-            Some(value) => self.json(place, &value, &mut Vec::new(), &mut MOST_OF_ANSWER.clone()),
-            None => self.page(place, body),
+        if !one.led_to.is_empty() {
+            self.url_parts(place, &last.url, "answer.url", "the URL to which it led");
         }
     }
 
@@ -265,12 +266,12 @@ impl Sources {
         None
     }
 
-    /// The expression that gives a value that was found, in the request `user`.
-    pub(crate) fn carried(&mut self, source: usize, user: &str) -> String {
+    /// The expression that gives a value that was found, in the request of this number.
+    pub(crate) fn carried(&mut self, source: usize, user: usize) -> String {
         let taken = &self.names;
         let Some(found) = self.all.get_mut(source) else { return "nil".to_owned() };
-        if !found.uses.iter().any(|known| known == user) {
-            found.uses.push(user.to_owned());
+        if !found.uses.contains(&user) {
+            found.uses.push(user);
         }
         if found.is_kept {
             return found.code.clone();

@@ -6,7 +6,9 @@ use super::Options;
 use super::archive::Archive;
 use super::carry::{Carried, Carrier};
 use super::choice::{Choice, Chosen};
+use super::html;
 use super::source::Sources;
+use crate::call::Call;
 use crate::lua::{comment, indented, quoted, table};
 use crate::script::{Script, injection};
 use crate::text::Text;
@@ -64,7 +66,12 @@ pub(super) fn write(
             if !is_first && let Some(pause) = pause(last, one.entry.began_ms) {
                 let _ = writeln!(inner, "{pause}");
             }
-            inner.push_str(&request(*place, one, call, &sources, is_first));
+            let named = |user: usize| match (calls.get(user), choice.chosen.get(user)) {
+                (Some(Carried { call: Call { name: Some(name), .. }, .. }), _) => name.clone(),
+                (_, Some(one)) => format!("{} {}", one.entry.method, one.entry.path_alone()),
+                _ => String::new(),
+            };
+            inner.push_str(&request(*place, one, call, &sources, is_first, named));
             is_first = false;
             last = ended(one).or(last);
         }
@@ -97,7 +104,8 @@ fn notes(choice: &Choice, options: &Options, script: &mut Script) {
         script.notes.push(if options.assets {
             format!("{files} that pages load: they follow the request before them, at once, as browsers do")
         } else {
-            format!("{files} that pages load are left out; brunt import har --assets keeps them")
+            let (are, them) = if choice.assets == 1 { ("is", "it") } else { ("are", "them") };
+            format!("{files} that pages load {are} left out; brunt import har --assets keeps {them}")
         });
     }
 }
@@ -190,7 +198,8 @@ fn visits(archive: &Archive, chosen: &[Chosen], calls: &[Carried]) -> Vec<Visit>
         let is_full = visits
             .last()
             .is_some_and(|visit| visit.requests.len() >= MOST_REQUESTS || visit.weight + call.weight > MOST_WEIGHT);
-        if page.as_ref() != Some(&one.entry.page) || is_full {
+        let is_document = one.entry.kind.as_deref() == Some("document") && one.entry.page.is_some();
+        if page.as_ref() != Some(&one.entry.page) || is_full || is_document {
             page = Some(one.entry.page.clone());
             let title = one.entry.page.as_ref().map(|id| title(archive, id, one, &mut titles));
             visits.push(Visit { title, requests: Vec::new(), weight: 0 });
@@ -203,12 +212,15 @@ fn visits(archive: &Archive, chosen: &[Chosen], calls: &[Carried]) -> Vec<Visit>
     visits
 }
 
-/// What a page is called: its title, or its path where the title is a URL. No two are called alike.
+/// What a page is called: as it says itself, as the archive has it, or by its path. No two are called alike.
 fn title(archive: &Archive, id: &str, one: &Chosen, titles: &mut Vec<String>) -> String {
-    let given = archive.pages.iter().find(|(known, _)| known == id).map_or("", |(_, title)| title.as_str());
-    let title = if given.is_empty() || given.contains("://") { one.last().path_alone() } else { given };
+    let own =
+        one.last().body.as_deref().filter(|_| one.last().content_type.starts_with("text/html")).and_then(html::title);
+    let given = archive.pages.iter().find(|(known, _)| known == id).map(|(_, title)| title.clone());
+    let is_title = |title: &String| !title.trim().is_empty() && !title.contains("://");
+    let title = own.filter(is_title).or(given.filter(is_title)).unwrap_or_else(|| one.last().path_alone().to_owned());
     // A `/` stands between a group and the one in it.
-    let title = comment(title, 60).trim().trim_matches('/').replace('/', " ");
+    let title = comment(&title, 60).trim().trim_matches('/').replace('/', " ");
     let title = if title.is_empty() { "home".to_owned() } else { title };
     let numbered = (2..).map(|number| format!("{title} ({number})"));
     let free = |name: &String| !titles.contains(name);
@@ -218,7 +230,14 @@ fn title(archive: &Archive, id: &str, one: &Chosen, titles: &mut Vec<String>) ->
 }
 
 /// A request with its check, what is carried on from its answer, and the files that its page loads.
-fn request(place: usize, one: &Chosen, carried: &Carried, sources: &Sources, is_first: bool) -> String {
+fn request(
+    place: usize,
+    one: &Chosen,
+    carried: &Carried,
+    sources: &Sources,
+    is_first: bool,
+    named: impl Fn(usize) -> String,
+) -> String {
     let mut code = String::new();
     for told in &carried.told {
         let _ = writeln!(code, "-- {}", comment(told, 120));
@@ -233,7 +252,7 @@ fn request(place: usize, one: &Chosen, carried: &Carried, sources: &Sources, is_
         sources.all.iter().filter(|source| source.place == place && !source.uses.is_empty() && !source.is_kept)
     {
         let Some(name) = &source.name else { continue };
-        let shown: Vec<_> = source.uses.iter().take(3).map(|user| comment(user, 60)).collect();
+        let shown: Vec<_> = source.uses.iter().take(3).map(|user| comment(&named(*user), 60)).collect();
         let more = if source.uses.len() > 3 { format!(" and {} more", source.uses.len() - 3) } else { String::new() };
         let _ = writeln!(code, "-- {} goes on to {}{more}.", comment(&source.what, 80), shown.join(", "));
         let _ = writeln!(code, "found.{name} = {}", source.code);
