@@ -16,13 +16,15 @@ const SCENARIO: &str = "brunt import curl writes a scenario that can";
 /// The definition with its own help: what is run is a command line, and no URL.
 pub fn defined(definitions: clap::Command) -> clap::Command {
     definitions.mut_subcommand(NAME, |command| {
-        command
-            .mut_arg("url", |arg| {
-                arg.value_name("COMMAND").help(
-                    "The command line in quotes, 'curl -X POST …', or - for standard input; or its words behind --",
-                )
-            })
-            .mut_arg("script_args", |arg| arg.hide(true))
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "url" => arg
+                .value_name("COMMAND")
+                .help("The command line in quotes, 'curl -X POST …', or - for standard input; or its words behind --"),
+            "script_args" => {
+                arg.value_name("WORDS").help("The words of the command line, with or without curl before them")
+            }
+            _ => arg,
+        })
     })
 }
 
@@ -117,8 +119,7 @@ fn request(command: &Command) -> Result<Vec<String>> {
     }
     if command.follows {
         bail!(
-            "-L: a flood follows no redirects; take it out if {} does not redirect. If it does, aim at where it leads, or: {SCENARIO}",
-            "the URL"
+            "-L: a flood follows no redirects; take it out if the URL does not redirect. If it does, aim at where it leads, or: {SCENARIO}"
         );
     }
     let data = data(command)?;

@@ -116,7 +116,7 @@ fn redirects_are_one_call() {
     has(
         &imported.lua,
         &[
-            "answer = http:post(\"/a\") -- redirects are followed\n    brunt.check(answer, { [\"is 200\"] = answer.status == 200 })",
+            "-- It redirects, and brunt follows.\n    local answer = http:post(\"/a\")\n    brunt.check(answer, { [\"is 200\"] = answer.status == 200 })",
             "found.code = answer.url:match(\"[?&]code=([^&#]+)\")",
             "http:get(\"/token?code=\" .. brunt.url_encode(found.code))",
             "http:get(\"/out\", { redirects = false })",

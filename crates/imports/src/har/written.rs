@@ -245,8 +245,10 @@ fn request(
     let last = one.last();
     // What a browser had already: a user here has not.
     let status = if last.status == 304 { 200 } else { last.status };
-    let led = if one.led_to.is_empty() { "" } else { " -- redirects are followed" };
-    let _ = writeln!(code, "{}answer = {}{led}", if is_first { "local " } else { "" }, carried.call.written());
+    if !one.led_to.is_empty() {
+        code.push_str("-- It redirects, and brunt follows.\n");
+    }
+    let _ = writeln!(code, "{}answer = {}", if is_first { "local " } else { "" }, carried.call.written());
     let _ = writeln!(code, "brunt.check(answer, {{ [\"is {status}\"] = answer.status == {status} }})");
     for source in
         sources.all.iter().filter(|source| source.place == place && !source.uses.is_empty() && !source.is_kept)
