@@ -9,6 +9,15 @@ use serde_json::Number;
 
 use crate::ImportError;
 
+/// The most values in a table of Lua: a function has 65,536 constants.
+const MOST_IN_TABLE: usize = 2_000;
+
+/// Whether a double holds a number: every integer up to 2⁵³.
+pub(crate) fn is_exact(number: &Number) -> bool {
+    let is_small = |number: u64| number <= 1 << 53;
+    number.as_i64().map(i64::unsigned_abs).or(number.as_u64()).is_none_or(is_small)
+}
+
 /// A value of JSON; fields stand in the document's order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
@@ -87,6 +96,29 @@ impl Value {
             Self::Number(number) => Some(number.to_string()),
             Self::Bool(flag) => Some(flag.to_string()),
             _ => None,
+        }
+    }
+
+    /// Whether it may be written as a table of Lua: not too much of it, and no integer that a double does not hold.
+    pub(crate) fn fits_a_table(&self) -> bool {
+        self.count() <= MOST_IN_TABLE && self.is_exact()
+    }
+
+    /// How many values it is, itself included.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::List(all) => 1 + all.iter().map(Self::count).sum::<usize>(),
+            Self::Object(fields) => 1 + fields.iter().map(|(_, value)| value.count()).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
+    fn is_exact(&self) -> bool {
+        match self {
+            Self::Number(number) => is_exact(number),
+            Self::List(all) => all.iter().all(Self::is_exact),
+            Self::Object(fields) => fields.iter().all(|(_, value)| value.is_exact()),
+            _ => true,
         }
     }
 
@@ -202,6 +234,9 @@ mod tests {
         let value = Value::from_json(br#"{"b": [1, -2, 2.5, null], "a": {"x": true}}"#).unwrap();
         assert_eq!(value.to_json(), r#"{"b":[1,-2,2.5,null],"a":{"x":true}}"#);
         assert_eq!(value.at(&["a", "x"]), Some(&Value::Bool(true)));
+        assert!(value.fits_a_table());
+        assert!(!Value::from_json(b"[9007199254740993]").unwrap().fits_a_table());
+        assert!(!Value::List(vec![Value::Null; MOST_IN_TABLE]).fits_a_table());
     }
 
     #[test]

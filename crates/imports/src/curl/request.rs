@@ -71,7 +71,7 @@ fn told(command: &Command, script: &mut Script) {
         };
         let value = value
             .as_deref()
-            .filter(|_| *name != "key" && *name != "proxy")
+            .filter(|_| !matches!(*name, "key" | "proxy" | "cert"))
             .map_or(String::new(), |value| format!(" {value}"));
         script.leave(place.clone(), format!("--{name}{value}: {here}"));
     }
@@ -342,7 +342,11 @@ impl Maker<'_> {
     fn text_body(&mut self, call: &mut Call, kind: &str, text: Text) {
         let json =
             text.known().filter(|_| kind.ends_with("json")).and_then(|text| Value::from_json(text.as_bytes()).ok());
-        if let Some(json) = json.filter(|json| values(json) <= 2_000) {
+        if json.as_ref().is_some_and(|json| !json.fits_a_table()) {
+            let place = format!("line {}", self.command.line);
+            self.script.leave(place, "a body of JSON that no table holds stands as it is: look for secrets in it");
+        }
+        if let Some(json) = json.filter(Value::fits_a_table) {
             let code = crate::lua::value(&json, &mut |path, leaf| match (path.last(), leaf) {
                 (Some(crate::lua::Step::Field(name)), Value::Text(text))
                     if *name != "key" && secret::is_field(name) && !text.is_empty() =>
@@ -453,14 +457,6 @@ impl Maker<'_> {
 fn typed(call: &mut Call, kind: &str) {
     if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
-    }
-}
-
-fn values(value: &Value) -> usize {
-    match value {
-        Value::List(all) => 1 + all.iter().map(values).sum::<usize>(),
-        Value::Object(fields) => 1 + fields.iter().map(|(_, value)| values(value)).sum::<usize>(),
-        _ => 1,
     }
 }
 

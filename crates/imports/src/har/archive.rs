@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub(crate) body: Option<String>,
     /// Where it redirects.
     pub(crate) redirect: Option<String>,
-    /// What the browser took it for, in Chromium's archives.
+    /// What the browser asked for: `document`, `fetch`, `script`, ….
     pub(crate) kind: Option<String>,
 }
 
@@ -124,10 +124,26 @@ fn entry(number: usize, value: &Value) -> Entry {
         content_type: content.text_at("mimeType").unwrap_or_default().to_ascii_lowercase(),
         body: body(content),
         redirect: redirect.or_else(|| find(&answer_headers, "location")).map(str::to_owned),
-        kind: value.text_at("_resourceType").map(str::to_ascii_lowercase),
+        kind: value.text_at("_resourceType").map(str::to_ascii_lowercase).or_else(|| destination(&headers)),
         headers,
         answer_headers,
     }
+}
+
+/// What the browser asks for, as it says itself (Fetch Metadata), in the words of Chromium's archives.
+fn destination(headers: &[(String, String)]) -> Option<String> {
+    let kind = match find(headers, "sec-fetch-dest")? {
+        "document" => "document",
+        "empty" => "fetch",
+        "style" => "stylesheet",
+        "audio" | "video" | "track" => "media",
+        "worker" | "sharedworker" | "serviceworker" | "script" => "script",
+        "image" => "image",
+        "font" => "font",
+        "manifest" => "manifest",
+        _ => return None,
+    };
+    Some(kind.to_owned())
 }
 
 /// Names and values, as archives have them. Names of HTTP/2's framing (RFC 9113, section 8.3) are left out.

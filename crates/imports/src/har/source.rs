@@ -8,7 +8,7 @@ use super::html;
 use super::telling::{is_telling, least};
 use crate::encoded::{decoded, origin_and_path};
 use crate::lua::{Step, name_of, quoted};
-use crate::value::Value;
+use crate::value::{Value, is_exact};
 
 /// The most values of an answer that are remembered, and of all.
 const MOST_OF_ANSWER: usize = 20_000;
@@ -168,6 +168,7 @@ impl Sources {
                 return;
             }
             Value::Text(text) => text.clone(),
+            Value::Number(number) if number.is_f64() || !is_exact(number) => return,
             Value::Number(number) => number.to_string(),
             Value::Null | Value::Bool(_) => return,
         };

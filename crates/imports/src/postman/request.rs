@@ -256,7 +256,11 @@ impl<'c> Writer<'c> {
 
     /// JSON with variables in it, as a table; none if it is no JSON, or more than is read as a table.
     fn json(&mut self, text: &str, place: &str) -> Option<String> {
-        let parsed = Value::from_json(bare_as_text(text).as_bytes()).ok().filter(|value| values(value) <= 2_000)?;
+        let parsed = Value::from_json(bare_as_text(text).as_bytes()).ok()?;
+        if !parsed.fits_a_table() {
+            self.script.leave(place, "a body of JSON that no table holds stands as it is: look for secrets in it");
+            return None;
+        }
         Some(value(&parsed, &mut |path, leaf| {
             let Value::Text(text) = leaf else { return None };
             if let Some(name) = text.strip_prefix("{{=").and_then(|rest| rest.strip_suffix("}}")) {
@@ -348,12 +352,4 @@ fn bare_as_text(text: &str) -> String {
         rest = rest.get(letter.len_utf8()..).unwrap_or_default();
     }
     made
-}
-
-fn values(value: &Value) -> usize {
-    match value {
-        Value::List(all) => 1 + all.iter().map(values).sum::<usize>(),
-        Value::Object(fields) => 1 + fields.iter().map(|(_, value)| values(value)).sum::<usize>(),
-        _ => 1,
-    }
 }

@@ -4,6 +4,7 @@ use super::javascript::{arguments, assignment, lines, literal, squeezed, stateme
 use super::variables::Variables;
 use crate::lua::{comment, part, quoted, table};
 use crate::script::Script;
+use crate::secret;
 use crate::value::Value;
 
 /// What becomes of a request's scripts.
@@ -61,7 +62,7 @@ impl Mover<'_, '_> {
             }
             match assignment(&statement).and_then(|(name, value)| Some((name, literal(&value)?))) {
                 Some((name, value)) => {
-                    let value = self.variables.text(&value, self.place, self.script).written();
+                    let value = self.given(&name, &value);
                     made.push_str(&format!("vars{} = {value}\n", part(&name)));
                 }
                 None => {
@@ -106,9 +107,18 @@ impl Mover<'_, '_> {
         false
     }
 
+    /// A text that a script gives a variable: a secret, if its name says so.
+    fn given(&mut self, name: &str, value: &str) -> String {
+        let text = self.variables.text(value, self.place, self.script);
+        match text.known() {
+            Some(known) if secret::is_field(name) && !known.is_empty() => self.script.secrets.ask(name, Some(known)),
+            _ => text.written(),
+        }
+    }
+
     fn assign(&mut self, name: &str, value: &str) {
         let code = match (literal(value), self.path(value)) {
-            (Some(text), _) => self.variables.text(&text, self.place, self.script).written(),
+            (Some(text), _) => self.given(name, &text),
             (None, Some(path)) => format!("answer:jsonpath({})", quoted(&path)),
             (None, None) if value == "pm.response.text()" => "answer.body".to_owned(),
             (None, None) => match header_of(value) {
