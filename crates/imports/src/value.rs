@@ -158,7 +158,7 @@ impl Value {
     }
 }
 
-/// What serde_json says, without the place that it says, too.
+/// What `serde_json` says, without the place that it says, too.
 fn syntax_of(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let end = said.rfind(" at line ").unwrap_or(said.len());

@@ -28,21 +28,28 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
     for (place, code) in requests.iter().enumerate() {
         let is_first = place % MOST_TOGETHER == 0;
         if is_first && place > 0 {
-            body.push_str(&format!("do\n{}\nend\n", indented(part.trim_end())));
+            body.push_str(&block(&part));
             part.clear();
         }
         if !is_first {
             part.push('\n');
         }
-        part.push_str(&if is_first { format!("local {code}") } else { code.clone() });
+        part.push_str(if is_first { "local " } else { "" });
+        part.push_str(code);
     }
-    body.push_str(&if body.is_empty() { part } else { format!("do\n{}\nend\n", indented(part.trim_end())) });
+    let last = if body.is_empty() { part } else { block(&part) };
+    body.push_str(&last);
     script.body = format!(
         "\nlocal visit = brunt.scenario(\"visit\", function(vu)\n{}\nend)\n{}",
         indented(body.trim_end()),
         injection("visit")
     );
     Ok(script.written("curl commands in", name))
+}
+
+/// Code in a block of its own.
+fn block(code: &str) -> String {
+    format!("do\n{}\nend\n", indented(code.trim_end()))
 }
 
 /// The one command of a text.

@@ -177,8 +177,11 @@ impl Says {
             | Self::Basic
             | Self::Compressed
             | Self::Insecure
-            | Self::Follow => false,
-            Self::Literal | Self::Http(_) | Self::Next | Refused(_) => false,
+            | Self::Follow
+            | Self::Literal
+            | Self::Http(_)
+            | Self::Next
+            | Refused(_) => false,
             _ => true,
         }
     }

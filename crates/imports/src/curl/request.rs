@@ -27,7 +27,7 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
                 script.base.clone_from(&origin);
             }
             let path = if origin == script.base { path } else { joined(Text::plain(origin), &path) };
-            let mut call = Maker { script, command }.call(path)?;
+            let mut call = Maker { script, command }.call(&path)?;
             if command.is_compressed && !every_compressed {
                 call.headers.push(("Accept-Encoding".to_owned(), Text::plain("gzip, deflate, br, zstd")));
             }
@@ -139,10 +139,10 @@ impl Maker<'_> {
         Text::plain(value)
     }
 
-    fn call(&mut self, path: Text) -> Result<Call, ImportError> {
+    fn call(&mut self, path: &Text) -> Result<Call, ImportError> {
         let command = self.command;
         let mut call = Call { method: command.method().to_owned(), ..Call::default() };
-        call.url = self.url(&path)?;
+        call.url = self.url(path)?;
         for (name, value) in &command.headers {
             self.header(&mut call, name, value)?;
         }
@@ -169,7 +169,7 @@ impl Maker<'_> {
         if let Some(timeout) = &command.timeout {
             match timeout.parse::<f64>() {
                 Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
-                    call.options.push(format!("timeout = {seconds}"))
+                    call.options.push(format!("timeout = {seconds}"));
                 }
                 _ => return self.wrong(format!("-m {timeout} is no number of seconds")),
             }

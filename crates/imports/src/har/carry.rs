@@ -137,22 +137,16 @@ impl<'s> Carrier<'s> {
                 folded.push('/');
             }
             let plain = decoded(segment);
-            match self.carried(&plain, &format!("{before}_id")) {
-                Some((code, is_number)) => {
-                    let code = if is_number {
-                        format!("(\"%d\"):format({code})")
-                    } else {
-                        format!("brunt.url_encode({code})")
-                    };
-                    folded.push(':');
-                    folded.push_str(&crate::lua::name_of(&format!("{before}_id"), "id"));
-                    url.push(Piece::Lua(code));
-                }
-                None => {
-                    folded.push_str(&url_safe(segment));
-                    url.push(Piece::Plain(url_safe(segment)));
-                    before = plain;
-                }
+            if let Some((code, is_number)) = self.carried(&plain, &format!("{before}_id")) {
+                let code =
+                    if is_number { format!("(\"%d\"):format({code})") } else { format!("brunt.url_encode({code})") };
+                folded.push(':');
+                folded.push_str(&crate::lua::name_of(&format!("{before}_id"), "id"));
+                url.push(Piece::Lua(code));
+            } else {
+                folded.push_str(&url_safe(segment));
+                url.push(Piece::Plain(url_safe(segment)));
+                before = plain;
             }
         }
         if folded != url_safe(path) {

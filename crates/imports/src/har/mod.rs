@@ -33,7 +33,7 @@ pub(crate) fn import(bytes: &[u8], name: &str, options: &Options) -> Result<Impo
         let more = script.left.first().map_or_else(String::new, |left| format!(": {left}"));
         ImportError::Nothing(format!("no request in it can be made{more}"))
     })?;
-    written::write(&archive, &choice, options, script, name)
+    Ok(written::write(&archive, &choice, options, script, name))
 }
 
 #[cfg(test)]

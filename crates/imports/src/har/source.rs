@@ -2,6 +2,7 @@
 //! URLs to which they led.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::choice::Chosen;
 use super::html;
@@ -303,7 +304,7 @@ fn json_path(path: &[Step<'_>]) -> String {
     let mut shown = String::from("$");
     for step in path {
         match step {
-            Step::Element(place) => shown.push_str(&format!("[{place}]")),
+            Step::Element(place) => drop(write!(shown, "[{place}]")),
             Step::Field(name) => {
                 let mut letters = name.chars();
                 let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
@@ -312,7 +313,7 @@ fn json_path(path: &[Step<'_>]) -> String {
                     shown.push_str(name);
                 } else {
                     let json = serde_json::Value::from(*name).to_string();
-                    shown.push_str(&format!("[{json}]"));
+                    let _ = write!(shown, "[{json}]");
                 }
             }
         }

@@ -8,11 +8,11 @@ use super::carry::{Carried, Carrier};
 use super::choice::{Choice, Chosen};
 use super::html;
 use super::source::Sources;
+use crate::Imported;
 use crate::call::Call;
 use crate::lua::{comment, indented, quoted, table};
 use crate::script::{Script, injection};
 use crate::text::Text;
-use crate::{ImportError, Imported};
 
 /// Pauses of users in milliseconds: shorter ones are the browser's own, longer ones a user who went away.
 const LEAST_PAUSE_MS: f64 = 400.0;
@@ -30,13 +30,7 @@ struct Visit {
     weight: usize,
 }
 
-pub(super) fn write(
-    archive: &Archive,
-    choice: &Choice,
-    options: &Options,
-    mut script: Script,
-    name: &str,
-) -> Result<Imported, ImportError> {
+pub(super) fn write(archive: &Archive, choice: &Choice, options: &Options, mut script: Script, name: &str) -> Imported {
     let before = cookies_before(&choice.chosen);
     let mut carrier = Carrier::new(&mut script, &choice.base);
     let mut calls: Vec<Carried> =
@@ -95,7 +89,7 @@ pub(super) fn write(
         indented(body),
         injection("visit")
     );
-    Ok(script.written("recording", name))
+    script.written("recording", name)
 }
 
 fn notes(choice: &Choice, options: &Options, script: &mut Script) {
@@ -147,7 +141,9 @@ fn common_headers(calls: &mut [Carried], choice: &Choice, script: &mut Script) {
         if field.0.eq_ignore_ascii_case("content-type") || !calls.iter().all(|one| one.call.headers.contains(&field)) {
             continue;
         }
-        calls.iter_mut().for_each(|one| one.call.headers.retain(|other| *other != field));
+        for one in calls.iter_mut() {
+            one.call.headers.retain(|other| *other != field);
+        }
         script.headers.push(field);
     }
 }

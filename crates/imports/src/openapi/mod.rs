@@ -108,7 +108,7 @@ fn server(root: &Value, script: &mut Script) -> String {
         script.base = origin;
         return path.trim_end_matches('/').to_owned();
     }
-    script.base = NO_BASE.to_owned();
+    NO_BASE.clone_into(&mut script.base);
     script.leave(
         "servers",
         format!("the description names no whole URL: {NO_BASE} is taken for the base; give --base-url"),

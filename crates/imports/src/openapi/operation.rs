@@ -101,8 +101,7 @@ impl<'d> Operation<'d> {
                 continue;
             };
             let (Some(name), Some(place)) = (parameter.text_at("name"), parameter.text_at("in")) else { continue };
-            let schema =
-                parameter.get("schema").or_else(|| Some(parameter.fields_at("content").first()?.1.get("schema")?));
+            let schema = parameter.get("schema").or_else(|| parameter.fields_at("content").first()?.1.get("schema"));
             let example = self.example(parameter);
             let schema = schema.and_then(|schema| self.document.resolved(schema));
             let is_named = |schema: &&Value| {

@@ -1,6 +1,6 @@
 use super::*;
 
-const SHOP: &str = r##"
+const SHOP: &str = r#"
 openapi: 3.0.3
 info: {title: The shop, version: 1.0.0}
 servers: [{url: 'http://127.0.0.1:8080/{part}/', variables: {part: {default: shop}}}]
@@ -49,7 +49,7 @@ paths:
       security: [{login: []}]
       requestBody: {content: {application/x-www-form-urlencoded: {example: {a: 1, b: x y}}}}
       responses: {'422': {description: always}}
-"##;
+"#;
 
 #[test]
 fn operations_are_functions_and_scenarios() {

@@ -47,7 +47,7 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     }
     let Writer { variables, mut script, .. } = writer;
     if script.base.is_empty() {
-        script.base = NO_BASE.to_owned();
+        NO_BASE.clone_into(&mut script.base);
     }
     let vars = variables.written(&mut script);
     script.body = format!(
@@ -79,7 +79,7 @@ impl<'c> Writer<'c> {
             let name = item.text_at("name").unwrap_or("request");
             let place = format!("{} / {}", inherited.place, comment(name, 60));
             if item.get("item").is_some() {
-                self.end_row(&mut code, &mut row, &mut in_row);
+                end_row(&mut code, &mut row, &mut in_row);
                 if depth >= MOST_DEPTH {
                     self.script.leave(place, format!("not moved: a folder more than {MOST_DEPTH} deep"));
                     continue;
@@ -108,7 +108,7 @@ impl<'c> Writer<'c> {
                 break;
             }
             if in_row >= MOST_TOGETHER {
-                self.end_row(&mut code, &mut row, &mut in_row);
+                end_row(&mut code, &mut row, &mut in_row);
             }
             let auth = item.at(&["request", "auth"]).or(inherited.auth);
             let (before, request) = self.request(item, name, auth, &place);
@@ -116,17 +116,8 @@ impl<'c> Writer<'c> {
             let _ = write!(row, "{gap}-- {}\n{before}{local}{request}", comment(name, 100));
             in_row += 1;
         }
-        self.end_row(&mut code, &mut row, &mut in_row);
+        end_row(&mut code, &mut row, &mut in_row);
         code
-    }
-
-    /// Requests in a row share one local, in a block of their own.
-    fn end_row(&self, code: &mut String, row: &mut String, in_row: &mut usize) {
-        if *in_row > 0 {
-            let _ = write!(code, "\ndo\n{}\nend\n", indented(row.trim_end()));
-        }
-        row.clear();
-        *in_row = 0;
     }
 
     /// Scripts of a folder or of the collection, which run with each request in it.
@@ -142,6 +133,15 @@ impl<'c> Writer<'c> {
             }
         }
     }
+}
+
+/// Requests in a row share one local, in a block of their own.
+fn end_row(code: &mut String, row: &mut String, in_row: &mut usize) {
+    if *in_row > 0 {
+        let _ = write!(code, "\ndo\n{}\nend\n", indented(row.trim_end()));
+    }
+    row.clear();
+    *in_row = 0;
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl<'c> Writer<'c> {
         let mut call = Call { method, ..Call::default() };
         if !is_token(&call.method) {
             self.script.leave(place, format!("{} is no method: GET is taken", comment(&call.method, 30)));
-            call.method = "GET".to_owned();
+            "GET".clone_into(&mut call.method);
         }
         call.url = self.url(request, place);
         call.name = Some(comment(name, 100)).filter(|name| !name.is_empty());

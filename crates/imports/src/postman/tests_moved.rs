@@ -1,5 +1,7 @@
 //! Tests of a request as checks: statuses, header fields, what is in the body. What is more than that is a check that does not hold.
 
+use std::fmt::Write as _;
+
 use super::javascript::{arguments, assignment, lines, literal, squeezed, statements};
 use super::variables::Variables;
 use crate::lua::{comment, part, quoted, table};
@@ -60,16 +62,14 @@ impl Mover<'_, '_> {
             if is_log(&plain) {
                 continue;
             }
-            match assignment(&statement).and_then(|(name, value)| Some((name, literal(&value)?))) {
-                Some((name, value)) => {
-                    let value = self.given(&name, &value);
-                    made.push_str(&format!("vars{} = {value}\n", part(&name)));
-                }
-                None => {
-                    let code =
-                        self.script.not_moved(self.place, &format!("before the request: {}", comment(&statement, 100)));
-                    made.push_str(&format!("{code}\n"));
-                }
+            if let Some((name, value)) = assignment(&statement).and_then(|(name, value)| Some((name, literal(&value)?)))
+            {
+                let value = self.given(&name, &value);
+                let _ = writeln!(made, "vars{} = {value}", part(&name));
+            } else {
+                let code =
+                    self.script.not_moved(self.place, &format!("before the request: {}", comment(&statement, 100)));
+                let _ = writeln!(made, "{code}");
             }
         }
         made
@@ -126,7 +126,7 @@ impl Mover<'_, '_> {
                 None => self.script.not_moved(self.place, &format!("{name} = {}", comment(value, 80))),
             },
         };
-        self.set.push_str(&format!("vars{} = {code}\n", part(name)));
+        let _ = writeln!(self.set, "vars{} = {code}", part(name));
     }
 
     /// `pm.test("name", function () { … })`.
@@ -163,12 +163,11 @@ impl Mover<'_, '_> {
     /// A check; one that does not hold where its condition is not moved.
     fn check(&mut self, name: &str, condition: Option<String>, code: &str) {
         let name = quoted(&comment(name, 150));
-        match condition {
-            Some(condition) => self.checks.push(format!("[{name}] = {condition}")),
-            None => {
-                self.script.leave(self.place, format!("not moved, and does not hold: {}", comment(code, 120)));
-                self.checks.push(format!("[{name}] = false"));
-            }
+        if let Some(condition) = condition {
+            self.checks.push(format!("[{name}] = {condition}"));
+        } else {
+            self.script.leave(self.place, format!("not moved, and does not hold: {}", comment(code, 120)));
+            self.checks.push(format!("[{name}] = false"));
         }
     }
 
@@ -297,15 +296,15 @@ fn dotted(path: &str) -> Option<String> {
     for name in path.replace('[', ".[").split('.').filter(|name| !name.is_empty()) {
         if let Some(place) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             if place.parse::<u32>().is_ok() {
-                made.push_str(&format!("[{place}]"));
+                let _ = write!(made, "[{place}]");
             } else {
-                made.push_str(&format!("[{}]", serde_json::Value::from(literal(place)?)));
+                let _ = write!(made, "[{}]", serde_json::Value::from(literal(place)?));
             }
         } else if crate::lua::is_name(name) {
-            made.push_str(&format!(".{name}"));
+            let _ = write!(made, ".{name}");
         } else if name.chars().all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '$' || letter == '-')
         {
-            made.push_str(&format!("[{}]", serde_json::Value::from(name)));
+            let _ = write!(made, "[{}]", serde_json::Value::from(name));
         } else {
             return None;
         }

@@ -134,10 +134,11 @@ fn collect_set(holder: &Value, set: &mut Vec<String>, depth: usize) {
     for event in holder.list_at("event") {
         let code = super::javascript::lines(event);
         for statement in super::javascript::statements(&code) {
-            if let Some((name, _)) = super::javascript::assignment(&statement) {
-                if !set.contains(&name) && set.len() < 1_000 {
-                    set.push(name);
-                }
+            if let Some((name, _)) = super::javascript::assignment(&statement)
+                && !set.contains(&name)
+                && set.len() < 1_000
+            {
+                set.push(name);
             }
         }
     }

@@ -188,6 +188,8 @@ fn number(text: &str) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -209,7 +211,7 @@ mod tests {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let repeated = vec![format!("*a{}", level - 1); 9].join(", ");
-            bomb.push_str(&format!("a{level}: &a{level} [{repeated}]\n"));
+            let _ = writeln!(bomb, "a{level}: &a{level} [{repeated}]");
         }
         assert!(read(&bomb).unwrap_err().to_string().contains("4,000,000 values"));
         assert!(read(&"[".repeat(20_000)).is_err());
