@@ -157,9 +157,11 @@ fn written(imported: &Imported, shown: &str, into: &Into) -> Result<Exit> {
             1 => "1 thing needs a look".to_owned(),
             many => format!("{many} things need a look"),
         };
-        let secrets: String = imported.secrets.iter().map(|name| format!("--env {name} ")).collect();
-        let path = path.display();
-        console::note(&format!("{path}: {looks}; brunt run --once {secrets}{path} shows what it does"));
+        let path = path.display().to_string();
+        let mut words = vec!["brunt run --once"];
+        words.extend(imported.secrets.iter().flat_map(|name| ["--env", name]));
+        words.push(&path);
+        console::note(&format!("{path}: {looks}; {} shows what it does", words.join(" ")));
     }
     Ok(Exit::Done)
 }

@@ -107,7 +107,7 @@ fn an_openapi_description_is_called() {
     let server = Server::start(Config::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let description = format!(
-        r##"
+        r"
 openapi: 3.0.0
 info: {{title: The shop, version: '1'}}
 servers: [{{url: '{base}/shop'}}]
@@ -144,7 +144,7 @@ paths:
           multipart/form-data:
             schema: {{type: object, properties: {{file: {{type: string, format: binary}}, note: {{type: string}}}}}}
       responses: {{'200': {{description: ok}}}}
-"##
+"
     );
     let directory = Directory::new();
     let (result, text) = green(&directory, "openapi", &description, &[]);
@@ -173,7 +173,7 @@ fn a_postman_collection_is_gone_through() {
     known["item"][0]["item"].as_array_mut().unwrap().remove(2);
     let (result, text) = green(&directory, "postman", &known.to_string(), &[]);
     assert_eq!((due(&result, "see"), result["outcomes"]["due"].as_u64()), (1, Some(4)), "{text}");
-    let file = directory.file("all.json", &collection.to_string());
+    let file = directory.file("all.json", collection.to_string());
     let lua = directory.path("all.lua");
     run(["import", "postman", &file, "-o", &lua]).with_status(0);
     run(["run", &lua, "-t", "1", "--env", "PASSWORD=pw-ann", "--max-error-rate", "1%"]).with_status(1);
