@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brunt_plan::secret::shown_url;
 
 use super::command::{Bit, Command, Data, Part as FormPart, Word};
 use crate::ImportError;
@@ -91,7 +92,7 @@ fn target(url: &Word, line: usize) -> Result<(String, Text), ImportError> {
         return wrong("the host of a URL is a variable of the shell: write it");
     }
     let Some((origin, path)) = origin_and_path(&whole) else {
-        return wrong(&format!("{} is no URL of HTTP", comment(beginning, 60)));
+        return wrong(&format!("{} is no URL of HTTP", comment(&shown_url(beginning), 60)));
     };
     let mut text = Text::plain(path);
     for bit in url.0.iter().skip(1) {

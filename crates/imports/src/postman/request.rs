@@ -1,5 +1,7 @@
 //! A request of a collection, as Lua.
 
+use brunt_plan::secret::shown_url;
+
 use super::{Writer, auth, tests_moved};
 use crate::call::{Body, Call, Part, in_url, safe_url};
 use crate::encoded::{component, is_field_value, is_token, origin_and_path};
@@ -148,10 +150,16 @@ impl<'c> Writer<'c> {
             None => (String::new(), whole),
         };
         let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        if authority.contains('@') {
+            self.script.leave(place, "not moved: the user in its URL; write basic = { USER, PASSWORD }");
+        }
         let Some((origin, _)) = origin_and_path(&authority) else {
             self.script.leave(
                 place,
-                format!("{} names no host that is known: calls go to the base; give --base-url", comment(url, 60)),
+                format!(
+                    "{} names no host that is known: calls go to the base; give --base-url",
+                    comment(&shown_url(url), 60)
+                ),
             );
             return (String::new(), path);
         };
