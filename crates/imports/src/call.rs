@@ -123,10 +123,12 @@ pub(crate) fn headers(all: &[(String, Text)]) -> String {
     table(&entries)
 }
 
-/// The value of a header field, which is a text also where a number was found.
+/// The value of a header field, which is a text also where a variable may hold a number.
 fn one_text(value: &Text) -> String {
     match value.0.as_slice() {
-        [Piece::Lua(code)] if !code.starts_with("brunt.env(") => format!("tostring({code})"),
+        [Piece::Lua(code)] if ["vars", "math.", "brunt.random("].iter().any(|one| code.starts_with(one)) => {
+            format!("tostring({code})")
+        }
         _ => value.written(),
     }
 }
@@ -190,10 +192,10 @@ mod tests {
         let mut call = Call { method: "GET".into(), url: Text::plain("/a?b=1"), ..Call::default() };
         assert_eq!(call.written(), "http:get(\"/a?b=1\")");
         call.method = "PURGE".into();
-        call.headers = vec![("X-A".into(), Text::plain("b")), ("x-a".into(), Text::lua("found.id"))];
+        call.headers = vec![("X-A".into(), Text::plain("b")), ("x-a".into(), Text::lua("vars.id"))];
         assert_eq!(
             call.written(),
-            "http:request(\"PURGE\", \"/a?b=1\", { headers = { [\"x-a\"] = tostring(found.id) } })"
+            "http:request(\"PURGE\", \"/a?b=1\", { headers = { [\"x-a\"] = tostring(vars.id) } })"
         );
         call.headers.clear();
         call.method = "POST".into();

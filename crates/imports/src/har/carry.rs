@@ -187,7 +187,7 @@ impl<'s> Carrier<'s> {
                 continue;
             }
             let text = match self.carried(value, name) {
-                Some((code, _)) => Text::lua(code),
+                Some((code, is_number)) => Text::lua(if is_number { format!("(\"%d\"):format({code})") } else { code }),
                 None if secret::is_header(name) && !value.is_empty() => {
                     Text::lua(self.script.secrets.ask(name, Some(value)))
                 }

@@ -203,8 +203,8 @@ impl Sources {
                 if tag.name == "input" { format!("the field {name} of a form") } else { format!("the page's {name}") };
             self.add(content, Source::new(place, what, code, name));
         }
-        if self.text_bytes + text.len() <= MOST_TEXT {
-            self.text_bytes += text.len();
+        self.text_bytes = self.text_bytes.saturating_add(text.len());
+        if self.text_bytes <= MOST_TEXT {
             self.pages.push(Page { place, text: text.to_owned() });
         }
     }
@@ -230,6 +230,11 @@ impl Sources {
             let found = if value.contains('%') { format!("brunt.url_decode({found})") } else { found };
             self.add(&decoded(value), Source::new(place, format!("{what}, its {name}"), found, name));
         }
+    }
+
+    /// Whether so much was looked through that the rest was not.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.searched > MOST_SEARCHED || self.all.len() >= MOST || self.text_bytes > MOST_TEXT
     }
 
     /// The number of the source of a value that `carrier` carries, if an earlier answer has it.

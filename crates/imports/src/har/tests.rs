@@ -54,7 +54,7 @@ fn what_earlier_answers_said_is_carried_on() {
             "-- $.access.token goes on to POST /cart.\n    found.token_2 = answer:jsonpath(\"$.access.token\")\n",
             "bearer = found.token_2",
             "-- X-Session is the cookie session",
-            "[\"X-Session\"] = tostring((http:cookie(\"session\") or \"\"))",
+            "[\"X-Session\"] = (http:cookie(\"session\") or \"\")",
             "json = { user_id = found.id, count = 1, note = \"n\" }",
             "found.cart_id = (answer.headers[\"location\"] or \"\"):match(\"/cart/([^/?#]+)\")",
             "http:get(\"/cart/\" .. brunt.url_encode(found.cart_id), { name = \"GET /cart/:cart_id\", ok = { 404 } })",
@@ -146,4 +146,31 @@ fn what_is_no_recording_is_refused() {
         let error = import(text.as_bytes(), "a.har", &Options::default()).unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
     }
+}
+
+#[test]
+fn what_was_not_looked_through_is_told() {
+    let filler = "x".repeat(2 << 20);
+    let page = format!(r#","content":{{"mimeType":"text/html","text":"{filler}"}}"#);
+    let entries: Vec<_> = (0..9).map(|_| ("GET", "/", "", 200, page.as_str())).collect();
+    let left = imported(&entries).left;
+    assert!(left.iter().any(|left| left.what.contains("too large to look for every value")), "{left:?}");
+}
+
+#[test]
+fn numbers_are_carried_where_a_double_holds_them() {
+    let answer = r#","content":{"mimeType":"application/json","text":"{\"id\":12345678,\"wide\":9007199254740993123,\"part\":1234.5678}"}"#;
+    let sent = r#","headers":[{"name":"X-Id","value":"12345678"}],"postData":{"mimeType":"application/json","text":"{\"a\":12345678,\"b\":\"12345678\",\"c\":1234.5678}"}"#;
+    let wide = r#","postData":{"mimeType":"application/json","text":"{\"a\":9007199254740993123}"}"#;
+    let imported =
+        imported(&[("GET", "/", "", 200, answer), ("PUT", "/x", sent, 200, ""), ("PUT", "/y", wide, 200, "")]);
+    has(
+        &imported.lua,
+        &[
+            "headers = { [\"X-Id\"] = (\"%d\"):format(found.id) }",
+            "json = { a = found.id, b = (\"%d\"):format(found.id), c = 1234.5678 }",
+            "body = \"{\\\"a\\\":9007199254740993123}\"",
+        ],
+    );
+    assert_eq!(imported.left.len(), 1, "{:?}", imported.left);
 }

@@ -36,6 +36,12 @@ pub(super) fn write(archive: &Archive, choice: &Choice, options: &Options, mut s
     let mut calls: Vec<Carried> =
         choice.chosen.iter().enumerate().map(|(place, one)| carrier.call(place, one)).collect();
     let sources = std::mem::take(&mut carrier.sources);
+    if sources.is_spent() {
+        script.leave(
+            "the recording",
+            "it is too large to look for every value in all earlier answers: look for tokens and ids",
+        );
+    }
     script.base.clone_from(&choice.base);
     common_headers(&mut calls, choice, &mut script);
     notes(choice, options, &mut script);

@@ -36,7 +36,7 @@ fn a_collection_is_a_scenario() {
         "local vars = { baseUrl = \"http://127.0.0.1:8080/shop\", password = brunt.env(\"PASSWORD\"), [\"end\"] = \"3\" } -- variables of the collection",
         "brunt.group(\"Log   in\", function()",
         "http:post(\"/shop/login?x=a%20b\", {",
-        "headers = { [\"X-Trace\"] = tostring(brunt.uuid()) }",
+        "headers = { [\"X-Trace\"] = brunt.uuid() }",
         "form = { user = \"ann\", password = vars.password }",
         "[\"Status is 200\"] = answer.status == 200",
         "[\"has plan\"] = answer:jsonpath(\"$.plan\") == \"free\"",
