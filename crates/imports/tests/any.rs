@@ -229,3 +229,81 @@ fn what_is_large_is_lua_all_the_same() {
     let commands = "curl http://a.test/ -d a=1\n".repeat(900);
     parses(curl(&commands, "a"), "many commands");
 }
+
+/// A secret that stands where its name says so is neither in the file nor in the list.
+#[test]
+fn secrets_are_not_written() {
+    const SECRET: &str = "hunter2-9f8e7d6c";
+    let entry = |method: &str, url: &str, headers: Value, sent: Value| {
+        json!({"request": {"method": method, "url": url, "headers": headers, "postData": sent},
+            "response": {"status": 200, "headers": [{"name": "Set-Cookie", "value": "late=hunter2-9f8e7d6c"}], "content": {"text": ""}}})
+    };
+    let header = |name: &str, value: &str| json!([{"name": name, "value": value}]);
+    let form = json!({"mimeType": "application/x-www-form-urlencoded", "text": format!("password={SECRET}")});
+    let body = json!({"mimeType": "application/json", "text": format!("{{\"a\":{{\"client_secret\":\"{SECRET}\"}}}}")});
+    // A `Basic` field of me:hunter2-9f8e7d6c.
+    let basic = "Basic bWU6aHVudGVyMi05ZjhlN2Q2Yw==";
+    for one in [
+        entry("GET", "http://a.test/", header("Authorization", &format!("Bearer {SECRET}")), Value::Null),
+        entry("GET", "http://a.test/", header("Authorization", &format!("Custom {SECRET}")), Value::Null),
+        entry("GET", "http://a.test/", header("Authorization", basic), Value::Null),
+        entry("GET", "http://a.test/", header("Cookie", &format!("sid={SECRET}")), Value::Null),
+        entry("GET", "http://a.test/", header("X-Api-Key", SECRET), Value::Null),
+        entry("GET", &format!("http://a.test/?access_token={SECRET}"), json!([]), Value::Null),
+        entry("GET", &format!("http://me:{SECRET}@a.test/"), json!([]), Value::Null),
+        entry("POST", "http://a.test/", json!([]), form),
+        entry("POST", "http://a.test/", json!([]), body),
+    ] {
+        let document = json!({"log": {"entries": [one]}}).to_string();
+        hides(har(document.as_bytes(), "a", &HarOptions::default()), SECRET, &document);
+    }
+    for command in [
+        format!("-u me:{SECRET}"),
+        format!("-H 'Authorization: Bearer {SECRET}'"),
+        format!("-H 'Authorization: {SECRET}'"),
+        format!("-H '{}: {basic}'", "Authorization"),
+        format!("-H 'X-Auth-Token: {SECRET}'"),
+        format!("--oauth2-bearer {SECRET}"),
+        format!("-b 'a={SECRET}'"),
+        format!("-d 'user=a&password={SECRET}'"),
+        format!("--json '{{\"password\":\"{SECRET}\"}}'"),
+        format!("-F token={SECRET}"),
+        format!("--cert a.pem:{SECRET}"),
+        format!("-x http://me:{SECRET}@proxy/"),
+        format!("'http://a.test/?key={SECRET}'"),
+        format!("http://me:{SECRET}@a.test/"),
+        format!("; TOKEN={SECRET}"),
+    ] {
+        let line = format!("curl http://a.test/ {command}");
+        hides(curl(&line, "a"), SECRET, &line);
+    }
+    let item = |request: Value, script: &str| {
+        json!({"item": [{"name": "r", "request": request, "event": [{"listen": "test", "script": {"exec": [script]}}]}],
+            "variable": [{"key": "apiToken", "value": SECRET}]})
+    };
+    let auth = |kind: &str, fields: Value| json!({"url": "http://a.test/", "auth": {"type": kind, kind: fields}});
+    for collection in [
+        item(auth("bearer", json!([{"key": "token", "value": SECRET}])), ""),
+        item(auth("basic", json!({"username": "me", "password": SECRET})), ""),
+        item(auth("apikey", json!([{"key": "key", "value": "X-K"}, {"key": "value", "value": SECRET}])), ""),
+        item(auth("oauth2", json!([{"key": "accessToken", "value": SECRET}])), ""),
+        item(json!({"url": format!("http://a.test/?token={SECRET}")}), ""),
+        item(
+            json!({"url": "http://a.test/", "header": [{"key": "Authorization", "value": format!("Bearer {SECRET}")}]}),
+            "",
+        ),
+        item(
+            json!({"url": "http://a.test/", "body": {"mode": "urlencoded", "urlencoded": [{"key": "password", "value": SECRET}]}}),
+            "",
+        ),
+        item(json!("http://a.test/"), &format!("pm.environment.set('token', '{SECRET}')")),
+    ] {
+        hides(postman(collection.to_string().as_bytes(), "a"), SECRET, &collection.to_string());
+    }
+}
+
+fn hides(imported: Result<Imported, ImportError>, secret: &str, of: &str) {
+    let imported = imported.unwrap_or_else(|error| panic!("{error}: {of}"));
+    let said = format!("{}{:?}", imported.lua, imported.left);
+    assert!(!said.contains(secret) && !said.contains("bWU6aHVudGVy"), "{of}\n{said}");
+}
