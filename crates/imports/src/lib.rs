@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Bytes in, text out: nothing is read from files and nothing is sent. Whatever the document holds, the text is Lua that parses:
-//! every text goes through [`lua`](self) quoting, and every comment through one function. What is not moved is listed in
+//! `lua.rs` alone writes texts and comments. What is not moved is listed in
 //! [`Imported::left`], and never left out in silence. Secrets of the document are not in the Lua: it asks for them by `brunt.env`.
 //!
 //! ```

@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) content_type: String,
     /// The body of the answer, if it is text.
     pub(crate) body: Option<String>,
+    /// Whether it went over HTTP/2 or later.
+    pub(crate) is_http2: bool,
     /// Where it redirects.
     pub(crate) redirect: Option<String>,
     /// What the browser asked for: `document`, `fetch`, `script`, ….
@@ -123,11 +125,17 @@ fn entry(number: usize, value: &Value) -> Entry {
         status: number_at(response, "status").filter(|status| (100.0..1000.0).contains(status)).unwrap_or(0.0) as u16,
         content_type: content.text_at("mimeType").unwrap_or_default().to_ascii_lowercase(),
         body: body(content),
+        is_http2: response.text_at("httpVersion").or(request.text_at("httpVersion")).is_some_and(is_http2),
         redirect: redirect.or_else(|| find(&answer_headers, "location")).map(str::to_owned),
         kind: value.text_at("_resourceType").map(str::to_ascii_lowercase).or_else(|| destination(&headers)),
         headers,
         answer_headers,
     }
+}
+
+/// Whether browsers name HTTP/2 or HTTP/3 so.
+fn is_http2(version: &str) -> bool {
+    matches!(version.to_ascii_lowercase().as_str(), "h2" | "h3" | "http/2" | "http/2.0" | "http/3" | "http/3.0")
 }
 
 /// What the browser asks for, as it says itself (Fetch Metadata), in the words of Chromium's archives.

@@ -174,3 +174,14 @@ fn numbers_are_carried_where_a_double_holds_them() {
     );
     assert_eq!(imported.left.len(), 1, "{:?}", imported.left);
 }
+
+#[test]
+fn http2_is_asked_for_where_it_was_used() {
+    let over = |version: &str| format!(r#","httpVersion":"{version}""#);
+    for (url, version, expected) in
+        [("https://a.test/", "h2", true), ("https://a.test/", "HTTP/1.1", false), ("http://a.test/", "h2", false)]
+    {
+        let lua = imported(&[("GET", url, "", 200, &over(version))]).lua;
+        assert_eq!(lua.contains("http = \"auto\""), expected, "{url} {version}\n{lua}");
+    }
+}
