@@ -141,6 +141,25 @@ pub(crate) fn table_behind(before: usize, entries: &[String]) -> String {
     text
 }
 
+/// The most that one request may weigh, and the most that stands together in one function, which has 65,536 constants.
+pub(crate) const MOST_OF_REQUEST: usize = 10_000;
+pub(crate) const MOST_OF_FUNCTION: usize = 20_000;
+
+/// More than the number of constants in some code.
+pub(crate) fn weight(code: &str) -> usize {
+    code.bytes().filter(|byte| matches!(byte, b'"' | b'=' | b',')).count()
+}
+
+/// Code in a block of its own.
+pub(crate) fn block(code: &str) -> String {
+    format!("do\n{}\nend\n", indented(code.trim_end()))
+}
+
+/// Code in a function of its own, which is called at once.
+pub(crate) fn part_of_its_own(code: &str) -> String {
+    block(&format!("local function part()\n{}\nend\npart()", indented(code.trim_end())))
+}
+
 /// Every line two spaces further in.
 pub(crate) fn indented(text: &str) -> String {
     let mut indented = String::with_capacity(text.len() + 16);

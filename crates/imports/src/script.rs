@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use crate::call::headers;
-use crate::lua::{comment, quoted, table};
+use crate::lua::{MOST_OF_REQUEST, comment, quoted, table, weight};
 use crate::secret::Secrets;
 use crate::text::Text;
 use crate::{Imported, Left};
 
 /// The most lines of what was not moved at the end of a file.
 const MOST_LEFT: usize = 200;
+
+/// The most files that a script reads.
+const MOST_FILES: usize = 1_000;
 
 /// A file in the making.
 #[derive(Debug, Default)]
@@ -46,6 +49,27 @@ impl Script {
         self.leave(place, format!("not moved: {what}"));
         self.has_not_moved = true;
         format!("not_moved({})", quoted(&comment(&format!("{place}: {what}"), 200)))
+    }
+
+    /// The code of a request, an assignment to `answer`; an error in its place if it is more than a function of Lua takes.
+    pub(crate) fn bounded(&mut self, code: String, place: &str) -> String {
+        if weight(&code) <= MOST_OF_REQUEST {
+            return code;
+        }
+        format!("answer = {}\n", self.not_moved(place, "a request of more values than a script takes"))
+    }
+
+    /// The expression for the content of a file, which is read once.
+    pub(crate) fn file(&mut self, content: &str) -> String {
+        let known = self.files.iter().position(|known| known == content);
+        if known.is_none() && self.files.len() >= MOST_FILES {
+            return self.not_moved("the files", &format!("more than {MOST_FILES}"));
+        }
+        let number = known.unwrap_or_else(|| {
+            self.files.push(content.to_owned());
+            self.files.len() - 1
+        });
+        format!("files[{}]", number + 1)
     }
 
     /// The whole file. `kind` is what `name` is.

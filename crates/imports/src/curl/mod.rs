@@ -7,7 +7,7 @@ mod shell;
 
 use command::{Command, Word};
 
-use crate::lua::{comment, indented};
+use crate::lua::{MOST_OF_FUNCTION, comment, indented, part_of_its_own, weight};
 use crate::script::{Script, injection};
 use crate::{ImportError, Imported};
 
@@ -24,20 +24,18 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
         return Err(ImportError::Other(format!("more than {MOST} requests; cut it")));
     }
     let requests = request::requests(&commands, &mut script)?;
-    let (mut body, mut part) = (String::new(), String::new());
-    for (place, code) in requests.iter().enumerate() {
-        let is_first = place % MOST_TOGETHER == 0;
-        if is_first && place > 0 {
-            body.push_str(&block(&part));
+    let (mut body, mut part, mut count) = (String::new(), String::new(), 0);
+    for code in &requests {
+        if count >= MOST_TOGETHER || count > 0 && weight(&part) + weight(code) > MOST_OF_FUNCTION {
+            body.push_str(&part_of_its_own(&part));
             part.clear();
+            count = 0;
         }
-        if !is_first {
-            part.push('\n');
-        }
-        part.push_str(if is_first { "local " } else { "" });
+        part.push_str(if count == 0 { "local " } else { "\n" });
         part.push_str(code);
+        count += 1;
     }
-    let last = if body.is_empty() { part } else { block(&part) };
+    let last = if body.is_empty() { part } else { part_of_its_own(&part) };
     body.push_str(&last);
     script.body = format!(
         "\nlocal visit = brunt.scenario(\"visit\", function(vu)\n{}\nend)\n{}",
@@ -45,11 +43,6 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
         injection("visit")
     );
     Ok(script.written("curl commands in", name))
-}
-
-/// Code in a block of its own.
-fn block(code: &str) -> String {
-    format!("do\n{}\nend\n", indented(code.trim_end()))
 }
 
 /// The one command of a text.

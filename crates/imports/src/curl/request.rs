@@ -34,7 +34,7 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
             }
             let mut code = format!("answer = {}\n", call.written());
             let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
-            codes.push(code);
+            codes.push(script.bounded(code, &format!("line {}", command.line)));
         }
     }
     if every_compressed {
@@ -424,11 +424,7 @@ impl Maker<'_> {
 
     /// A file is read once, at the top.
     fn file(&mut self, content: &str) -> String {
-        let place = self.script.files.iter().position(|known| known == content).unwrap_or_else(|| {
-            self.script.files.push(content.to_owned());
-            self.script.files.len() - 1
-        });
-        format!("files[{}]", place + 1)
+        self.script.file(content)
     }
 
     fn part(&mut self, part: &FormPart) -> Result<Part, ImportError> {

@@ -8,7 +8,7 @@ use super::choice::Chosen;
 use super::source::Sources;
 use crate::call::{Authorization, Body, Call, Part};
 use crate::encoded::{decoded, form_decoded, is_field_value, is_token, url_safe};
-use crate::lua::{Step, value};
+use crate::lua::{Step, value, weight};
 use crate::script::Script;
 use crate::secret;
 use crate::text::{Piece, Text};
@@ -65,7 +65,7 @@ pub(crate) struct Carrier<'s> {
 pub(crate) struct Carried {
     pub(crate) call: Call,
     pub(crate) told: Vec<String>,
-    /// About how much code it is: values in it.
+    /// At least as much as it has constants.
     pub(crate) weight: usize,
 }
 
@@ -82,9 +82,8 @@ impl<'s> Carrier<'s> {
         let mut call = Call { method: entry.method.clone(), ..Call::default() };
         call.url = self.url(entry, &mut call.name);
         self.headers(entry, &mut call);
-        let mut weight = 10;
         match &entry.sent {
-            Some(sent) => self.body(entry, sent, &mut call, &mut weight),
+            Some(sent) => self.body(entry, sent, &mut call),
             None if entry.header("content-length").is_some_and(|length| length != "0") => {
                 self.script.leave(entry.place(), "the recording has not got its body");
             }
@@ -97,6 +96,7 @@ impl<'s> Carrier<'s> {
             call.options.push(format!("ok = {{ {} }}", one.last().status));
         }
         self.sources.learn(place, one);
+        let weight = weight(&call.written()) + 20;
         Carried { call, told: std::mem::take(&mut self.told), weight }
     }
 
@@ -228,7 +228,7 @@ impl<'s> Carrier<'s> {
         call.headers.push(("Authorization".to_owned(), Text::lua(whole)));
     }
 
-    fn body(&mut self, entry: &Entry, sent: &Sent, call: &mut Call, weight: &mut usize) {
+    fn body(&mut self, entry: &Entry, sent: &Sent, call: &mut Call) {
         if sent.bytes.len() > MOST_BODY {
             let what =
                 format!("not moved: a body of {} bytes; send a file by body = brunt.file(\"NAME\")", sent.bytes.len());
@@ -261,7 +261,6 @@ impl<'s> Carrier<'s> {
                     .leave(entry.place(), "a body of JSON that no table holds stands as it is: look for secrets in it");
             }
             if let Some(parsed) = parsed.filter(Value::fits_a_table) {
-                *weight += parsed.count() * 2;
                 call.body = Body::Json(self.json(&parsed));
                 if kind != "application/json" && is_field_value(&given) {
                     call.headers.push(("Content-Type".to_owned(), Text::plain(given)));

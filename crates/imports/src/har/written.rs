@@ -10,7 +10,7 @@ use super::html;
 use super::source::Sources;
 use crate::Imported;
 use crate::call::Call;
-use crate::lua::{comment, indented, quoted, table};
+use crate::lua::{block, comment, indented, part_of_its_own, quoted, table};
 use crate::script::{Script, injection};
 use crate::text::Text;
 
@@ -71,7 +71,9 @@ pub(super) fn write(archive: &Archive, choice: &Choice, options: &Options, mut s
                 (_, Some(one)) => format!("{} {}", one.entry.method, one.entry.path_alone()),
                 _ => String::new(),
             };
-            inner.push_str(&request(*place, one, call, &sources, is_first, named));
+            let code = script.bounded(request(*place, one, call, &sources, is_first, named), &one.entry.place());
+            inner.push_str(if is_first && code.starts_with("answer = ") { "local " } else { "" });
+            inner.push_str(&code);
             is_first = false;
             last = ended(one).or(last);
         }
@@ -83,9 +85,8 @@ pub(super) fn write(archive: &Archive, choice: &Choice, options: &Options, mut s
                 let _ =
                     writeln!(body, "brunt.group({}, function()\n{}\nend)", quoted(title), indented(inner.trim_end()));
             }
-            None => {
-                let _ = writeln!(body, "do\n{}\nend", indented(inner.trim_end()));
-            }
+            None if visits.len() > 1 => body.push_str(&part_of_its_own(&inner)),
+            None => body.push_str(&block(&inner)),
         }
     }
     let body = body.trim_start_matches('\n').trim_end();

@@ -85,7 +85,8 @@ impl<'d> Operation<'d> {
         if let Some(others) = expected.others {
             let _ = writeln!(head, "-- Also documented: {}.", comment(&others, 200));
         }
-        let body = format!("local answer = {}\n{}\nreturn answer", call.written(), expected.check);
+        let request = script.bounded(format!("answer = {}\n{}", call.written(), expected.check), &self.place());
+        let body = format!("local {}\nreturn answer", request.trim_end());
         let code = format!("{head}function api{}({})\n{}\nend\n", part(function), names.join(", "), indented(&body));
         Written { code, arguments }
     }

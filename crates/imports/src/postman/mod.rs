@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use variables::Variables;
 
-use crate::lua::{comment, indented, quoted};
+use crate::lua::{MOST_OF_FUNCTION, block, comment, indented, part_of_its_own, quoted, weight};
 use crate::script::{Script, injection};
 use crate::value::Value;
 use crate::{ImportError, Imported};
@@ -74,12 +74,12 @@ struct Writer<'c> {
 impl<'c> Writer<'c> {
     /// Requests and folders, in their order.
     fn items(&mut self, items: &'c [Value], inherited: &Inherited<'c>, depth: usize) -> String {
-        let (mut code, mut row, mut in_row) = (String::new(), String::new(), 0);
+        let (mut code, mut row) = (String::new(), Row::default());
         for item in items {
             let name = item.text_at("name").unwrap_or("request");
             let place = format!("{} / {}", inherited.place, comment(name, 60));
             if item.get("item").is_some() {
-                end_row(&mut code, &mut row, &mut in_row);
+                row.end(&mut code);
                 if depth >= MOST_DEPTH {
                     self.script.leave(place, format!("not moved: a folder more than {MOST_DEPTH} deep"));
                     continue;
@@ -107,16 +107,18 @@ impl<'c> Writer<'c> {
                 self.script.leave("the collection", format!("requests after the first {MOST} are left out"));
                 break;
             }
-            if in_row >= MOST_TOGETHER {
-                end_row(&mut code, &mut row, &mut in_row);
-            }
             let auth = item.at(&["request", "auth"]).or(inherited.auth);
             let (before, request) = self.request(item, name, auth, &place);
-            let (gap, local) = if in_row > 0 { ("\n", "") } else { ("", "local ") };
-            let _ = write!(row, "{gap}-- {}\n{before}{local}{request}", comment(name, 100));
-            in_row += 1;
+            let (before, weight) = (format!("-- {}\n{before}", comment(name, 100)), weight(&before) + weight(&request));
+            if row.count >= MOST_TOGETHER || row.count > 0 && row.weight + weight > MOST_OF_FUNCTION {
+                row.end(&mut code);
+            }
+            let (gap, local) = if row.count > 0 { ("\n", "") } else { ("", "local ") };
+            let _ = write!(row.code, "{gap}{before}{local}{request}");
+            row.count += 1;
+            row.weight += weight;
         }
-        end_row(&mut code, &mut row, &mut in_row);
+        row.end(&mut code);
         code
     }
 
@@ -135,13 +137,30 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// Requests in a row share one local, in a block of their own.
-fn end_row(code: &mut String, row: &mut String, in_row: &mut usize) {
-    if *in_row > 0 {
-        let _ = write!(code, "\ndo\n{}\nend\n", indented(row.trim_end()));
+/// Requests in a row, which share one local in a block of their own.
+#[derive(Default)]
+struct Row {
+    code: String,
+    count: usize,
+    weight: usize,
+    /// What rows before it weigh, which stand in the same function.
+    before: usize,
+}
+
+impl Row {
+    fn end(&mut self, code: &mut String) {
+        if self.count > 0 {
+            self.before += self.weight;
+            code.push('\n');
+            code.push_str(&if self.before > MOST_OF_FUNCTION {
+                part_of_its_own(&self.code)
+            } else {
+                block(&self.code)
+            });
+        }
+        self.code.clear();
+        (self.count, self.weight) = (0, 0);
     }
-    row.clear();
-    *in_row = 0;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use brunt_plan::secret::shown_url;
 use super::{Writer, auth, tests_moved};
 use crate::call::{Body, Call, Part, in_url, safe_url};
 use crate::encoded::{component, is_field_value, is_token, origin_and_path};
-use crate::lua::{Step, comment, quoted, value};
+use crate::lua::{MOST_OF_REQUEST, Step, comment, quoted, value, weight};
 use crate::secret;
 use crate::text::{Piece, Text};
 use crate::value::Value;
@@ -37,7 +37,16 @@ impl<'c> Writer<'c> {
         }
         auth::apply(auth, place, &mut call, &mut self.variables, &mut self.script);
         let moved = tests_moved::moved(item, place, &mut self.variables, &mut self.script);
-        (moved.before, format!("answer = {}\n{}", call.written(), moved.after))
+        let before = if weight(&moved.before) > MOST_OF_REQUEST {
+            format!(
+                "{}\n",
+                self.script.not_moved(place, "a script before the request of more values than a script takes")
+            )
+        } else {
+            moved.before
+        };
+        let code = format!("answer = {}\n{}", call.written(), moved.after);
+        (before, self.script.bounded(code, place))
     }
 
     fn text(&mut self, text: &str, place: &str) -> Text {
@@ -304,12 +313,7 @@ impl<'c> Writer<'c> {
             format!("the file {}: a script reads files of its own directory: copy it there", comment(src, 80)),
         );
         let content = format!("brunt.file({})", quoted(own_name(src)));
-        let known = self.script.files.iter().position(|known| *known == content);
-        let number = known.unwrap_or_else(|| {
-            self.script.files.push(content);
-            self.script.files.len() - 1
-        });
-        format!("files[{}]", number + 1)
+        self.script.file(&content)
     }
 }
 

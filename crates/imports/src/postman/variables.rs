@@ -6,6 +6,9 @@ use crate::secret;
 use crate::text::{Piece, Text};
 use crate::value::Value;
 
+/// The most variables of a collection.
+const MOST: usize = 2_000;
+
 /// What is known of variables.
 pub(crate) struct Variables<'c> {
     /// Those of the collection, with their values.
@@ -22,8 +25,13 @@ impl<'c> Variables<'c> {
             let name = variable.text_at("key").or_else(|| variable.text_at("id"))?;
             Some((name, variable.get("value").and_then(Value::shown).unwrap_or_default()))
         };
-        let known =
-            root.list_at("variable").iter().filter(|variable| !variable.is_true("disabled")).filter_map(one).collect();
+        let known = root
+            .list_at("variable")
+            .iter()
+            .take(MOST)
+            .filter(|variable| !variable.is_true("disabled"))
+            .filter_map(one)
+            .collect();
         let mut set = Vec::new();
         collect_set(root, &mut set, 0);
         Self { known, set, elsewhere: Vec::new() }
