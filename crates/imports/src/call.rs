@@ -1,5 +1,7 @@
 //! A request as a scenario writes it.
 
+use std::collections::HashMap;
+
 use crate::encoded::{component, url_safe};
 use crate::lua::{key, quoted, quoted_bytes, table, table_behind};
 use crate::text::{Piece, Text};
@@ -114,12 +116,13 @@ impl Call {
 
 /// Header fields as a table; of those of one name, whatever their case, the last.
 pub(crate) fn headers(all: &[(String, Text)]) -> String {
-    let mut known: Vec<(&str, &Text)> = Vec::new();
-    for (name, value) in all {
-        known.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
-        known.push((name, value));
+    let mut last: HashMap<String, usize> = HashMap::new();
+    for (place, (name, _)) in all.iter().enumerate() {
+        last.insert(name.to_ascii_lowercase(), place);
     }
-    let entries: Vec<_> = known.iter().map(|(name, value)| format!("{} = {}", key(name), one_text(value))).collect();
+    let is_last = |(place, (name, _)): &(usize, &(String, Text))| last.get(&name.to_ascii_lowercase()) == Some(place);
+    let kept = all.iter().enumerate().filter(is_last);
+    let entries: Vec<_> = kept.map(|(_, (name, value))| format!("{} = {}", key(name), one_text(value))).collect();
     table(&entries)
 }
 
@@ -156,8 +159,10 @@ fn multipart(parts: &[Part]) -> String {
 
 fn grouped<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for (name, value) in all {
-        match groups.iter_mut().find(|(known, _)| *known == name) {
+        let place = *places.entry(name).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some((_, values)) => values.push(value),
             None => groups.push((name, vec![value])),
         }

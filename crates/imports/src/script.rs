@@ -11,6 +11,9 @@ use crate::{Imported, Left};
 /// The most lines of what was not moved at the end of a file.
 const MOST_LEFT: usize = 200;
 
+/// The most that is listed, and one more that says so.
+const MOST_LISTED: usize = 1_000;
+const MOST_NOTED: usize = MOST_LISTED + 1;
 /// The most files that a script reads.
 const MOST_FILES: usize = 1_000;
 
@@ -39,8 +42,13 @@ impl Script {
     /// Notes what was not moved, or means something else.
     pub(crate) fn leave(&mut self, place: impl Into<String>, what: impl Into<String>) {
         let left = Left { place: comment(&place.into(), 100), what: comment(&what.into(), 300) };
-        if !self.left.contains(&left) {
-            self.left.push(left);
+        match self.left.len() {
+            MOST_NOTED.. => {}
+            MOST_LISTED => self
+                .left
+                .push(Left { place: "the rest".to_owned(), what: "more needs a look than is listed".to_owned() }),
+            _ if self.left.contains(&left) => {}
+            _ => self.left.push(left),
         }
     }
 

@@ -147,7 +147,7 @@ fn common_headers(calls: &mut [Carried], choice: &Choice, script: &mut Script) {
     let Some(candidates) = calls.first().map(|one| one.call.headers.clone()).filter(|_| calls.len() > 1) else {
         return;
     };
-    for field in candidates.into_iter().filter(|(_, value)| value.is_known()) {
+    for field in candidates.into_iter().filter(|(_, value)| value.is_known()).take(100) {
         if field.0.eq_ignore_ascii_case("content-type") || !calls.iter().all(|one| one.call.headers.contains(&field)) {
             continue;
         }
