@@ -40,6 +40,7 @@ const RULES: &[Rule] = &[
     Rule { from: "decide", never: ANY, but: &["judge", "plan", "record"] },
     Rule { from: "metrics", never: ANY, but: &["record"] },
     Rule { from: "replay", never: ANY, but: &["protocol", "plan", "record"] },
+    Rule { from: "imports", never: ANY, but: &["plan", "record"] },
     Rule { from: "http2", never: ANY, but: &[] },
     Rule { from: "k6", never: ANY, but: &[] },
     Rule { from: "testbed", never: ANY, but: &[] },

@@ -42,6 +42,7 @@ fn of_tool(name: &str) -> Option<&'static str> {
     match name {
         "wrk" | "ab" | "hey" | "oha" | "vegeta" | "curl" => Some("other-tools"),
         "k6" | "gatling" => Some("moving"),
+        "har" | "openapi" | "swagger" | "postman" => Some("import"),
         "locust" | "jmeter" => Some("locust-jmeter"),
         _ => None,
     }

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod ctl;
+pub mod curl;
 pub mod demo;
 pub mod doctor;
 pub mod find;
@@ -37,7 +38,7 @@ use crate::args::{Bench, Program, ProtocolFlags};
 use crate::exit::Exit;
 
 /// The commands besides the program's own that take a run's flags, protocols' among them.
-pub const WITH_RUNS: [&str; 5] = ["bench", "find", "compare", "sweep", "doctor"];
+pub const WITH_RUNS: [&str; 6] = ["bench", "curl", "find", "compare", "sweep", "doctor"];
 
 /// A subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
@@ -46,6 +47,10 @@ pub enum Command {
     /// Put load on a target (the same as without this word)
     #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
     Bench(Box<Bench>),
+    // Its words are made `bench`'s before they are read (`curl::expanded`); what is left is its help.
+    /// Run the request of a curl command as load
+    #[command(override_usage = "brunt curl 'curl …' [OPTIONS]\n       brunt curl [OPTIONS] -- URL [CURL'S OPTIONS]")]
+    Curl(Box<Bench>),
     Run(Box<run::Run>),
     Check(check::Check),
     Replay(Box<replay::Replay>),
@@ -82,7 +87,7 @@ impl Command {
     /// Whatever is wrong with the command line, a file or a run.
     pub fn run(self, program: &Program) -> Result<Exit> {
         match self {
-            Self::Bench(args) => bench::run(&args, program),
+            Self::Bench(args) | Self::Curl(args) => bench::run(&args, program),
             Self::Run(args) => run::run(&args, program),
             Self::Check(args) => check::run(&args, program),
             Self::Replay(args) => replay::run(&args, program),
@@ -115,7 +120,7 @@ impl Command {
     /// Takes what was given of a run's flags, in those of [`WITH_RUNS`].
     pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
         match self {
-            Self::Bench(bench) => bench.protocol = ProtocolFlags::new(matches, registry),
+            Self::Bench(bench) | Self::Curl(bench) => bench.protocol = ProtocolFlags::new(matches, registry),
             Self::Find(find) => find.words.fill(matches, registry),
             Self::Sweep(sweep) => sweep.words.0.fill(matches, registry),
             Self::Compare(compare) => compare.words.fill(matches, registry),

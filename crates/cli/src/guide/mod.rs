@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 33] = [
+pub const TOPICS: [Topic; 34] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
@@ -53,6 +53,7 @@ pub const TOPICS: [Topic; 33] = [
     topic!("custom-protocol", "a protocol of your own, in Rust"),
     topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
     topic!("target", "the built-in target: slow, failing, with a known capacity"),
+    topic!("import", "scenarios from a recording, OpenAPI, Postman, curl; a curl command as load"),
     topic!("moving", "from Gatling and k6: their words and brunt's, two scripts ported"),
     topic!("locust-jmeter", "from Locust and JMeter: their words and brunt's, a file ported"),
     topic!("beside", "brunt beside wrk, oha, zrk, k6, Gatling, Locust, vegeta"),

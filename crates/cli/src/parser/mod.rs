@@ -86,7 +86,7 @@ pub fn definitions(registry: &Registry) -> Result<clap::Command> {
     let with = |command| flags::add(command, registry);
     let command =
         commands::WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with));
-    Ok(short::apply(command))
+    Ok(short::apply(commands::curl::defined(command)))
 }
 
 /// What the process's arguments ask for, and what was given.
@@ -95,6 +95,9 @@ pub fn definitions(registry: &Registry) -> Result<clap::Command> {
 /// What clap has to say: what is wrong with them, or the help that they ask for.
 pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, ArgMatches), clap::Error> {
     let words: Vec<OsString> = std::env::args_os().collect();
+    let curl = commands::curl::expanded(&words)
+        .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
+    let words = curl.unwrap_or(words);
     let inherited = Inherited::read(definitions, &words, &inherited::variables())
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let matches = definitions.clone().try_get_matches_from(inherited.applied(words)).map_err(|error| {

@@ -38,6 +38,7 @@ Results
 Commands
   run, check, init  users by a script in Lua
   replay            the requests of an access log, at its times
+  import, curl      HAR, OpenAPI, Postman, curl as scenarios; curl as load
   find              the highest rate that meets thresholds
   compare, sweep    A against B; a run for each of several values
   runs, show, report, ui runs that were kept, here or in a browser
@@ -45,8 +46,7 @@ Commands
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
   doctor, config    what here would spoil a run; where flags come from
-  completions, man  for your shell
-  schema, types     JSON Schemas; annotations of scripts, for editors
+  completions, man, schema, types  for your shell, programs, editors
 
 brunt http://localhost:8080/               as fast as it goes, for 10 s
 brunt -r 2000 -d 30s http://localhost:8080/
@@ -59,7 +59,11 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
-const BRIEF: [(&str, &[&str]); 13] = [
+const BRIEF: [(&str, &[&str]); 14] = [
+    (
+        "curl",
+        &["url", "connections", "duration", "requests", "rate", "warmup", "once", "thresholds", "outputs", "verbose"],
+    ),
     (
         "run",
         &[

@@ -11,6 +11,7 @@ mod find;
 mod gate;
 mod habits;
 mod import;
+mod imports;
 mod kept;
 mod live;
 mod metrics;

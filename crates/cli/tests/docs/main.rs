@@ -49,6 +49,7 @@ pages! {
     custom_protocol: "docs/custom-protocol.md",
     deciding: "docs/deciding.md",
     http: "docs/http.md",
+    import: "docs/import.md",
     load: "docs/load.md",
     machines: "docs/machines.md",
     locust_jmeter: "docs/locust-jmeter.md",

@@ -1,0 +1,215 @@
+//! A request as a scenario writes it.
+
+use std::collections::HashMap;
+
+use crate::encoded::{component, url_safe};
+use crate::lua::{key, quoted, quoted_bytes, table, table_behind};
+use crate::text::{Piece, Text};
+
+/// A request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Call {
+    pub(crate) method: String,
+    /// A path with its query, or a whole URL; its plain parts have the escapes that URLs need.
+    pub(crate) url: Text,
+    /// More for the query, without escapes.
+    pub(crate) query: Vec<(String, Text)>,
+    pub(crate) headers: Vec<(String, Text)>,
+    pub(crate) body: Body,
+    pub(crate) authorization: Option<Authorization>,
+    /// What it is counted as, if not by its method and path.
+    pub(crate) name: Option<String>,
+    /// Further options, as Lua has them: `ok = 404`.
+    pub(crate) options: Vec<String>,
+}
+
+/// What a request carries.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Body {
+    #[default]
+    None,
+    Text(Text),
+    Bytes(Vec<u8>),
+    Form(Vec<(String, Text)>),
+    /// A value, as Lua writes it.
+    Json(String),
+    Multipart(Vec<Part>),
+    /// An expression of Lua that gives it.
+    Lua(String),
+}
+
+/// A part of a form with files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) value: Text,
+    pub(crate) filename: Option<String>,
+    pub(crate) content_type: Option<String>,
+    /// An expression that gives the content, in the place of `value`.
+    pub(crate) content: Option<String>,
+}
+
+/// By what a request says who makes it.
+#[derive(Debug, Clone)]
+pub(crate) enum Authorization {
+    Basic(Text, Text),
+    Bearer(Text),
+    Digest(Text, Text),
+    /// Another, as Lua writes it: `aws = { … }`.
+    Other(String),
+}
+
+impl Call {
+    /// The call as an expression of Lua, of the client `http`.
+    pub(crate) fn written(&self) -> String {
+        let mut arguments = vec![self.url.written()];
+        let options = self.options();
+        if !options.is_empty() {
+            let before = arguments.iter().map(String::len).sum::<usize>().saturating_sub(20);
+            arguments.push(table_behind(before, &options));
+        }
+        let method = match self.method.as_str() {
+            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" => self.method.to_ascii_lowercase(),
+            other => {
+                arguments.insert(0, quoted(other));
+                "request".to_owned()
+            }
+        };
+        format!("http:{method}({})", arguments.join(", "))
+    }
+
+    fn options(&self) -> Vec<String> {
+        let mut options = Vec::new();
+        if let Some(name) = &self.name {
+            options.push(format!("name = {}", quoted(name)));
+        }
+        if !self.query.is_empty() {
+            options.push(format!("query = {}", fields(&self.query)));
+        }
+        match &self.authorization {
+            Some(Authorization::Basic(user, password)) => {
+                options.push(format!("basic = {{ {}, {} }}", user.written(), password.written()));
+            }
+            Some(Authorization::Digest(user, password)) => {
+                options.push(format!("digest = {{ {}, {} }}", user.written(), password.written()));
+            }
+            Some(Authorization::Bearer(token)) => options.push(format!("bearer = {}", token.written())),
+            Some(Authorization::Other(code)) => options.push(code.clone()),
+            None => {}
+        }
+        if !self.headers.is_empty() {
+            options.push(format!("headers = {}", headers(&self.headers)));
+        }
+        match &self.body {
+            Body::None => {}
+            Body::Text(text) => options.push(format!("body = {}", text.written())),
+            Body::Bytes(bytes) => options.push(format!("body = {}", quoted_bytes(bytes))),
+            Body::Form(all) => options.push(format!("form = {}", fields(all))),
+            Body::Json(code) => options.push(format!("json = {code}")),
+            Body::Lua(code) => options.push(format!("body = {code}")),
+            Body::Multipart(parts) => options.push(format!("multipart = {}", multipart(parts))),
+        }
+        options.extend(self.options.iter().cloned());
+        options
+    }
+}
+
+/// Header fields as a table; of those of one name, whatever their case, the last.
+pub(crate) fn headers(all: &[(String, Text)]) -> String {
+    let mut last: HashMap<String, usize> = HashMap::new();
+    for (place, (name, _)) in all.iter().enumerate() {
+        last.insert(name.to_ascii_lowercase(), place);
+    }
+    let is_last = |(place, (name, _)): &(usize, &(String, Text))| last.get(&name.to_ascii_lowercase()) == Some(place);
+    let kept = all.iter().enumerate().filter(is_last);
+    let entries: Vec<_> = kept.map(|(_, (name, value))| format!("{} = {}", key(name), one_text(value))).collect();
+    table(&entries)
+}
+
+/// The value of a header field, which is a text also where a variable may hold a number.
+fn one_text(value: &Text) -> String {
+    match value.0.as_slice() {
+        [Piece::Lua(code)] if ["vars", "math.", "brunt.random("].iter().any(|one| code.starts_with(one)) => {
+            format!("tostring({code})")
+        }
+        _ => value.written(),
+    }
+}
+
+/// Fields of a form or a query as a table; several of one name are a list.
+pub(crate) fn fields(all: &[(String, Text)]) -> String {
+    let entries = grouped(all.iter().map(|(name, value)| (name.as_str(), value.written())));
+    table(&entries)
+}
+
+fn multipart(parts: &[Part]) -> String {
+    let written = |part: &Part| {
+        let content = part.content.clone().unwrap_or_else(|| part.value.written());
+        if part.filename.is_none() && part.content_type.is_none() {
+            return content;
+        }
+        let mut entries = Vec::new();
+        entries.extend(part.filename.iter().map(|name| format!("filename = {}", quoted(name))));
+        entries.extend(part.content_type.iter().map(|name| format!("type = {}", quoted(name))));
+        entries.push(format!("content = {content}"));
+        table(&entries)
+    };
+    table(&grouped(parts.iter().map(|part| (part.name.as_str(), written(part)))))
+}
+
+fn grouped<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (name, value) in all {
+        let place = *places.entry(name).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((name, vec![value])),
+        }
+    }
+    let entry = |(name, mut values): (&str, Vec<String>)| match values.pop() {
+        Some(last) if values.is_empty() => format!("{} = {last}", key(name)),
+        Some(last) => {
+            values.push(last);
+            format!("{} = {}", key(name), table(&values))
+        }
+        None => String::new(),
+    };
+    groups.into_iter().map(entry).collect()
+}
+
+/// A text as a part of a URL: plain parts with the escapes that they need, others escaped by Lua.
+pub(crate) fn in_url(text: &Text) -> Text {
+    text.map_plain(component).map_lua(|code| format!("brunt.url_encode({code})"))
+}
+
+/// A path or URL as a document has it, its plain parts made safe.
+pub(crate) fn safe_url(text: &Text) -> Text {
+    text.map_plain(url_safe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_with_what_it_has() {
+        let mut call = Call { method: "GET".into(), url: Text::plain("/a?b=1"), ..Call::default() };
+        assert_eq!(call.written(), "http:get(\"/a?b=1\")");
+        call.method = "PURGE".into();
+        call.headers = vec![("X-A".into(), Text::plain("b")), ("x-a".into(), Text::lua("vars.id"))];
+        assert_eq!(
+            call.written(),
+            "http:request(\"PURGE\", \"/a?b=1\", { headers = { [\"x-a\"] = tostring(vars.id) } })"
+        );
+        call.headers.clear();
+        call.method = "POST".into();
+        let field = |name: &str, value: &str| (name.to_owned(), Text::plain(value));
+        call.body = Body::Form(vec![field("a", "1"), field("b c", "2"), field("a", "3")]);
+        call.authorization = Some(Authorization::Basic(Text::plain("me"), Text::lua("brunt.env(\"PASSWORD\")")));
+        assert_eq!(
+            call.written(),
+            "http:post(\"/a?b=1\", { basic = { \"me\", brunt.env(\"PASSWORD\") }, form = { a = { \"1\", \"3\" }, [\"b c\"] = \"2\" } })"
+        );
+    }
+}

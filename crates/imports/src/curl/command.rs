@@ -1,0 +1,186 @@
+//! What a command line of curl asks for.
+
+/// A word of a command line: text, and variables of the shell in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word(pub Vec<Bit>);
+
+/// A part of a [`Word`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bit {
+    /// Text.
+    Plain(String),
+    /// The name of a variable.
+    Variable(String),
+}
+
+impl Word {
+    /// A word without variables.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self(vec![Bit::Plain(text.into())])
+    }
+
+    /// What it says, if no variable is in it.
+    pub fn known(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Bit::Plain(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn push(&mut self, letter: char) {
+        match self.0.last_mut() {
+            Some(Bit::Plain(text)) => text.push(letter),
+            _ => self.0.push(Bit::Plain(letter.into())),
+        }
+    }
+
+    /// The text with which it begins.
+    pub(crate) fn beginning(&self) -> &str {
+        if let Some(Bit::Plain(text)) = self.0.first() { text } else { "" }
+    }
+
+    /// The word without its first `length` bytes, which are text.
+    pub(crate) fn without(&self, length: usize) -> Self {
+        let mut bits = self.0.clone();
+        if let Some(Bit::Plain(text)) = bits.first_mut() {
+            *text = text.get(length..).unwrap_or_default().to_owned();
+        }
+        bits.retain(|bit| *bit != Bit::Plain(String::new()));
+        Self(bits)
+    }
+
+    /// Two words around the first of `mark`; none if it has none outside of variables.
+    pub(crate) fn split(&self, mark: char) -> Option<(Self, Self)> {
+        for (place, bit) in self.0.iter().enumerate() {
+            let Bit::Plain(text) = bit else { continue };
+            let Some((before, after)) = text.split_once(mark) else { continue };
+            let mut left: Vec<Bit> = self.0.iter().take(place).cloned().collect();
+            let mut right = vec![Bit::Plain(after.to_owned())];
+            left.push(Bit::Plain(before.to_owned()));
+            right.extend(self.0.iter().skip(place + 1).cloned());
+            left.retain(|bit| *bit != Bit::Plain(String::new()));
+            right.retain(|bit| *bit != Bit::Plain(String::new()));
+            return Some((Self(left), Self(right)));
+        }
+        None
+    }
+
+    /// Both in a row.
+    pub(crate) fn joined(mut self, other: &Self) -> Self {
+        for bit in &other.0 {
+            match (self.0.last_mut(), bit) {
+                (Some(Bit::Plain(last)), Bit::Plain(text)) => last.push_str(text),
+                _ => self.0.push(bit.clone()),
+            }
+        }
+        self
+    }
+}
+
+/// A part of the data that a command sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// As it is.
+    Text(Word),
+    /// With escapes for a form: what stands before `=`, and what behind it.
+    Encoded(String, Word),
+    /// The content of a file; without its line ends if the flag is `true`.
+    File(String, bool),
+}
+
+/// A part of a form with files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub value: Word,
+    /// The file whose content it has, in the place of `value`.
+    pub file: Option<String>,
+    /// The file name that it gives, if it is a file.
+    pub filename: Option<String>,
+    /// Its content type.
+    pub content_type: Option<String>,
+}
+
+/// A command of curl: requests that are alike but for their URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of curl")]
+pub struct Command {
+    /// The line on which it begins, from 1.
+    pub line: usize,
+    /// Where it goes.
+    pub urls: Vec<Word>,
+    /// The method, if it is given.
+    pub method: Option<String>,
+    /// Header fields, in their order.
+    pub headers: Vec<(String, Word)>,
+    /// Data, whose parts are joined by `&`.
+    pub data: Vec<Data>,
+    /// Whether the data is JSON, by `--json`: its parts are joined as they are.
+    pub is_json: bool,
+    /// A form with files.
+    pub form: Vec<Part>,
+    /// Whether the data goes into the query (`-G`).
+    pub is_query: bool,
+    /// Whether it asks for the head alone (`-I`).
+    pub is_head: bool,
+    /// User and password.
+    pub user: Option<Word>,
+    /// Whether these answer a Digest challenge.
+    pub is_digest: bool,
+    /// Cookies, as header fields have them.
+    pub cookies: Vec<Word>,
+    /// Whether it asks for compressed answers.
+    pub is_compressed: bool,
+    /// Whether it takes any certificate.
+    pub is_insecure: bool,
+    /// Whether it follows redirects.
+    pub follows: bool,
+    /// Whether letters such as `[` in URLs stand for themselves (`-g`).
+    pub is_literal: bool,
+    /// The version of HTTP: `1.1`, or `2`.
+    pub http: Option<&'static str>,
+    /// How long it may take, in seconds, as written.
+    pub timeout: Option<String>,
+    /// How long connecting may take, in seconds, as written.
+    pub connect_timeout: Option<String>,
+    /// Flags that say how it connects, by their long names in curl, with their values.
+    pub connecting: Vec<(&'static str, Option<String>)>,
+    /// Flags that say what curl shows or keeps, as written.
+    pub shown: Vec<String>,
+    /// What else was not understood to be of the request, with the reason.
+    pub left: Vec<String>,
+}
+
+impl Command {
+    /// The method, given or not.
+    pub fn method(&self) -> &str {
+        let has_body = !self.is_query && !self.data.is_empty() || !self.form.is_empty();
+        let by_flags = if self.is_head {
+            "HEAD"
+        } else if has_body {
+            "POST"
+        } else {
+            "GET"
+        };
+        self.method.as_deref().unwrap_or(by_flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_at_their_text() {
+        let word = Word(vec![Bit::Plain("a".into()), Bit::Variable("B".into()), Bit::Plain("c:d".into())]);
+        let (left, right) = word.split(':').unwrap();
+        assert_eq!(left.0.len(), 3);
+        assert_eq!(right, Word::plain("d"));
+        assert_eq!(word.split('x'), None);
+        assert_eq!(left.clone().joined(&right).0.last(), Some(&Bit::Plain("cd".into())));
+        assert_eq!(Word::plain("abc").without(1), Word::plain("bc"));
+    }
+}

@@ -1,0 +1,465 @@
+//! The requests that commands of curl make, as Lua.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_plan::secret::shown_url;
+
+use super::command::{Bit, Command, Data, Part as FormPart, Word};
+use crate::ImportError;
+use crate::call::{Authorization, Body, Call, Part, in_url, safe_url};
+use crate::encoded::{component, form, form_decoded, is_field_value, origin_and_path};
+use crate::lua::{comment, quoted};
+use crate::script::Script;
+use crate::secret;
+use crate::text::{Piece, Text};
+use crate::value::Value;
+
+/// The code of each request: an assignment to `answer`, without `local`, and its check.
+pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<String>, ImportError> {
+    let every_compressed = commands.iter().all(|command| command.is_compressed);
+    let mut codes = Vec::new();
+    for command in commands {
+        told(command, script);
+        for url in &command.urls {
+            let (origin, path) = target(url, command.line)?;
+            if script.base.is_empty() {
+                script.base.clone_from(&origin);
+            }
+            let path = if origin == script.base { path } else { joined(Text::plain(origin), &path) };
+            let mut call = Maker { script, command }.call(&path)?;
+            if command.is_compressed && !every_compressed {
+                call.headers.push(("Accept-Encoding".to_owned(), Text::plain("gzip, deflate, br, zstd")));
+            }
+            let mut code = format!("answer = {}\n", call.written());
+            let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
+            codes.push(script.bounded(code, &format!("line {}", command.line)));
+        }
+    }
+    if every_compressed {
+        script.client.push("compressed = true".to_owned());
+    }
+    let version = commands.first().and_then(|command| command.http);
+    if commands.iter().any(|command| command.http != version) {
+        script.leave("the commands", "they ask for several versions of HTTP: http = … of brunt.http is one for all");
+    } else if let Some(version) = version.filter(|version| *version != "1.1") {
+        script.client.push(format!("http = {}", quoted(version)));
+    }
+    Ok(codes)
+}
+
+/// Says what of a command is not in its call.
+fn told(command: &Command, script: &mut Script) {
+    let place = format!("line {}", command.line);
+    if !command.shown.is_empty() {
+        let note = format!("{place}: what curl shows and keeps is left out: {}", command.shown.join(", "));
+        script.notes.push(note);
+    }
+    for left in &command.left {
+        script.leave(place.clone(), left.clone());
+    }
+    if command.is_insecure {
+        script.leave(place.clone(), "-k: give -k to brunt run");
+    }
+    for (name, value) in &command.connecting {
+        let here = match *name {
+            "proxy" | "noproxy" | "resolve" => "not moved; brunt run has --connect-to",
+            "interface" => "brunt run has --source-ip",
+            "ipv4" => "brunt run has -4",
+            "ipv6" => "brunt run has -6",
+            _ => "give it to brunt run",
+        };
+        let value = value
+            .as_deref()
+            .filter(|_| !matches!(*name, "key" | "proxy" | "cert"))
+            .map_or(String::new(), |value| format!(" {value}"));
+        script.leave(place.clone(), format!("--{name}{value}: {here}"));
+    }
+    if command.connect_timeout.is_some() {
+        script.leave(place, "--connect-timeout: brunt run has it, too");
+    }
+}
+
+/// The origin of a URL, and its path with its query as it is written.
+fn target(url: &Word, line: usize) -> Result<(String, Text), ImportError> {
+    let wrong = |what: &str| Err(ImportError::Other(format!("line {line}: {what}")));
+    let beginning = url.beginning();
+    let whole = if beginning.contains("://") { beginning.to_owned() } else { format!("http://{beginning}") };
+    let is_cut = url.0.len() > 1;
+    let rest = whole.split_once("://").map_or("", |(_, rest)| rest);
+    if is_cut && !rest.contains(['/', '?']) || url.0.is_empty() || matches!(url.0.first(), Some(Bit::Variable(_))) {
+        return wrong("the host of a URL is a variable of the shell: write it");
+    }
+    let Some((origin, path)) = origin_and_path(&whole) else {
+        return wrong(&format!("{} is no URL of HTTP", comment(&shown_url(beginning), 60)));
+    };
+    let mut text = Text::plain(path);
+    for bit in url.0.iter().skip(1) {
+        text.push(match bit {
+            Bit::Plain(text) => Piece::Plain(text.split('#').next().unwrap_or_default().to_owned()),
+            Bit::Variable(name) => Piece::Lua(format!("brunt.url_encode(brunt.env({}))", quoted(name))),
+        });
+    }
+    Ok((origin, text))
+}
+
+fn joined(mut first: Text, second: &Text) -> Text {
+    first.extend(second.clone());
+    first
+}
+
+/// Makes the call of a command.
+struct Maker<'c> {
+    script: &'c mut Script,
+    command: &'c Command,
+}
+
+impl Maker<'_> {
+    fn text(&mut self, word: &Word) -> Text {
+        let mut text = Text::default();
+        for bit in &word.0 {
+            text.push(match bit {
+                Bit::Plain(plain) => Piece::Plain(plain.clone()),
+                Bit::Variable(name) => Piece::Lua(self.variable(name)),
+            });
+        }
+        text
+    }
+
+    fn variable(&mut self, name: &str) -> String {
+        self.script.secrets.given(name);
+        format!("brunt.env({})", quoted(name))
+    }
+
+    /// A value that `name` holds: a secret if it says so.
+    fn field(&mut self, name: &str, value: &str) -> Text {
+        if secret::is_field(name) && !value.is_empty() {
+            return Text::lua(self.script.secrets.ask(name, Some(value)));
+        }
+        Text::plain(value)
+    }
+
+    fn call(&mut self, path: &Text) -> Result<Call, ImportError> {
+        let command = self.command;
+        let mut call = Call { method: command.method().to_owned(), ..Call::default() };
+        call.url = self.url(path)?;
+        for (name, value) in &command.headers {
+            self.header(&mut call, name, value)?;
+        }
+        for cookies in &command.cookies {
+            let known = cookies.known().map(str::to_owned);
+            let text = if known.is_some() {
+                Text::lua(self.script.secrets.ask("cookie", known.as_deref()))
+            } else {
+                self.text(cookies)
+            };
+            call.headers.push(("Cookie".to_owned(), text));
+        }
+        if let Some(user) = &command.user {
+            call.authorization = Some(self.user(user));
+        } else if let Some(user) = self.command.urls.first().and_then(|url| user_in(url.beginning())) {
+            call.authorization = Some(self.user(&Word::plain(user)));
+        }
+        if !command.is_query {
+            self.body(&mut call)?;
+        }
+        if !command.follows {
+            call.options.push("redirects = false".to_owned());
+        }
+        if let Some(timeout) = &command.timeout {
+            match timeout.parse::<f64>() {
+                Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
+                    call.options.push(format!("timeout = {seconds}"));
+                }
+                _ => return self.wrong(format!("-m {timeout} is no number of seconds")),
+            }
+        }
+        Ok(call)
+    }
+
+    fn wrong<T>(&self, what: impl std::fmt::Display) -> Result<T, ImportError> {
+        Err(ImportError::Other(format!("line {}: {what}", self.command.line)))
+    }
+
+    /// The path with its query, in which secrets come from the environment, and data with `-G`.
+    fn url(&mut self, path: &Text) -> Result<Text, ImportError> {
+        for piece in &path.0 {
+            if let Piece::Lua(code) = piece
+                && let Some(name) =
+                    code.strip_prefix("brunt.url_encode(brunt.env(\"").and_then(|rest| rest.strip_suffix("\"))"))
+            {
+                self.script.secrets.given(name);
+            }
+        }
+        let mut url = match path.known() {
+            Some(known) => self.known_url(known),
+            None => safe_url(path),
+        };
+        if self.command.is_query {
+            let mut mark = if path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?'))) {
+                "&"
+            } else {
+                "?"
+            };
+            for part in &self.command.data {
+                url.push(Piece::Plain(mark.to_owned()));
+                mark = "&";
+                match part {
+                    Data::Text(word) => {
+                        let text = self.text(word);
+                        url.extend(safe_url(&text));
+                    }
+                    Data::Encoded(name, word) => {
+                        let text = self.text(word);
+                        let equals = if name.is_empty() { String::new() } else { format!("{}=", component(name)) };
+                        url.push(Piece::Plain(equals));
+                        url.extend(in_url(&text));
+                    }
+                    Data::File(..) => return self.wrong("-G takes no data from a file here: write it"),
+                }
+            }
+        }
+        Ok(url)
+    }
+
+    fn known_url(&mut self, known: &str) -> Text {
+        let mut url = Text::default();
+        let (path, query) = known.split_once('?').map_or((known, None), |(path, query)| (path, Some(query)));
+        url.push(Piece::Plain(crate::encoded::url_safe(path)));
+        for (number, field) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+            url.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
+            match field
+                .split_once('=')
+                .filter(|(name, value)| secret::is_field(&form_decoded(name)) && !value.is_empty())
+            {
+                Some((name, value)) => {
+                    url.push(Piece::Plain(format!("{}=", crate::encoded::url_safe(name))));
+                    let code = self.script.secrets.ask(&form_decoded(name), Some(&form_decoded(value)));
+                    url.push(Piece::Lua(format!("brunt.url_encode({code})")));
+                }
+                None => url.push(Piece::Plain(crate::encoded::url_safe(field))),
+            }
+        }
+        url
+    }
+
+    fn header(&mut self, call: &mut Call, name: &str, value: &Word) -> Result<(), ImportError> {
+        if value.known().is_some_and(|text| !is_field_value(text)) {
+            return self.wrong(format!("-H {name} has a control letter in its value"));
+        }
+        let lower = name.to_ascii_lowercase();
+        let known = value.known().unwrap_or_default();
+        // A whole variable is a secret already.
+        if lower == "authorization" && !value.0.is_empty() {
+            let (scheme, _) = value.beginning().split_once(' ').unwrap_or_default();
+            if scheme.eq_ignore_ascii_case("bearer") {
+                let rest = value.without(scheme.len() + 1);
+                let known = rest.known().map(str::to_owned);
+                let token = if let Some(token) = known {
+                    Text::lua(self.script.secrets.ask("token", Some(&token)))
+                } else {
+                    self.text(&rest)
+                };
+                call.authorization = Some(Authorization::Bearer(token));
+                return Ok(());
+            }
+            if scheme.eq_ignore_ascii_case("basic")
+                && let Some(both) = STANDARD
+                    .decode(known.get(6..).unwrap_or_default())
+                    .ok()
+                    .and_then(|bytes| String::from_utf8(bytes).ok())
+                && both.contains(':')
+            {
+                call.authorization = Some(self.user(&Word::plain(both)));
+                return Ok(());
+            }
+        }
+        if matches!(lower.as_str(), "content-length" | "transfer-encoding" | "connection") {
+            let place = format!("line {}", self.command.line);
+            self.script.leave(place, format!("-H '{name}: …' is of the connection, and brunt's own"));
+            return Ok(());
+        }
+        let text = if secret::is_header(name) && !known.is_empty() {
+            Text::lua(self.script.secrets.ask(name, Some(known)))
+        } else {
+            self.text(value)
+        };
+        call.headers.push((name.to_owned(), text));
+        Ok(())
+    }
+
+    fn user(&mut self, user: &Word) -> Authorization {
+        let (name, password) = user.split(':').unwrap_or((user.clone(), Word::default()));
+        let name = self.text(&name);
+        let known = password.known().map(str::to_owned);
+        let password = match known {
+            Some(known) if !known.is_empty() => Text::lua(self.script.secrets.ask("password", Some(&known))),
+            _ => self.text(&password),
+        };
+        if self.command.is_digest {
+            Authorization::Digest(name, password)
+        } else {
+            Authorization::Basic(name, password)
+        }
+    }
+
+    fn body(&mut self, call: &mut Call) -> Result<(), ImportError> {
+        let command = self.command;
+        if !command.form.is_empty() {
+            let mut parts = Vec::new();
+            for part in &command.form {
+                parts.push(self.part(part)?);
+            }
+            // The boundary is another each time.
+            call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+            call.body = Body::Multipart(parts);
+            return Ok(());
+        }
+        if command.data.is_empty() {
+            return Ok(());
+        }
+        let kind = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let kind = kind.and_then(|(_, value)| value.known()).unwrap_or(if command.is_json {
+            "application/json"
+        } else {
+            "application/x-www-form-urlencoded"
+        });
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if command.is_json && !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept")) {
+            call.headers.push(("Accept".to_owned(), Text::plain("application/json")));
+        }
+        let text = self.data()?;
+        match text {
+            Ok(text) => self.text_body(call, &kind, text),
+            Err(file) => {
+                call.body = Body::Lua(file);
+                typed(call, &kind);
+            }
+        }
+        Ok(())
+    }
+
+    fn text_body(&mut self, call: &mut Call, kind: &str, text: Text) {
+        let json =
+            text.known().filter(|_| kind.ends_with("json")).and_then(|text| Value::from_json(text.as_bytes()).ok());
+        if json.as_ref().is_some_and(|json| !json.fits_a_table()) {
+            let place = format!("line {}", self.command.line);
+            self.script.leave(place, "a body of JSON that no table holds stands as it is: look for secrets in it");
+        }
+        if let Some(json) = json.filter(Value::fits_a_table) {
+            let code = crate::lua::value(&json, &mut |path, leaf| match (path.last(), leaf) {
+                (Some(crate::lua::Step::Field(name)), Value::Text(text))
+                    if *name != "key" && secret::is_field(name) && !text.is_empty() =>
+                {
+                    Some(self.script.secrets.ask(name, Some(text)))
+                }
+                _ => None,
+            });
+            call.body = Body::Json(code);
+            if kind == "application/json" {
+                call.headers.retain(|(name, value)| {
+                    !name.eq_ignore_ascii_case("content-type") || value.known() != Some("application/json")
+                });
+            }
+            return;
+        }
+        if kind == "application/x-www-form-urlencoded" {
+            let is_form = |text: &str| {
+                !text.contains([' ', '{', '<', '"', '\n']) && text.split('&').all(|field| field.contains('='))
+            };
+            if let Some(known) = text.known().filter(|known| is_form(known)) {
+                let fields = form(known).into_iter().map(|(name, value)| {
+                    let text = self.field(&name, &value);
+                    (name, text)
+                });
+                call.body = Body::Form(fields.collect());
+                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                return;
+            }
+        }
+        call.body = Body::Text(text);
+        typed(call, kind);
+    }
+
+    /// The data as one text; or an expression that gives it, where it is a file's.
+    fn data(&mut self) -> Result<Result<Text, String>, ImportError> {
+        let command = self.command;
+        let mut text = Text::default();
+        for (number, part) in command.data.iter().enumerate() {
+            if number > 0 && !command.is_json {
+                text.push(Piece::Plain("&".to_owned()));
+            }
+            match part {
+                Data::Text(word) => {
+                    let word = self.text(word);
+                    text.extend(word);
+                }
+                Data::Encoded(name, word) => {
+                    if !name.is_empty() {
+                        text.push(Piece::Plain(format!("{name}=")));
+                    }
+                    let word = self.text(word);
+                    text.extend(in_url(&word));
+                }
+                Data::File(file, _) if file == "-" => return self.wrong("-d @- reads standard input: write the data"),
+                Data::File(file, without_line_ends) => {
+                    let place = format!("line {}", command.line);
+                    self.script
+                        .leave(place, format!("@{file}: a script reads files of its own directory: copy it there"));
+                    let own = file.rsplit('/').next().unwrap_or(file);
+                    let content = format!("brunt.file({})", quoted(own));
+                    let content =
+                        if *without_line_ends { format!("({content}:gsub(\"[\\r\\n]\", \"\"))") } else { content };
+                    if command.data.len() == 1 {
+                        return Ok(Err(self.file(&content)));
+                    }
+                    let content = self.file(&content);
+                    text.push(Piece::Lua(content));
+                }
+            }
+        }
+        Ok(Ok(text))
+    }
+
+    /// A file is read once, at the top.
+    fn file(&mut self, content: &str) -> String {
+        self.script.file(content)
+    }
+
+    fn part(&mut self, part: &FormPart) -> Result<Part, ImportError> {
+        let mut made = Part {
+            name: part.name.clone(),
+            filename: part.filename.clone(),
+            content_type: part.content_type.clone(),
+            ..Part::default()
+        };
+        if let Some(file) = &part.file {
+            if file == "-" {
+                return self.wrong("-F reads standard input: name a file");
+            }
+            let place = format!("line {}", self.command.line);
+            self.script.leave(place, format!("@{file}: a script reads files of its own directory: copy it there"));
+            let own = file.rsplit('/').next().unwrap_or(file);
+            made.content = Some(self.file(&format!("brunt.file({})", quoted(own))));
+        } else {
+            let known = part.value.known().map(str::to_owned);
+            made.value = if let Some(known) = known { self.field(&part.name, &known) } else { self.text(&part.value) };
+        }
+        Ok(made)
+    }
+}
+
+/// Says of what type a body is, unless a header field does.
+fn typed(call: &mut Call, kind: &str) {
+    if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
+    }
+}
+
+/// `user:password` of a URL.
+fn user_in(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once('@').map(|(user, _)| crate::encoded::decoded(user))
+}

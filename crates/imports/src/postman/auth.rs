@@ -1,0 +1,67 @@
+//! Who makes a request: of itself, its folder, or the collection.
+
+use super::variables::Variables;
+use crate::call::{Authorization, Call};
+use crate::encoded::is_token;
+use crate::script::Script;
+use crate::text::Text;
+use crate::value::Value;
+
+/// Gives a call what `auth` says.
+pub(crate) fn apply(
+    auth: Option<&Value>,
+    place: &str,
+    call: &mut Call,
+    variables: &mut Variables<'_>,
+    script: &mut Script,
+) {
+    let Some(auth) = auth else { return };
+    let kind = auth.text_at("type").unwrap_or("noauth");
+    let field = |name: &str| -> Option<String> {
+        let all = auth.get(kind)?;
+        // A list of keys and values in version 2.1, an object in 2.0.
+        let listed = all.list().iter().find(|one| one.text_at("key") == Some(name)).and_then(|one| one.get("value"));
+        listed.or_else(|| all.get(name))?.shown()
+    };
+    let mut text = |name: &str, is_secret: bool, script: &mut Script| -> Text {
+        let value = field(name).unwrap_or_default();
+        let text = variables.text(&value, place, script);
+        match text.known() {
+            Some(known) if is_secret && !known.is_empty() => Text::lua(script.secrets.ask(name, Some(known))),
+            _ => text,
+        }
+    };
+    match kind {
+        "noauth" => {}
+        "basic" | "digest" => {
+            let (user, password) = (text("username", false, script), text("password", true, script));
+            let both = if kind == "basic" { Authorization::Basic } else { Authorization::Digest };
+            call.authorization = Some(both(user, password));
+        }
+        "bearer" => call.authorization = Some(Authorization::Bearer(text("token", true, script))),
+        "oauth2" => {
+            let token = text("accessToken", true, script);
+            let token =
+                if token.known() == Some("") { Text::lua(script.secrets.ask("access_token", None)) } else { token };
+            call.authorization = Some(Authorization::Bearer(token));
+        }
+        "apikey" => {
+            let name = text("key", false, script);
+            let value = text("value", false, script);
+            let Some(name) = name.known().filter(|name| is_token(name)).map(str::to_owned) else {
+                script.leave(place, "not moved: the name of an API key that is no name of a header field");
+                return;
+            };
+            let value = match value.known() {
+                Some(known) if !known.is_empty() => Text::lua(script.secrets.ask(&name, Some(known))),
+                _ => value,
+            };
+            if field("in").as_deref() == Some("query") {
+                call.query.push((name, value));
+            } else {
+                call.headers.push((name, value));
+            }
+        }
+        other => script.leave(place, format!("not moved: authorization of the type {other}")),
+    }
+}

@@ -1,0 +1,167 @@
+//! Postman collections (2.1, 2.0): folders as groups, variables, authorization, tests as checks.
+
+mod auth;
+mod javascript;
+mod request;
+mod tests_moved;
+mod variables;
+
+use std::fmt::Write as _;
+
+use variables::Variables;
+
+use crate::lua::{MOST_OF_FUNCTION, block, comment, indented, part_of_its_own, quoted, weight};
+use crate::script::{Script, injection};
+use crate::value::Value;
+use crate::{ImportError, Imported};
+
+/// The most requests that are moved, and the deepest folders.
+const MOST: usize = 2_000;
+const MOST_DEPTH: usize = 20;
+/// Requests of one function, which Lua compiles as a whole.
+const MOST_TOGETHER: usize = 50;
+/// Where calls go if the collection names no whole URL.
+const NO_BASE: &str = "http://127.0.0.1:8080";
+
+/// The scenario that a collection describes.
+pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
+    let root = Value::from_json(bytes)?;
+    // As Postman's API gives it.
+    let root = root.get("collection").filter(|inner| inner.get("item").is_some()).unwrap_or(&root);
+    if root.get("item").is_none() {
+        let what = if root.get("requests").is_some() {
+            "it is a collection of version 1; export it as 2.1"
+        } else {
+            "it is no Postman collection: it has no field item"
+        };
+        return Err(ImportError::Other(what.to_owned()));
+    }
+    let mut writer = Writer { variables: Variables::of(root), script: Script::default(), count: 0 };
+    let title = root.at(&["info", "name"]).and_then(Value::text).unwrap_or("collection").to_owned();
+    writer.script.notes.push(format!("The collection {}", comment(&title, 100)));
+    let place = "the collection".to_owned();
+    writer.events(root, &place);
+    let body = writer.items(root.list_at("item"), &Inherited { auth: root.get("auth"), place }, 0);
+    if writer.count == 0 {
+        return Err(ImportError::Nothing("it has no request".to_owned()));
+    }
+    let Writer { variables, mut script, .. } = writer;
+    if script.base.is_empty() {
+        NO_BASE.clone_into(&mut script.base);
+    }
+    let vars = variables.written(&mut script);
+    script.body = format!(
+        "\nlocal visit = brunt.scenario(\"visit\", function(vu)\n{}\nend)\n{}",
+        indented(format!("{vars}{}", body.trim_start_matches('\n')).trim_end()),
+        injection("visit")
+    );
+    Ok(script.written("Postman collection", name))
+}
+
+/// What a folder gives to what is in it.
+struct Inherited<'c> {
+    auth: Option<&'c Value>,
+    place: String,
+}
+
+/// A scenario in the making.
+struct Writer<'c> {
+    variables: Variables<'c>,
+    script: Script,
+    count: usize,
+}
+
+impl<'c> Writer<'c> {
+    /// Requests and folders, in their order.
+    fn items(&mut self, items: &'c [Value], inherited: &Inherited<'c>, depth: usize) -> String {
+        let (mut code, mut row) = (String::new(), Row::default());
+        for item in items {
+            let name = item.text_at("name").unwrap_or("request");
+            let place = format!("{} / {}", inherited.place, comment(name, 60));
+            if item.get("item").is_some() {
+                row.end(&mut code);
+                if depth >= MOST_DEPTH {
+                    self.script.leave(place, format!("not moved: a folder more than {MOST_DEPTH} deep"));
+                    continue;
+                }
+                self.events(item, &place);
+                let auth = item.get("auth").or(inherited.auth);
+                let inner = self.items(item.list_at("item"), &Inherited { auth, place }, depth + 1);
+                if !inner.trim().is_empty() {
+                    // A `/` stands between a group and the one in it.
+                    let group = comment(name, 80).replace('/', " ");
+                    let _ = write!(
+                        code,
+                        "\nbrunt.group({}, function()\n{}\nend)\n",
+                        quoted(&group),
+                        indented(inner.trim())
+                    );
+                }
+                continue;
+            }
+            if item.get("request").is_none() {
+                continue;
+            }
+            self.count += 1;
+            if self.count > MOST {
+                self.script.leave("the collection", format!("requests after the first {MOST} are left out"));
+                break;
+            }
+            let auth = item.at(&["request", "auth"]).or(inherited.auth);
+            let (before, request) = self.request(item, name, auth, &place);
+            let (before, weight) = (format!("-- {}\n{before}", comment(name, 100)), weight(&before) + weight(&request));
+            if row.count >= MOST_TOGETHER || row.count > 0 && row.weight + weight > MOST_OF_FUNCTION {
+                row.end(&mut code);
+            }
+            let (gap, local) = if row.count > 0 { ("\n", "") } else { ("", "local ") };
+            let _ = write!(row.code, "{gap}{before}{local}{request}");
+            row.count += 1;
+            row.weight += weight;
+        }
+        row.end(&mut code);
+        code
+    }
+
+    /// Scripts of a folder or of the collection, which run with each request in it.
+    fn events(&mut self, holder: &Value, place: &str) {
+        for event in holder.list_at("event") {
+            let lines = javascript::lines(event);
+            if !lines.is_empty() {
+                let when = if event.text_at("listen") == Some("prerequest") { "before" } else { "after" };
+                self.script.leave(
+                    place,
+                    format!("not moved: a script that runs {when} each request: {}", comment(&lines, 100)),
+                );
+            }
+        }
+    }
+}
+
+/// Requests in a row, which share one local in a block of their own.
+#[derive(Default)]
+struct Row {
+    code: String,
+    count: usize,
+    weight: usize,
+    /// What rows before it weigh, which stand in the same function.
+    before: usize,
+}
+
+impl Row {
+    fn end(&mut self, code: &mut String) {
+        if self.count > 0 {
+            self.before += self.weight;
+            code.push('\n');
+            code.push_str(&if self.before > MOST_OF_FUNCTION {
+                part_of_its_own(&self.code)
+            } else {
+                block(&self.code)
+            });
+        }
+        self.code.clear();
+        (self.count, self.weight) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

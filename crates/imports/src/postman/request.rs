@@ -1,0 +1,367 @@
+//! A request of a collection, as Lua.
+
+use brunt_plan::secret::shown_url;
+
+use super::{Writer, auth, tests_moved};
+use crate::call::{Body, Call, Part, in_url, safe_url};
+use crate::encoded::{component, is_field_value, is_token, origin_and_path};
+use crate::lua::{MOST_OF_REQUEST, Step, comment, quoted, value, weight};
+use crate::secret;
+use crate::text::{Piece, Text};
+use crate::value::Value;
+
+impl<'c> Writer<'c> {
+    /// What comes before the request; an assignment to `answer`, without `local`, with its checks.
+    pub(super) fn request(
+        &mut self,
+        item: &'c Value,
+        name: &str,
+        auth: Option<&'c Value>,
+        place: &str,
+    ) -> (String, String) {
+        // A request may be its URL alone.
+        let request = item.get("request").unwrap_or(&Value::Null);
+        let method = request.text_at("method").unwrap_or("GET").trim().to_ascii_uppercase();
+        let mut call = Call { method, ..Call::default() };
+        if !is_token(&call.method) {
+            self.script.leave(place, format!("{} is no method: GET is taken", comment(&call.method, 30)));
+            "GET".clone_into(&mut call.method);
+        }
+        call.url = self.url(request, place);
+        call.name = Some(comment(name, 100)).filter(|name| !name.is_empty());
+        for header in request.list_at("header").iter().filter(|header| !header.is_true("disabled")) {
+            self.header(&mut call, header, place);
+        }
+        if let Some(body) = request.get("body").filter(|body| !body.is_true("disabled")) {
+            self.body(&mut call, body, place);
+        }
+        auth::apply(auth, place, &mut call, &mut self.variables, &mut self.script);
+        let moved = tests_moved::moved(item, place, &mut self.variables, &mut self.script);
+        let before = if weight(&moved.before) > MOST_OF_REQUEST {
+            format!(
+                "{}\n",
+                self.script.not_moved(place, "a script before the request of more values than a script takes")
+            )
+        } else {
+            moved.before
+        };
+        let code = format!("answer = {}\n{}", call.written(), moved.after);
+        (before, self.script.bounded(code, place))
+    }
+
+    fn text(&mut self, text: &str, place: &str) -> Text {
+        self.variables.text(text, place, &mut self.script)
+    }
+
+    /// A value that `name` holds: a secret if it says so and no variable is in it.
+    fn field(&mut self, name: &str, value: &str, place: &str) -> Text {
+        let text = self.text(value, place);
+        match text.known() {
+            Some(known) if secret::is_field(name) && !known.is_empty() => {
+                Text::lua(self.script.secrets.ask(name, Some(known)))
+            }
+            _ => text,
+        }
+    }
+
+    /// The path with its query; a whole URL, if it goes elsewhere than the first.
+    fn url(&mut self, request: &'c Value, place: &str) -> Text {
+        let url = request.get("url").unwrap_or(request);
+        let raw = url.text().or_else(|| url.text_at("raw")).unwrap_or_default().trim().to_owned();
+        let raw = if raw.is_empty() { put_together(url) } else { raw };
+        let (path, has_query) = (raw.split(['?', '#']).next().unwrap_or_default().to_owned(), raw.contains('?'));
+        let (prefix, rest) = self.origin(&path, place);
+        let mut made = Text::plain(prefix);
+        for (number, segment) in rest.split('/').enumerate() {
+            if number > 0 {
+                made.push(Piece::Plain("/".to_owned()));
+            }
+            let variable = segment.strip_prefix(':').and_then(|name| {
+                let is = |one: &&Value| one.text_at("key").or_else(|| one.text_at("id")) == Some(name);
+                url.list_at("variable").iter().find(is)
+            });
+            let segment = variable
+                .map_or_else(|| segment.to_owned(), |one| one.get("value").and_then(Value::shown).unwrap_or_default());
+            let text = self.text(&segment, place);
+            made.extend(if variable.is_some() {
+                in_url(&text)
+            } else {
+                safe_url(&text).map_lua(|code| format!("brunt.url_encode({code})"))
+            });
+        }
+        if made.known() == Some("") {
+            made = Text::plain("/");
+        }
+        let listed: Vec<(String, String)> = match url.get("query") {
+            Some(query) => {
+                let kept = query.list().iter().filter(|one| !one.is_true("disabled"));
+                kept.filter_map(|one| {
+                    Some((one.text_at("key")?.to_owned(), one.get("value").and_then(Value::shown).unwrap_or_default()))
+                })
+                .collect()
+            }
+            None if has_query => {
+                let query = raw.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or_default();
+                query
+                    .split('&')
+                    .map(|field| field.split_once('=').unwrap_or((field, "")))
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect()
+            }
+            None => Vec::new(),
+        };
+        for (number, (name, text)) in listed.iter().enumerate() {
+            made.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
+            let key = self.text(name, place);
+            made.extend(safe_url(&key).map_lua(|code| format!("brunt.url_encode({code})")));
+            made.push(Piece::Plain("=".to_owned()));
+            let text = self.field(name, text, place);
+            made.extend(
+                text.map_plain(
+                    |plain| if plain.contains('%') { crate::encoded::url_safe(plain) } else { component(plain) },
+                )
+                .map_lua(|code| format!("brunt.url_encode({code})")),
+            );
+        }
+        made
+    }
+
+    /// What stands before the path, unless it is the script's base; and the path.
+    fn origin(&mut self, url: &str, place: &str) -> (String, String) {
+        let mut whole = url.to_owned();
+        // Variables that name a host have to be known now.
+        for _ in 0..5 {
+            let Some((name, after)) = whole.strip_prefix("{{").and_then(|rest| rest.split_once("}}")) else { break };
+            match self.variables.constant(name.trim()) {
+                Some(value) if !value.is_empty() => whole = format!("{value}{after}"),
+                _ => break,
+            }
+        }
+        if let Some((scheme, rest)) = whole.split_once("://")
+            && let Some((name, after)) = rest.strip_prefix("{{").and_then(|rest| rest.split_once("}}"))
+            && let Some(value) = self.variables.constant(name.trim()).filter(|value| !value.is_empty())
+        {
+            whole = format!("{scheme}://{value}{after}");
+        }
+        if !whole.contains("://") && !whole.starts_with("{{") && !whole.starts_with('/') && !whole.is_empty() {
+            whole = format!("http://{whole}");
+        }
+        let (authority, path) = match whole.split_once("://") {
+            Some((scheme, rest)) => {
+                let end = rest.find('/').unwrap_or(rest.len());
+                let (host, path) = rest.split_at(end);
+                (format!("{scheme}://{host}"), path.to_owned())
+            }
+            None if whole.starts_with("{{") => {
+                let end = whole.find("}}").map_or(whole.len(), |at| at + 2);
+                (String::new(), whole.get(end..).unwrap_or_default().to_owned())
+            }
+            None => (String::new(), whole),
+        };
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        if authority.contains('@') {
+            self.script.leave(place, "not moved: the user in its URL; write basic = { USER, PASSWORD }");
+        }
+        let Some((origin, _)) = origin_and_path(&authority) else {
+            self.script.leave(
+                place,
+                format!(
+                    "{} names no host that is known: calls go to the base; give --base-url",
+                    comment(&shown_url(url), 60)
+                ),
+            );
+            return (String::new(), path);
+        };
+        if self.script.base.is_empty() {
+            self.script.base.clone_from(&origin);
+        }
+        if self.script.base == origin { (String::new(), path) } else { (origin, path) }
+    }
+
+    fn header(&mut self, call: &mut Call, header: &Value, place: &str) {
+        let name = header.text_at("key").unwrap_or_default().trim().to_owned();
+        let given = header.get("value").and_then(Value::shown).unwrap_or_default();
+        if name.is_empty() || matches!(name.to_ascii_lowercase().as_str(), "host" | "content-length" | "connection") {
+            return;
+        }
+        if !is_token(&name) || !is_field_value(&given) {
+            self.script.leave(place, format!("not moved: the header {}", comment(&name, 60)));
+            return;
+        }
+        let text = self.text(&given, place);
+        let text = match text.known() {
+            Some(known) if secret::is_header(&name) && !known.is_empty() => {
+                Text::lua(self.script.secrets.ask(&name, Some(known)))
+            }
+            _ => text,
+        };
+        call.headers.push((name, text));
+    }
+
+    fn body(&mut self, call: &mut Call, body: &'c Value, place: &str) {
+        let kept = |name: &str| body.list_at(name).iter().filter(|one| !one.is_true("disabled"));
+        let pair = |one: &Value| {
+            (
+                one.text_at("key").unwrap_or_default().to_owned(),
+                one.get("value").and_then(Value::shown).unwrap_or_default(),
+            )
+        };
+        match body.text_at("mode").unwrap_or_default() {
+            "raw" => self.raw(call, body, place),
+            "urlencoded" => {
+                let mut fields = Vec::new();
+                for (name, value) in kept("urlencoded").map(pair) {
+                    let text = self.field(&name, &value, place);
+                    fields.push((name, text));
+                }
+                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                call.body = Body::Form(fields);
+            }
+            "formdata" => {
+                let mut parts = Vec::new();
+                for one in kept("formdata") {
+                    parts.push(self.part(one, place));
+                }
+                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                call.body = Body::Multipart(parts);
+            }
+            "graphql" => {
+                let query = body.at(&["graphql", "query"]).and_then(Value::text).unwrap_or_default().to_owned();
+                let query = self.text(&query, place).written();
+                let variables = body.at(&["graphql", "variables"]).and_then(Value::text).unwrap_or_default().to_owned();
+                let variables = self.json(&variables, place);
+                let entries = std::iter::once(format!("query = {query}"))
+                    .chain(variables.map(|code| format!("variables = {code}")));
+                call.body = Body::Json(crate::lua::table(&entries.collect::<Vec<_>>()));
+            }
+            "file" => {
+                let src = body.at(&["file", "src"]).and_then(Value::text).unwrap_or("FILE").to_owned();
+                call.body = Body::Lua(self.file(&src, place));
+            }
+            _ => {}
+        }
+    }
+
+    fn raw(&mut self, call: &mut Call, body: &Value, place: &str) {
+        let raw = body.text_at("raw").unwrap_or_default().to_owned();
+        if raw.is_empty() {
+            return;
+        }
+        let language = body.at(&["options", "raw", "language"]).and_then(Value::text).unwrap_or("text");
+        let kind = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let kind = kind.and_then(|(_, value)| value.known()).map(str::to_ascii_lowercase);
+        let is_json = kind.as_deref().map_or(language == "json", |kind| kind.contains("json"));
+        if is_json && let Some(code) = self.json(&raw, place) {
+            call.body = Body::Json(code);
+            call.headers.retain(|(name, value)| {
+                !name.eq_ignore_ascii_case("content-type") || value.known() != Some("application/json")
+            });
+            return;
+        }
+        call.body = Body::Text(self.text(&raw, place));
+        if kind.is_none() {
+            let kind = match language {
+                "json" => "application/json",
+                "xml" => "application/xml",
+                "html" => "text/html",
+                "javascript" => "application/javascript",
+                _ => "text/plain",
+            };
+            call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
+        }
+    }
+
+    /// JSON with variables in it, as a table; none if it is no JSON, or more than is read as a table.
+    fn json(&mut self, text: &str, place: &str) -> Option<String> {
+        let parsed = Value::from_json(bare_as_text(text).as_bytes()).ok()?;
+        if !parsed.fits_a_table() {
+            self.script.leave(place, "a body of JSON that no table holds stands as it is: look for secrets in it");
+            return None;
+        }
+        Some(value(&parsed, &mut |path, leaf| {
+            let Value::Text(text) = leaf else { return None };
+            if let Some(name) = text.strip_prefix("{{=").and_then(|rest| rest.strip_suffix("}}")) {
+                // One without quotes is a number, or whatever it holds.
+                let code = self.variables.expression(name.trim(), place, &mut self.script);
+                return Some(format!("(tonumber({code}) or {code})"));
+            }
+            let name = if let Some(Step::Field(name)) = path.last() { *name } else { "" };
+            if name == "key" {
+                return Some(self.text(text, place).written());
+            }
+            Some(self.field(name, text, place).written())
+        }))
+    }
+
+    fn part(&mut self, one: &Value, place: &str) -> Part {
+        let name = one.text_at("key").unwrap_or_default().to_owned();
+        let content_type = one.text_at("contentType").filter(|kind| is_field_value(kind)).map(str::to_owned);
+        if one.text_at("type") == Some("file") {
+            let src = one.text_at("src").or_else(|| one.list_at("src").first()?.text()).unwrap_or("FILE").to_owned();
+            let filename = Some(own_name(&src).to_owned());
+            return Part { name, filename, content_type, content: Some(self.file(&src, place)), ..Part::default() };
+        }
+        let value = one.get("value").and_then(Value::shown).unwrap_or_default();
+        let value = self.field(&name, &value, place);
+        Part { name, value, content_type, ..Part::default() }
+    }
+
+    /// A file beside the script, which is read once.
+    fn file(&mut self, src: &str, place: &str) -> String {
+        self.script.leave(
+            place,
+            format!("the file {}: a script reads files of its own directory: copy it there", comment(src, 80)),
+        );
+        let content = format!("brunt.file({})", quoted(own_name(src)));
+        self.script.file(&content)
+    }
+}
+
+fn own_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or("FILE")
+}
+
+/// A URL of its parts.
+fn put_together(url: &Value) -> String {
+    let parts = |name: &str, mark: &str| match url.get(name) {
+        Some(Value::List(all)) => all.iter().filter_map(Value::shown).collect::<Vec<_>>().join(mark),
+        Some(value) => value.shown().unwrap_or_default(),
+        None => String::new(),
+    };
+    let scheme = url.text_at("protocol").map_or_else(String::new, |scheme| format!("{scheme}://"));
+    let port = url
+        .get("port")
+        .and_then(Value::shown)
+        .filter(|port| !port.is_empty())
+        .map_or_else(String::new, |port| format!(":{port}"));
+    format!("{scheme}{}{port}/{}", parts("host", "."), parts("path", "/").trim_start_matches('/'))
+}
+
+/// JSON in which a variable without quotes is a text that says so.
+fn bare_as_text(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    let (mut in_text, mut escaped) = (false, false);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        if !in_text
+            && let Some((name, after)) = rest.strip_prefix("{{").and_then(|inner| inner.split_once("}}"))
+            && !name.is_empty()
+            && !name.contains(['{', '"', '\\', '\n'])
+        {
+            made.push_str("\"{{=");
+            made.push_str(name);
+            made.push_str("}}\"");
+            rest = after;
+            continue;
+        }
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ => {}
+        }
+        made.push(letter);
+        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+    }
+    made
+}

@@ -1,0 +1,108 @@
+use super::*;
+
+const SHOP: &str = r#"{
+  "info": {"name": "The shop", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+  "variable": [{"key": "baseUrl", "value": "http://127.0.0.1:8080/shop"}, {"key": "password", "value": "pw-ann"}, {"key": "end", "value": "3"}],
+  "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]},
+  "item": [
+    {"name": "Log / in", "item": [
+      {"name": "login", "request": {"method": "POST", "auth": {"type": "noauth"}, "url": {"raw": "{{baseUrl}}/login?x=a b"},
+        "header": [{"key": "X-Trace", "value": "{{$guid}}"}, {"key": "X-Off", "value": "1", "disabled": true}],
+        "body": {"mode": "urlencoded", "urlencoded": [{"key": "user", "value": "ann"}, {"key": "password", "value": "{{password}}"}]}},
+        "event": [{"listen": "test", "script": {"exec": [
+          "pm.test(\"Status is 200\", function () {", "  pm.response.to.have.status(200);", "});",
+          "const json = pm.response.json();",
+          "pm.environment.set(\"token\", json.access.token);",
+          "pm.test('has plan', () => { pm.expect(json.plan).to.eql('free') });",
+          "pm.test('odd', () => { pm.expect(_.size(json)).to.eql(2) });"]}}]},
+      {"name": "json", "request": {"method": "PUT", "url": "{{baseUrl}}/items/{{end}}",
+        "header": [{"key": "Content-Type", "value": "application/json"}],
+        "body": {"mode": "raw", "raw": "{\"a\": {{end}}, \"b\": \"x{{end}}\", \"secret\": \"hunter2\", \"t\": \"{{token}}\"}"}},
+        "event": [{"listen": "prerequest", "script": {"exec": ["pm.variables.set('now', '{{$timestamp}}');", "doIt();"]}}]}
+    ]},
+    {"name": "item", "request": {"url": {"raw": "{{baseUrl}}/items/:id?page={{page}}", "variable": [{"key": "id", "value": "{{end}}"}],
+      "query": [{"key": "page", "value": "{{page}}"}, {"key": "off", "value": "1", "disabled": true}]}}},
+    {"name": "elsewhere", "request": "https://api.test/x"},
+    {"name": "upload", "request": {"method": "POST", "auth": {"type": "apikey", "apikey": {"key": "X-Key", "value": "abc", "in": "header"}},
+      "url": {"protocol": "http", "host": ["127", "0", "0", "1"], "port": "8080", "path": ["shop", "upload"]},
+      "body": {"mode": "formdata", "formdata": [{"key": "f", "type": "file", "src": "/tmp/a.txt"}, {"key": "n", "value": "1"}]}}}
+  ]}"#;
+
+#[test]
+fn a_collection_is_a_scenario() {
+    let imported = import(SHOP.as_bytes(), "shop.json").unwrap();
+    for expected in [
+        "base = \"http://127.0.0.1:8080\"",
+        "local vars = { baseUrl = \"http://127.0.0.1:8080/shop\", password = brunt.env(\"PASSWORD\"), [\"end\"] = \"3\" } -- variables of the collection",
+        "brunt.group(\"Log   in\", function()",
+        "http:post(\"/shop/login?x=a%20b\", {",
+        "headers = { [\"X-Trace\"] = brunt.uuid() }",
+        "form = { user = \"ann\", password = vars.password }",
+        "[\"Status is 200\"] = answer.status == 200",
+        "[\"has plan\"] = answer:jsonpath(\"$.plan\") == \"free\"",
+        "[\"odd\"] = false",
+        "vars.token = answer:jsonpath(\"$.access.token\")",
+        "vars.now = math.floor(brunt.now())",
+        "not_moved(\"the collection / Log / in / json: before the request: doIt()\")",
+        "json = {",
+        "a = (tonumber(vars[\"end\"]) or vars[\"end\"])",
+        "b = \"x\" .. vars[\"end\"]",
+        "secret = brunt.env(\"SECRET\")",
+        "bearer = vars.token",
+        "http:get(\"/shop/items/\" .. brunt.url_encode(vars[\"end\"]) .. \"?page=\" .. brunt.url_encode(brunt.env(\"PAGE\")), {",
+        "http:get(\"https://api.test/x\", {",
+        "headers = { [\"X-Key\"] = brunt.env(\"X_KEY\") }",
+        "local files = { brunt.file(\"a.txt\") }",
+        "multipart = { f = { filename = \"a.txt\", content = files[1] }, n = \"1\" }",
+        "[\"is a success\"] = answer.ok",
+    ] {
+        assert!(imported.lua.contains(expected), "lacks {expected}:\n{}", imported.lua);
+    }
+    for secret in ["hunter2", "pw-ann", "abc", "X-Off", "off="] {
+        assert!(!imported.lua.contains(secret), "{secret}:\n{}", imported.lua);
+    }
+    let left: Vec<String> = imported.left.iter().map(ToString::to_string).collect();
+    for expected in ["odd", "doIt()", "{{page}}", "the file /tmp/a.txt"] {
+        assert!(left.iter().any(|left| left.contains(expected)) || expected == "odd", "{expected}: {left:?}");
+    }
+    assert!(left.iter().any(|left| left.contains("not moved, and does not hold: pm.expect(_.size(json))")), "{left:?}");
+}
+
+#[test]
+fn assertions_are_conditions() {
+    for (test, expected) in [
+        ("pm.response.to.be.ok", "= answer.ok"),
+        ("pm.expect(pm.response.code).to.be.oneOf([200, 201])", "(answer.status == 200 or answer.status == 201)"),
+        ("pm.expect(pm.response.code).to.equal(204)", "answer.status == 204"),
+        ("pm.expect(pm.response.responseTime).to.be.below(500)", "answer.timings.response < 0.5"),
+        ("pm.response.to.have.header('X-A')", "answer.headers[\\\"x-a\\\"] ~= nil"),
+        ("pm.expect(pm.response.text()).to.include('x')", "answer.body:find(\\\"x\\\", 1, true) ~= nil"),
+        ("pm.expect(pm.response.json().a[0].b).to.eql(1)", "answer:jsonpath(\\\"$.a[0].b\\\") == 1"),
+        (
+            "pm.expect(pm.response.json()).to.have.property('a-b')",
+            "answer:has_jsonpath(\\\"$[\\\\\\\"a-b\\\\\\\"]\\\")",
+        ),
+    ] {
+        let code = serde_json::Value::from(format!("pm.test('t', function () {{ {test}; }});"));
+        let text = format!(
+            r#"{{"item":[{{"name":"a","request":"http://a.test/","event":[{{"listen":"test","script":{{"exec":[{code}]}}}}]}}]}}"#
+        );
+        let lua = import(text.as_bytes(), "a").unwrap().lua;
+        let expected = expected.replace("\\\\\\\"", "\u{1}").replace("\\\"", "\"").replace('\u{1}', "\\\"");
+        assert!(lua.contains(&expected), "{test}: lacks {expected}\n{lua}");
+    }
+}
+
+#[test]
+fn what_is_no_collection_is_refused() {
+    for (text, said) in [
+        ("", "no JSON"),
+        ("{}", "no Postman collection"),
+        (r#"{"requests":[]}"#, "version 1"),
+        (r#"{"item":[]}"#, "no request"),
+        (r#"{"item":[1,{"item":{}},{"name":"a"}]}"#, "no request"),
+    ] {
+        let error = import(text.as_bytes(), "a").unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}

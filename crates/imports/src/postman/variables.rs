@@ -1,0 +1,156 @@
+//! Variables of a collection, `{{name}}`, and values that Postman makes up, `{{$guid}}`.
+
+use crate::lua::{key, part, quoted, table};
+use crate::script::Script;
+use crate::secret;
+use crate::text::{Piece, Text};
+use crate::value::Value;
+
+/// The most variables of a collection.
+const MOST: usize = 2_000;
+
+/// What is known of variables.
+pub(crate) struct Variables<'c> {
+    /// Those of the collection, with their values.
+    known: Vec<(&'c str, String)>,
+    /// Those that scripts set somewhere.
+    set: Vec<String>,
+    /// Those that are used, and come from an environment of Postman's.
+    pub(crate) elsewhere: Vec<String>,
+}
+
+impl<'c> Variables<'c> {
+    pub(crate) fn of(root: &'c Value) -> Self {
+        let one = |variable: &'c Value| {
+            let name = variable.text_at("key").or_else(|| variable.text_at("id"))?;
+            Some((name, variable.get("value").and_then(Value::shown).unwrap_or_default()))
+        };
+        let known = root
+            .list_at("variable")
+            .iter()
+            .take(MOST)
+            .filter(|variable| !variable.is_true("disabled"))
+            .filter_map(one)
+            .collect();
+        let mut set = Vec::new();
+        collect_set(root, &mut set, 0);
+        Self { known, set, elsewhere: Vec::new() }
+    }
+
+    /// The value of a variable of the collection that nothing sets.
+    pub(crate) fn constant(&self, name: &str) -> Option<&str> {
+        if self.set.iter().any(|known| known == name) {
+            return None;
+        }
+        self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A text in which `{{name}}` stands for variables.
+    pub(crate) fn text(&mut self, text: &str, place: &str, script: &mut Script) -> Text {
+        let mut made = Text::default();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((name, after)) = after.split_once("}}").filter(|(name, _)| is_variable(name)) else {
+                made.push(Piece::Plain(format!("{before}{{{{")));
+                rest = after;
+                continue;
+            };
+            made.push(Piece::Plain(before.to_owned()));
+            made.push(Piece::Lua(self.expression(name.trim(), place, script)));
+            rest = after;
+        }
+        made.push(Piece::Plain(rest.to_owned()));
+        made
+    }
+
+    /// The expression that a variable stands for.
+    pub(crate) fn expression(&mut self, name: &str, place: &str, script: &mut Script) -> String {
+        if let Some(made_up) = name.strip_prefix('$') {
+            return match made_up {
+                "guid" | "randomUUID" => "brunt.uuid()".to_owned(),
+                "timestamp" => "math.floor(brunt.now())".to_owned(),
+                "isoTimestamp" => "brunt.date()".to_owned(),
+                "randomInt" => "brunt.random(0, 1000)".to_owned(),
+                "randomBoolean" => "tostring(brunt.random(0, 1) == 1)".to_owned(),
+                "randomAlphaNumeric" => "brunt.random_string(1)".to_owned(),
+                "randomPassword" => "brunt.random_string(15)".to_owned(),
+                _ => script.not_moved(place, &format!("{{{{${made_up}}}}}")),
+            };
+        }
+        if self.known.iter().any(|(known, _)| *known == name) || self.set.iter().any(|known| known == name) {
+            return format!("vars{}", part(name));
+        }
+        if !self.elsewhere.iter().any(|known| known == name) {
+            self.elsewhere.push(name.to_owned());
+        }
+        script.secrets.ask(name, None)
+    }
+
+    /// The table of variables, with which an iteration begins; nothing if there are none.
+    pub(crate) fn written(&self, script: &mut Script) -> String {
+        for name in &self.elsewhere {
+            let variable = script.secrets.name(name, None);
+            script.leave(
+                format!("{{{{{name}}}}}"),
+                format!("it comes from an environment of Postman's: --env {variable}=VALUE gives it"),
+            );
+        }
+        let mut entries = Vec::new();
+        for (name, value) in &self.known {
+            let value = if secret::is_field(name) && !value.is_empty() {
+                script.secrets.ask(name, Some(value))
+            } else {
+                let mut others = Self { known: Vec::new(), set: Vec::new(), elsewhere: Vec::new() };
+                // A variable in another's value would have to be written before it.
+                let text = others.text(value, "a variable of the collection", &mut Script::default());
+                if text.is_known() { quoted(value) } else { self.joined(value) }
+            };
+            entries.push(format!("{} = {value}", key(name)));
+        }
+        if entries.is_empty() && self.set.is_empty() {
+            return String::new();
+        }
+        format!("local vars = {} -- variables of the collection\n\n", table(&entries))
+    }
+
+    /// A value with the values of other variables in it.
+    fn joined(&self, value: &str) -> String {
+        let mut made = value.to_owned();
+        for _ in 0..5 {
+            let before = made.clone();
+            for (name, value) in &self.known {
+                if !secret::is_field(name) && made.len() < 10_000 {
+                    made = made.replace(&format!("{{{{{name}}}}}"), value);
+                }
+            }
+            if made == before {
+                break;
+            }
+        }
+        quoted(&made)
+    }
+}
+
+/// Whether it is the name of a variable, and not a brace in a text.
+fn is_variable(name: &str) -> bool {
+    let name = name.trim();
+    !name.is_empty() && name.len() <= 200 && !name.contains(['{', '}', '"', '\n'])
+}
+
+/// Names that scripts set anywhere in a collection.
+fn collect_set(holder: &Value, set: &mut Vec<String>, depth: usize) {
+    for event in holder.list_at("event") {
+        let code = super::javascript::lines(event);
+        for statement in super::javascript::statements(&code) {
+            if let Some((name, _)) = super::javascript::assignment(&statement)
+                && !set.contains(&name)
+                && set.len() < 1_000
+            {
+                set.push(name);
+            }
+        }
+    }
+    if depth < super::MOST_DEPTH + 1 {
+        holder.list_at("item").iter().for_each(|item| collect_set(item, set, depth + 1));
+    }
+}
