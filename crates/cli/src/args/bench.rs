@@ -15,6 +15,7 @@ use brunt_report::Format;
 use clap::{Args, ValueEnum};
 
 use super::flags::ProtocolFlags;
+use super::limits::Limits;
 use super::machines::Machines;
 use super::values::{self, SourceIps};
 
@@ -77,21 +78,11 @@ pub struct Load {
     /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<Arrivals>,
-    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Make calls for this long before the measured part; they are in no figure of the result [default: 0]
     #[arg(short, long, value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
-    /// How long a call may take from when it was sent [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub connect_timeout: Option<u64>,
-    /// How long calls in flight at the end may still take [default: the timeout]
-    #[arg(long, value_name = "T", value_parser = values::duration)]
-    pub drain: Option<u64>,
+    #[command(flatten)]
+    pub limits: Limits,
     /// A connection for each request
     #[arg(long)]
     pub reconnect: bool,

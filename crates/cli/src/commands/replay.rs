@@ -23,10 +23,10 @@ use clap::Args;
 
 use self::fail_if::FailIf;
 use crate::args::bench::Connecting;
-use crate::args::{Output, Program, ProtocolFlags, Saving, Tls, repeat, values};
+use crate::args::{Limits, Output, Program, ProtocolFlags, Saving, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::kept::Keep;
-use crate::plan::{self, DEFAULT_TIMEOUT_NS};
+use crate::plan;
 use crate::results::Results;
 use crate::{console, single};
 
@@ -135,9 +135,6 @@ pub struct Timing {
     /// Stop after this long
     #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
-    /// What random choices start from; printed, so that a run can be repeated [default: random]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
 }
 
 /// How requests are made.
@@ -150,15 +147,8 @@ pub struct Calling {
     /// Worker threads, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// How long a call may take from when it was sent, and wait for its turn [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub connect_timeout: Option<u64>,
-    /// How long calls in flight at the end may still take [default: the timeout]
-    #[arg(long, value_name = "T", value_parser = values::duration)]
-    pub drain: Option<u64>,
+    #[command(flatten)]
+    pub limits: Limits,
     /// Which HTTP: 1.1, 2 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
@@ -280,7 +270,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         hosts if hosts.iter().any(|host| host == "any") => FromHosts::Any,
         hosts => FromHosts::Named(hosts.to_vec()),
     };
-    let seed = timing.seed.unwrap_or_else(plan::fresh_seed);
+    let seed = calling.limits.seed.unwrap_or_else(plan::fresh_seed);
     let scaling = Scaling {
         speed: timing.speed.unwrap_or(1.0),
         scale: timing.scale.unwrap_or(1.0),
@@ -313,7 +303,6 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         filters: selecting.filters.iter().map(|(text, _)| text.clone()).collect(),
     };
     let transport = plan::transport(&args.connecting, plan::tls(&args.tls)?)?;
-    let timeout_ns = calling.timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let workers = calling.threads.unwrap_or(1);
     let most =
         calling.connections.unwrap_or_else(|| brunt_engine::most_growing_connections(transport.source_ips.len()));
@@ -331,9 +320,9 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         load: Load::Replay(replay),
         stop: Stop { duration_ns: timing.duration, requests: None },
         warmup_ns: 0,
-        timeout_ns,
-        connect_timeout_ns: calling.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
-        drain_ns: calling.drain.unwrap_or(timeout_ns),
+        timeout_ns: calling.limits.timeout_ns(),
+        connect_timeout_ns: calling.limits.connect_timeout_ns(),
+        drain_ns: calling.limits.drain_ns(),
         seed,
         reconnect: false,
         pipeline: 1,
