@@ -119,6 +119,7 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                 phase: Phase::Measured,
                 elapsed_ns: to,
                 planned_ns: Some(planned * SECOND_NS),
+                in_log: None,
                 planned_requests: None,
                 length_ns: SECOND_NS,
                 snapshot,

@@ -209,7 +209,8 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
     let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
     let told = || told(args, &watch);
-    single::replay(&plan, logs, &program.registry, &results, &args.output, &keep, told)
+    let in_log = |elapsed_ns| watch.in_log(elapsed_ns);
+    single::replay(&plan, logs, &in_log, &program.registry, &results, &args.output, &keep, told)
 }
 
 /// What was taken of the log, and whether it is as different as it must not be.

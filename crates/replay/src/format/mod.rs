@@ -188,7 +188,7 @@ impl Parser {
             return Ok(None);
         }
         let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_start_matches('\u{feff}').trim_end();
-        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+        if has_control(text) {
             return Err(Skip::Binary);
         }
         let entry = match &mut self.kind {
@@ -222,16 +222,26 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
     };
     let url = entry.url.split('#').next().unwrap_or_default();
     let kept = url.len();
-    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
-    let leads_somewhere = url.starts_with('/') || lower.starts_with("http://") || lower.starts_with("https://");
-    let is_url = leads_somewhere && !url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
+    let begins = |with: &str| url.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    let leads_somewhere = url.starts_with('/') || begins("http://") || begins("https://");
+    let is_url = leads_somewhere && !has_any(url, |byte| byte <= b' ' || byte == 0x7f);
     if !is_token(&entry.method) || entry.method == "CONNECT" || !is_url {
         return Err(Skip::NoRequest);
     }
     entry.url.truncate(kept);
     // A value with a line break would end the header field early.
-    entry.headers.retain(|(name, value)| is_token(name) && !value.bytes().any(|byte| byte < b' ' && byte != b'\t'));
+    entry.headers.retain(|(name, value)| is_token(name) && !has_any(value, |byte| byte < b' ' && byte != b'\t'));
     Ok(entry)
+}
+
+/// Whether text holds a control character other than a tab.
+fn has_control(text: &str) -> bool {
+    has_any(text, |byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
+}
+
+/// Whether any byte is such. It looks at all of them, so that the compiler can take many at a time.
+fn has_any(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |has, byte| has | is_such(byte))
 }
 
 /// The method and the URL of a request line, `GET /a HTTP/1.1`. A space in the URL, which a log may have, makes it none.
