@@ -212,7 +212,9 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
-            if !is_said && summary.run.ending == Ending::Completed {
+            if !is_said && summary.total.numbers.get(Counter::Due) == 0 {
+                console::note(&format!("error: {}", brunt_report::no_call(summary)));
+            } else if !is_said && summary.run.ending == Ending::Completed {
                 console::note(&no_answer_as_expected(summary));
             }
         }

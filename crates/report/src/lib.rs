@@ -47,7 +47,7 @@ pub mod text;
 pub mod wrk;
 
 pub use format::{Format, FormatError};
-pub use headline::{Statement, Tone, headline, statements};
+pub use headline::{Statement, Tone, headline, no_call, statements};
 pub use style::{Characters, Detail, Style};
 
 /// Writes `summary` in `format`.
