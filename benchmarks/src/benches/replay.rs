@@ -68,7 +68,7 @@ impl Folder {
         let (mut log, mut lines) = (String::new(), String::new());
         for nth in 0..seconds * RATE {
             let (client, second) = (nth % u64::from(CONNECTIONS), nth / RATE);
-            let path = format!("/shop/items/{nth}?page={}", nth % 7);
+            let path = format!("/users/{nth}?page={}", nth % 7);
             let clock = format!("01/Jan/2026:00:{:02}:{:02} +0000", second / 60, second % 60);
             let _ = writeln!(
                 log,

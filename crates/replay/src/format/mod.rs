@@ -5,6 +5,8 @@ mod json;
 mod table;
 mod template;
 
+use memchr::{memchr, memrchr};
+
 use crate::entry::{Entry, Skip};
 pub use json::Fields;
 pub use template::{Template, TemplateError};
@@ -220,8 +222,8 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
             && text.len() <= 32
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
     };
-    let url = entry.url.split('#').next().unwrap_or_default();
-    let kept = url.len();
+    let kept = memchr(b'#', entry.url.as_bytes()).unwrap_or(entry.url.len());
+    let url = entry.url.get(..kept).unwrap_or_default();
     let begins = |with: &str| url.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
     let leads_somewhere = url.starts_with('/') || begins("http://") || begins("https://");
     let is_url = leads_somewhere && !has_any(url, |byte| byte <= b' ' || byte == 0x7f);
@@ -246,8 +248,10 @@ fn has_any(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
 
 /// The method and the URL of a request line, `GET /a HTTP/1.1`. A space in the URL, which a log may have, makes it none.
 fn request_line(line: &str) -> Option<(&str, &str)> {
-    let (method, rest) = line.split_once(' ')?;
-    let url = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(url, _)| url);
+    let (method, rest) = line.split_at_checked(memchr(b' ', line.as_bytes())?)?;
+    let rest = rest.get(1..)?;
+    let last = memrchr(b' ', rest.as_bytes()).and_then(|place| rest.split_at_checked(place));
+    let url = last.filter(|(_, version)| version.starts_with(" HTTP/")).map_or(rest, |(url, _)| url);
     Some((method, url))
 }
 

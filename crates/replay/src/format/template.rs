@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use super::{Options, SessionBy, cookie, header, request_line};
-use crate::entry::{Entry, Skip};
+use crate::entry::{Entry, Skip, Stamp};
 use crate::stamp;
 
 /// `log_format combined` of nginx.
@@ -110,17 +112,35 @@ pub struct Template {
     pieces: Vec<Piece>,
     /// Whether a time in it is when the request ended, as all of nginx' are.
     stamps_end: bool,
+    times: LastTime,
+}
+
+/// The last time that was read: many lines of a log have the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct LastTime(Option<(String, Stamp)>);
+
+impl LastTime {
+    fn read(&mut self, text: &str, zone_s: i32) -> Result<Stamp, Skip> {
+        if let Some((_, stamp)) = self.0.as_ref().filter(|(last, _)| last == text) {
+            return Ok(*stamp);
+        }
+        let stamp = stamp::read(text, zone_s).ok_or(Skip::BadTime)?;
+        let (last, of_last) = self.0.get_or_insert_with(|| (String::new(), stamp));
+        text.clone_into(last);
+        *of_last = stamp;
+        Ok(stamp)
+    }
 }
 
 impl Template {
     /// The combined format, of which nobody knows whether nginx or Apache wrote it.
     pub(super) fn combined() -> Self {
-        Self { pieces: nginx(COMBINED), stamps_end: false }
+        Self { pieces: nginx(COMBINED), stamps_end: false, times: LastTime::default() }
     }
 
     /// The common log format.
     pub(super) fn common() -> Self {
-        Self { pieces: nginx(COMMON), stamps_end: false }
+        Self { pieces: nginx(COMMON), stamps_end: false, times: LastTime::default() }
     }
 
     /// Reads a `log_format` with variables (`$request`) or a `LogFormat` with directives (`%r`).
@@ -148,11 +168,11 @@ impl Template {
                 return Err(TemplateError::Adjoining(second.name.clone()));
             }
         }
-        Ok(Self { pieces, stamps_end: is_nginx })
+        Ok(Self { pieces, stamps_end: is_nginx, times: LastTime::default() })
     }
 
     /// Reads a line.
-    pub(super) fn read(&self, line: &str, options: &Options) -> Result<Entry, Skip> {
+    pub(super) fn read(&mut self, line: &str, options: &Options) -> Result<Entry, Skip> {
         let mut found = Found::default();
         let mut rest = line;
         let mut pieces = self.pieces.iter().peekable();
@@ -184,7 +204,7 @@ impl Template {
                         return Err(Skip::Incomplete);
                     }
                     if value != "-" {
-                        found.take(variable, value, options)?;
+                        found.take(variable, value, options, &mut self.times)?;
                     }
                     rest = behind;
                 }
@@ -200,7 +220,7 @@ fn end_of(rest: &str, text: &str) -> Option<usize> {
     let first = *text.as_bytes().first()?;
     let mut from = 0;
     loop {
-        let at = from + bytes.get(from..)?.iter().position(|byte| *byte == first)?;
+        let at = from + memchr(first, bytes.get(from..)?)?;
         let is_escaped = first == b'"' && is_escaped(bytes, at);
         if !is_escaped && rest.get(at..).is_some_and(|rest| rest.starts_with(text)) {
             return Some(at);
@@ -228,7 +248,13 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn take(&mut self, variable: &Variable, value: &'a str, options: &Options) -> Result<(), Skip> {
+    fn take(
+        &mut self,
+        variable: &Variable,
+        value: &'a str,
+        options: &Options,
+        times: &mut LastTime,
+    ) -> Result<(), Skip> {
         if matches!(&options.session, SessionBy::Field(wanted) if *wanted == variable.name) {
             self.field = Some(value);
         }
@@ -236,7 +262,7 @@ impl<'a> Found<'a> {
         match &variable.role {
             Role::Time { is_msec } => {
                 if !self.has_msec {
-                    entry.at = Some(stamp::read(value, options.zone_s).ok_or(Skip::BadTime)?);
+                    entry.at = Some(times.read(value, options.zone_s)?);
                     self.has_msec = *is_msec;
                 }
             }
@@ -308,7 +334,7 @@ fn duration(text: &str, unit_ns: f64) -> Option<u64> {
 
 /// What nginx and Apache have escaped: `\x22`, `\"`, `\\`. Bytes that are no UTF-8 stay escaped.
 fn unescaped(value: &str) -> Cow<'_, str> {
-    if !value.contains('\\') {
+    if memchr(b'\\', value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
     }
     let mut bytes = Vec::with_capacity(value.len());
