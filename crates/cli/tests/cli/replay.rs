@@ -143,6 +143,30 @@ fn what_is_asked_is_what_the_log_has_session_by_session() {
 }
 
 #[test]
+fn a_window_at_the_logs_own_speed_is_shared_by_two_threads_and_says_how_far_it_is() {
+    let (server, dir) = (Server::start(), Directory::new());
+    let file = dir.file("access.log", log().0);
+    let window = ["--window", "00:00:04-00:00:06", "-t", "2", "-v"];
+    let url = server.url();
+    let args = [&["replay", "--no-save", "--format", "json"][..], &window, &[&file, &url]].concat();
+    let done = run(args).with_status(0);
+    let result = json(&done.stdout);
+    assert_eq!((&result["outcomes"]["due"], &result["replay"]["sessions"]), (&40.into(), &5.into()));
+    // Those of the seconds 4 and 5, each client's in their order on a connection of its own.
+    let mut expected = BTreeMap::<u32, Vec<String>>::new();
+    for nth in 80..120 {
+        let method = if nth % 7 == 0 { "HEAD" } else { "GET" };
+        expected.entry(nth % 5).or_default().push(format!("{method} /items/{nth}?token=s3cret HTTP/1.1"));
+    }
+    let mut came: Vec<_> = by_connection(&server.asked()).into_values().collect();
+    came.sort();
+    let mut expected: Vec<_> = expected.into_values().collect();
+    expected.sort();
+    assert!(came == expected, "{} connections", came.len());
+    assert!(done.stderr.contains("00:00:05 in the log, 1s left"), "{}", done.stderr);
+}
+
+#[test]
 fn three_times_the_requests_are_three_times_the_sessions() {
     let (server, dir) = (Server::start(), Directory::new());
     let (text, by_client) = log();
