@@ -33,6 +33,8 @@ pub struct Bench {
     #[command(flatten)]
     pub load: Load,
     #[command(flatten)]
+    pub limits: Limits,
+    #[command(flatten)]
     pub trial: Trial,
     #[command(flatten)]
     pub request: Request,
@@ -81,8 +83,6 @@ pub struct Load {
     /// Make calls for this long before the measured part; they are in no figure of the result [default: 0]
     #[arg(short, long, value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
-    #[command(flatten)]
-    pub limits: Limits,
     /// A connection for each request
     #[arg(long)]
     pub reconnect: bool,
@@ -376,7 +376,7 @@ pub struct Saving {
 #[command(next_help_heading = "Plan")]
 pub struct Kept {
     /// Run the plan in this file; --threshold adds to its thresholds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["Load", "Request", "Connecting", "Tls"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["Load", "Limits", "Request", "Connecting", "Tls"])]
     pub plan: Option<PathBuf>,
     /// Write the plan of this run into a file (without secrets; @NAME references stay)
     #[arg(long, value_name = "FILE")]

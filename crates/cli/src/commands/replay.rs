@@ -53,6 +53,8 @@ pub struct Replay {
     #[command(flatten)]
     pub calling: Calling,
     #[command(flatten)]
+    pub limits: Limits,
+    #[command(flatten)]
     pub connecting: Connecting,
     #[command(flatten)]
     pub tls: Tls,
@@ -147,8 +149,6 @@ pub struct Calling {
     /// Worker threads, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    #[command(flatten)]
-    pub limits: Limits,
     /// Which HTTP: 1.1, 2 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
@@ -271,7 +271,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         hosts if hosts.iter().any(|host| host == "any") => FromHosts::Any,
         hosts => FromHosts::Named(hosts.to_vec()),
     };
-    let seed = calling.limits.seed.unwrap_or_else(plan::fresh_seed);
+    let seed = args.limits.seed.unwrap_or_else(plan::fresh_seed);
     let scaling = Scaling {
         speed: timing.speed.unwrap_or(1.0),
         scale: timing.scale.unwrap_or(1.0),
@@ -321,9 +321,9 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         load: Load::Replay(replay),
         stop: Stop { duration_ns: timing.duration, requests: None },
         warmup_ns: 0,
-        timeout_ns: calling.limits.timeout_ns(),
-        connect_timeout_ns: calling.limits.connect_timeout_ns(),
-        drain_ns: calling.limits.drain_ns(),
+        timeout_ns: args.limits.timeout_ns(),
+        connect_timeout_ns: args.limits.connect_timeout_ns(),
+        drain_ns: args.limits.drain_ns(),
         seed,
         reconnect: false,
         pipeline: 1,

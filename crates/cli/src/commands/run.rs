@@ -45,6 +45,8 @@ pub struct Run {
     #[command(flatten)]
     pub load: UserLoad,
     #[command(flatten)]
+    pub limits: Limits,
+    #[command(flatten)]
     pub connecting: Connecting,
     #[command(flatten)]
     pub tls: Tls,
@@ -115,8 +117,6 @@ pub struct UserLoad {
     /// Worker threads, which share the users [default: cores]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    #[command(flatten)]
-    pub limits: Limits,
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
@@ -209,7 +209,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
     conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
-    let limits = &run.load.limits;
+    let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
     let plan = Plan {
         version: PLAN_VERSION,
@@ -277,7 +277,7 @@ fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
 /// Which file or line is wrong.
 pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     let Change { env, base_url, inject, only, .. } = &run.change;
-    let limits = &run.load.limits;
+    let limits = &run.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
     let asker = Arc::new(Asker::new(transport, timeout_ns, connect_timeout_ns, registry));

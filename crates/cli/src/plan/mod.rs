@@ -167,7 +167,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         bail!("--basic (or a user in the URL) and -H 'Authorization: …' would both be sent: leave one out");
     }
     let args::Load { connections, threads, warmup, .. } = bench.load;
-    let limits = &bench.load.limits;
+    let limits = &bench.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));

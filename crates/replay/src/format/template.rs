@@ -179,12 +179,11 @@ impl Template {
         while let Some(piece) = pieces.next() {
             match piece {
                 Piece::Text(text) => {
-                    let trimmed = text.trim_end();
                     rest = match rest.strip_prefix(text.as_str()) {
                         Some(rest) => rest,
                         None if rest.is_empty() => return Err(Skip::Incomplete),
                         // The end of a line may have lost its spaces.
-                        None if rest == trimmed => "",
+                        None if rest == text.trim_end() => "",
                         None if text.starts_with(rest) => return Err(Skip::Incomplete),
                         None => return Err(Skip::Malformed),
                     };
@@ -293,9 +292,9 @@ impl<'a> Found<'a> {
         let Self { mut entry, request, args, client, cookie: logged_cookie, field, .. } = self;
         if let Some(request) = request {
             let (method, url) = request_line(&request).ok_or(Skip::NoRequest)?;
-            method.clone_into(&mut entry.method);
+            entry.method = method.to_owned();
             if entry.url.is_empty() {
-                url.clone_into(&mut entry.url);
+                entry.url = url.to_owned();
             }
         }
         if entry.url.is_empty() {
