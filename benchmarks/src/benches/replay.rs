@@ -6,11 +6,11 @@ use std::{env, fs, process};
 
 use anyhow::Context as _;
 
-use super::{Bench, CONNECTIONS, CpuComparison, figures};
+use super::{Bench, CONNECTIONS, CpuComparison, Run, figures};
 use crate::bar::Bar;
 use crate::clients::{CLIENTS, Client, Load};
 use crate::process::{Process, pinned};
-use crate::race::median;
+use crate::race::{Watched, disturbed, median};
 use crate::servers::Server;
 use crate::setup::{Installed, Setup};
 
@@ -89,24 +89,29 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let installed = |client| Installed { client, program: setup.brunt.clone(), version: String::new() };
     let beside = CpuComparison::measured(setup, &load, &installed(&REPLAY), &installed(&LINES))?;
     println!("{}; {:.2} µs of CPU a request of the replay\n", server.about, beside.cpu_us);
-    let lag = median((0..setup.rounds).map(|_| lag(setup, &load)).collect::<anyhow::Result<_>>()?).context("no rounds")?;
-    Ok(vec![
-        beside.bar("CPU per request, both at once", MOST),
-        Bar::new("p99 generator lag of the replay alone", "< 1 ms", format!("{:.0} µs", lag / 1e3), lag < MOST_LAG_NS),
-    ])
+    let alone = (0..setup.rounds).map(|_| alone(setup, &server, &load)).collect::<anyhow::Result<Vec<_>>>()?;
+    let lag = median(alone.iter().map(|run| run.lag_ns).collect()).context("no rounds")?;
+    let others = median(alone.iter().map(|run| run.others).collect()).context("no rounds")?;
+    let bar = Bar::new("p99 generator lag, alone", "< 1 ms", format!("{:.0} µs", lag / 1e3), lag < MOST_LAG_NS);
+    Ok(vec![beside.bar("CPU per request, both at once", MOST), bar.excused(disturbed(others))])
 }
 
-/// The 99th percentile of how late requests of a replay were sent, in nanoseconds.
-fn lag(setup: &Setup, load: &Load) -> anyhow::Result<f64> {
+/// A replay with the core for itself.
+struct Alone {
+    /// The 99th percentile of how late requests were sent, in nanoseconds.
+    lag_ns: f64,
+    /// The share of a core that others used, from 0 to 1.
+    others: f64,
+}
+
+fn alone(setup: &Setup, server: &Server, load: &Load) -> anyhow::Result<Alone> {
     setup.wait_for_quiet();
     let mut command = pinned(setup.client_core, &setup.brunt);
     command.args(replay(load));
-    let finished = Process::client(command, "brunt replay")?.finish(load.length * 10, |_| {})?;
-    let result = figures(&finished.stdout)?;
-    let quantiles = result["times"]["lag"]["quantiles"].as_array();
-    let p99 = quantiles.into_iter().flatten().find(|quantile| quantile["name"] == "p99");
-    let p99 = p99.and_then(|quantile| quantile["value_ns"].as_u64()).context("brunt's result has no p99 of lag")?;
-    Ok(p99 as f64)
+    let work = || Process::client(command, "brunt replay")?.finish(load.length * 10, |_| {});
+    let (around, finished) = Watched::run(setup, server, work)?;
+    let run = Run { result: figures(&finished.stdout)?, finished, around };
+    Ok(Alone { lag_ns: run.quantile("lag", "p99")? as f64, others: run.others() })
 }
 
 #[cfg(test)]
