@@ -94,12 +94,18 @@ pub fn carry_out(
     })
 }
 
-/// Replays logs, one for each worker of the plan, shows the run as it goes, and writes what came of it. `in_log` says how far it is, and `told` what
-/// was taken of the log.
+/// What a replay takes its calls from.
+pub struct Logs<'a> {
+    /// A log for each worker.
+    pub of_workers: Vec<Box<dyn Replay>>,
+    /// How far they are after so many nanoseconds.
+    pub in_log: &'a dyn Fn(u64) -> InLog,
+}
+
+/// Replays logs, shows the run as it goes, and writes what came of it. `told` says what was taken of them.
 pub fn replay(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
-    in_log: &dyn Fn(u64) -> InLog,
+    logs: Logs<'_>,
     registry: &Registry,
     results: &Results,
     args: &Output,
@@ -112,8 +118,8 @@ pub fn replay(
     let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &Control::default(), &stop, false)?;
     let carried = ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
         let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
-        let observer = &mut InLogs { in_log, next: AbortWatch::new(plan, watching) };
-        Ok(brunt_engine::run_replay(plan, logs, registry, SCRIPTS, observer, &stop)?)
+        let observer = &mut InLogs { in_log: logs.in_log, next: AbortWatch::new(plan, watching) };
+        Ok(brunt_engine::run_replay(plan, logs.of_workers, registry, SCRIPTS, observer, &stop)?)
     });
     sinks.load_ended();
     let Finished { plan, mut run, script } = carried?;

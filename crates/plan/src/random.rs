@@ -17,7 +17,9 @@ pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = mix(self.0 ^ u64::from(*byte)));
+        for byte in bytes {
+            self.0 = mix(self.0 ^ u64::from(*byte));
+        }
     }
 
     fn write_u64(&mut self, number: u64) {

@@ -1,12 +1,14 @@
 //! A log that is read ahead by a thread of its own, for the workers of a replay.
 
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 use std::io::{self, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use brunt_protocol::plan::random::ByNumber;
+use brunt_protocol::plan::random::NumberHasher;
 use brunt_protocol::record::live::InLog;
 use brunt_protocol::record::replayed::Replayed;
 use brunt_protocol::replay::LoggedCall;
@@ -198,7 +200,7 @@ impl Log {
             schedule: Schedule::new(config.scaling),
             skips: Skips::default(),
             tally,
-            sessions: ByNumber::default(),
+            sessions: HashSet::default(),
             number: 0,
             targets: 0,
             composer,
@@ -264,7 +266,7 @@ struct Reader {
     composer: Composer,
     skips: Skips,
     tally: Tally,
-    sessions: ByNumber<()>,
+    sessions: HashSet<u64, BuildHasherDefault<NumberHasher>>,
     number: u64,
     /// How many targets without a time were read.
     targets: u64,
@@ -424,7 +426,7 @@ impl Reader {
             if let Some(session) = session
                 && self.sessions.len() < MOST_SESSIONS
             {
-                self.sessions.insert(session, ());
+                self.sessions.insert(session);
             }
             let logged_ns = (request.duration_ns.unwrap_or(0) as f64 / self.config.scaling.speed) as u64;
             let place = (session.unwrap_or(number) % self.parts.len().max(1) as u64) as usize;

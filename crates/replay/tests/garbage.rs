@@ -1,5 +1,7 @@
 //! Logs in which anything stands: every line is a request, or is skipped by name.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::path::{Path, PathBuf};
 use std::{env, fs, process, thread};
 

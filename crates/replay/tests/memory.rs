@@ -1,5 +1,6 @@
 //! A packed log whose lines would not fit into memory.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::fs;
 use std::io::{Cursor, Write as _};

@@ -15,6 +15,7 @@ use brunt_plan::target::Url;
 use brunt_protocol::headers::{Header, header_value};
 use brunt_protocol::options_of;
 use brunt_record::outcome::OkStatus;
+use brunt_record::replayed::Skip;
 use brunt_replay::format::{Fields, Format, Options, SessionBy};
 use brunt_replay::log::{Config, Log, LogError, Watch, format_names};
 use brunt_replay::schedule::Scaling;
@@ -28,6 +29,7 @@ use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan;
 use crate::results::Results;
+use crate::single::Logs;
 use crate::{console, single};
 
 /// By less than this copies of a session are shifted where nothing else is said, in nanoseconds.
@@ -206,11 +208,11 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
     }
     let watch = log.watch();
     let logs = log.begin(plan.workers as usize).context("cannot start a thread that reads the log")?;
-    let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
+    let of_workers = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
     let told = || told(args, &watch);
-    let in_log = |elapsed_ns| watch.in_log(elapsed_ns);
-    single::replay(&plan, logs, &in_log, &program.registry, &results, &args.output, &keep, told)
+    let logs = Logs { of_workers, in_log: &|elapsed_ns| watch.in_log(elapsed_ns) };
+    single::replay(&plan, logs, &program.registry, &results, &args.output, &keep, told)
 }
 
 /// What was taken of the log, and whether it is as different as it must not be.
@@ -226,10 +228,12 @@ fn told(args: &Replay, watch: &Watch) -> brunt_record::replayed::Replayed {
 /// What to do where nothing of the log was replayed.
 fn nothing_left(replayed: &brunt_record::replayed::Replayed) -> Option<&'static str> {
     let (most, count) = replayed.skipped.iter().max_by_key(|(_, count)| **count)?;
-    if *count < replayed.lines {
+    if replayed.skipped.values().sum::<u64>() < replayed.lines {
         return None;
     }
+    let is_defect = Skip::named(most).is_some_and(Skip::is_defect);
     Some(match most.as_str() {
+        _ if *count < replayed.lines && !is_defect => "every line was skipped, for reasons that the result counts",
         "other_host" => "every request went to another host: --from-host HOST (or any) says which stand for the target",
         "writes" => "every request writes: --unsafe sends them",
         "no_time" => "the log has no times: --rate says how many requests come a second",

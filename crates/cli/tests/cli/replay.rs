@@ -295,12 +295,17 @@ fn what_cannot_be_replayed_is_said_with_a_way_out() {
         dir.file("empty.log", "\n"),
         dir.file("post.log", line(0, 1, "POST", "/a", 200)),
     );
+    let garbage = dir.file("garbage.log", "once upon a time\n\u{1}\u{2}\n");
+    let mixed =
+        dir.file("mixed.log", line(0, 1, "POST", "/a", 200) + &line(0, 1, "GET", "https://elsewhere.test/", 200));
     let targets = dir.file("targets.json", "{\"method\":\"GET\",\"url\":\"/a\"}\n");
     for (args, status, said) in [
         (vec!["nowhere.log", url], 2, "cannot read the log nowhere.log"),
         (vec![&prose, url], 2, "give --log-format (combined, common,"),
         (vec![&empty, url], 2, "the log is empty"),
         (vec![&post, url], 1, "every request writes: --unsafe sends them"),
+        (vec!["--log-format", "combined", &garbage, url], 1, "no line gave a request"),
+        (vec![&mixed, url], 1, "every line was skipped, for reasons that the result counts"),
         (vec![&targets, url], 1, "--rate says how many requests come a second"),
         (vec![&post, "http://127.0.0.1:1/base"], 2, "leave /base out of the URL"),
         (vec![&post, "tcp://127.0.0.1:1/"], 2, "a log's requests are HTTP"),

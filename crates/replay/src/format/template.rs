@@ -189,11 +189,10 @@ impl Template {
                     };
                 }
                 Piece::Variable(variable) => {
+                    // Nothing of a line that is cut in its first piece is as the format has it.
+                    let cut = if rest.len() == line.len() { Skip::Malformed } else { Skip::Incomplete };
                     let end = match pieces.peek() {
-                        Some(Piece::Text(text)) => end_of(rest, text).ok_or_else(|| {
-                            // Nothing of the line is as the format has it.
-                            if rest.len() == line.len() { Skip::Malformed } else { Skip::Incomplete }
-                        })?,
+                        Some(Piece::Text(text)) => end_of(rest, text).ok_or(cut)?,
                         Some(Piece::Variable(_)) => rest.find('?').unwrap_or(rest.len()),
                         // More may stand behind what a known format has.
                         None => rest.find(' ').unwrap_or(rest.len()),
@@ -292,9 +291,9 @@ impl<'a> Found<'a> {
         let Self { mut entry, request, args, client, cookie: logged_cookie, field, .. } = self;
         if let Some(request) = request {
             let (method, url) = request_line(&request).ok_or(Skip::NoRequest)?;
-            entry.method = method.to_owned();
+            entry.method = String::from(method);
             if entry.url.is_empty() {
-                entry.url = url.to_owned();
+                entry.url = String::from(url);
             }
         }
         if entry.url.is_empty() {
