@@ -13,6 +13,7 @@ mod https;
 mod instructions;
 mod protocols;
 mod rate;
+mod replay;
 mod scenario;
 mod script;
 mod shown;
@@ -63,6 +64,7 @@ pub const BENCHES: &[Bench] = &[
     users::BENCH,
     agents::BENCH,
     rate::BENCH,
+    replay::BENCH,
     stall::BENCH,
     connections::BENCH,
     coalesce::BENCH,

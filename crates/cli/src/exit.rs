@@ -17,7 +17,7 @@ use brunt_record::recording::Ending;
 pub enum Exit {
     /// Done, and every threshold held.
     Done,
-    /// A threshold failed, implicit ones among them, or one that aborts ended the run; or the run was paused until its end.
+    /// A threshold failed, implicit ones among them, or one that aborts ended the run; no call was due; or the run was paused until its end.
     ThresholdFailed,
     /// The command line or a file was wrong.
     Wrong,
@@ -45,6 +45,8 @@ impl Exit {
             Ending::Interrupted if due == 0 => Self::Done,
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
             Ending::Aborted(_) => Self::ThresholdFailed,
+            // Nothing was measured, so nothing has passed.
+            _ if due == 0 => Self::ThresholdFailed,
             // No answer was as expected, and nothing judges that (`--once`).
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed
@@ -185,7 +187,9 @@ mod tests {
         for ending in [Completed, Stopped(because())] {
             assert_eq!(Exit::of_run(&summary(ending, 100, 0, true)), Exit::Done);
         }
-        assert_eq!(Exit::of_run(&summary(Completed, 0, 0, true)), Exit::Done, "nothing was due");
+        for ending in [Completed, Stopped(because())] {
+            assert_eq!(Exit::of_run(&summary(ending, 0, 0, true)), Exit::ThresholdFailed, "nothing was due");
+        }
         assert_eq!(Exit::of_run(&summary(Interrupted, 0, 0, false)), Exit::Done, "ended before the load");
         assert_eq!(Exit::AsWrk.after_signal(Some(2)), Exit::AsWrk);
     }

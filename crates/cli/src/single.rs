@@ -1,19 +1,24 @@
 //! A single run: carried out, seen while it goes on, judged, written and kept.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use brunt_engine::trace::{Sight, Trace};
-use brunt_engine::{Control, Finished, StopHandle};
+use brunt_engine::{Control, Finished, Observer, RunningTotal, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
 use brunt_protocol::replay::Replay;
+use brunt_record::catalogue::Counter;
+use brunt_record::live::{InLog, Live};
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
+use brunt_record::snapshot::Phase;
+use brunt_record::watched::Watched;
 
 use crate::args::Output;
 use crate::args::machines::Machines;
@@ -89,10 +94,18 @@ pub fn carry_out(
     })
 }
 
-/// Replays logs, one for each worker of the plan, shows the run as it goes, and writes what came of it. `told` says what was taken of the log.
+/// What a replay takes its calls from.
+pub struct Logs<'a> {
+    /// A log for each worker.
+    pub of_workers: Vec<Box<dyn Replay>>,
+    /// How far they are after so many nanoseconds.
+    pub in_log: &'a dyn Fn(u64) -> InLog,
+}
+
+/// Replays logs, shows the run as it goes, and writes what came of it. `told` says what was taken of them.
 pub fn replay(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Logs<'_>,
     registry: &Registry,
     results: &Results,
     args: &Output,
@@ -105,13 +118,33 @@ pub fn replay(
     let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &Control::default(), &stop, false)?;
     let carried = ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
         let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
-        let observer = &mut AbortWatch::new(plan, watching);
-        Ok(brunt_engine::run_replay(plan, logs, registry, SCRIPTS, observer, &stop)?)
+        let observer = &mut InLogs { in_log: logs.in_log, next: AbortWatch::new(plan, watching) };
+        Ok(brunt_engine::run_replay(plan, logs.of_workers, registry, SCRIPTS, observer, &stop)?)
     });
     sinks.load_ended();
     let Finished { plan, mut run, script } = carried?;
     run.replayed = Some(Box::new(told()));
     conclude(Carried { plan, run, script }, sinks, results, keep, &stop, |_| Ok(()))
+}
+
+/// Says how far a replay is in its log, and shows its seconds to another observer.
+struct InLogs<'a, O> {
+    in_log: &'a dyn Fn(u64) -> InLog,
+    next: O,
+}
+
+impl<O: Observer> Observer for InLogs<'_, O> {
+    fn watched(&mut self, phase: Phase, elapsed_ns: u64, length_ns: u64) -> Watched {
+        self.next.watched(phase, elapsed_ns, length_ns)
+    }
+
+    fn in_log(&mut self, elapsed_ns: u64) -> Option<InLog> {
+        Some((self.in_log)(elapsed_ns))
+    }
+
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+        self.next.second(second, so_far)
+    }
 }
 
 /// Writes what came of a run, and keeps it. `besides` is done once it is written.
@@ -185,7 +218,9 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
-            if let Some(paused) = brunt_report::paused_to_end(summary) {
+            if !is_said && summary.total.numbers.get(Counter::Due) == 0 {
+                console::note(&format!("error: {}", brunt_report::no_call(summary)));
+            } else if let Some(paused) = brunt_report::paused_to_end(summary) {
                 console::note(&format!("error: {paused}"));
             } else if !is_said && summary.run.ending == Ending::Completed {
                 console::note(&no_answer_as_expected(summary));

@@ -186,6 +186,7 @@ fn worst_failure(summary: &Summary) -> String {
         (Some((_, text)), _) => text,
         // While a connection is waited for no call is due, and none fails.
         (None, Ending::Unreached(reason)) => reason.clone(),
+        (None, _) if summary.total.numbers.get(Counter::Due) == 0 => "no call was due".to_owned(),
         (None, _) => String::new(),
     }
 }

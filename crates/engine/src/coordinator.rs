@@ -372,10 +372,12 @@ impl<'a> Coordinator<'a> {
         let agents = self.agents.iter().zip(said).map(|(name, said)| said.unwrap_or_else(|| silent(name))).collect();
         let changes = self.control.changes().split_off(self.told);
         self.told += changes.len();
+        let in_log = if phase == Phase::Measured { self.observer.in_log(elapsed_ns) } else { None };
         let live = Live {
             phase,
             elapsed_ns,
             planned_ns,
+            in_log,
             planned_requests: self.plan.stop.requests,
             length_ns: second.length_ns,
             snapshot: second.snapshot,

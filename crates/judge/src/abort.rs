@@ -129,6 +129,7 @@ mod tests {
             phase,
             elapsed_ns: brunt_record::SECOND_NS,
             planned_ns: None,
+            in_log: None,
             planned_requests: None,
             length_ns: brunt_record::SECOND_NS,
             snapshot: Snapshot::default(),

@@ -177,6 +177,7 @@ mod tests {
                 phase: Phase::Measured,
                 elapsed_ns: (second + 1) * SECOND_NS,
                 planned_ns: None,
+                in_log: None,
                 planned_requests: None,
                 length_ns: SECOND_NS,
                 snapshot: snapshot.clone(),

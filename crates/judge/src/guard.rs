@@ -280,6 +280,7 @@ mod tests {
             phase,
             elapsed_ns: ended_s * SECOND_NS,
             planned_ns: Some(10 * SECOND_NS),
+            in_log: None,
             planned_requests: None,
             length_ns: SECOND_NS,
             snapshot,

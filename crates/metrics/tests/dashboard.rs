@@ -237,6 +237,7 @@ fn second(snapshot: Snapshot) -> Live {
         phase: Phase::Measured,
         elapsed_ns: 1,
         planned_ns: None,
+        in_log: None,
         planned_requests: None,
         length_ns: 1,
         snapshot,

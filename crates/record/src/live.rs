@@ -17,6 +17,8 @@ pub struct Live {
     pub elapsed_ns: u64,
     /// How long the phase takes as planned, in nanoseconds; none if only the number of requests ends it.
     pub planned_ns: Option<u64>,
+    /// How far a replay is in its log; none of other runs.
+    pub in_log: Option<InLog>,
     /// After how many requests the run ends, if it does.
     pub planned_requests: Option<u64>,
     /// How long it was, in nanoseconds: a second, but for the last of a phase.
@@ -38,6 +40,28 @@ pub struct Live {
     pub changes: Vec<Change>,
     /// What each agent did in it, in the order of their numbers; empty where this machine carries the run out.
     pub agents: Vec<AgentSecond>,
+}
+
+impl Live {
+    /// When the phase ends, in nanoseconds after it began: as planned, or with the last request of a log, whichever comes first. And whether that is
+    /// an estimate.
+    pub fn end(&self) -> Option<(u64, bool)> {
+        let planned = self.planned_ns.map(|ns| (ns, false));
+        let in_log = self.in_log.filter(|_| self.phase == Phase::Measured);
+        let of_log = in_log.and_then(|log| Some((log.end_ns?, log.is_estimate)));
+        planned.into_iter().chain(of_log).min_by_key(|(ns, _)| *ns)
+    }
+}
+
+/// How far a replay is in its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InLog {
+    /// The time of what is due now on the log's own clock, in seconds after 1970-01-01 00:00 there; none of a log without times.
+    pub clock_s: Option<i64>,
+    /// When its last request is due, in nanoseconds of the measured part; none where nobody knows.
+    pub end_ns: Option<u64>,
+    /// Whether `end_ns` is estimated from the share of the log that was read.
+    pub is_estimate: bool,
 }
 
 /// An agent's part of a second.
@@ -73,5 +97,35 @@ impl AgentSecond {
             is_saturated: said.numbers.get(Counter::WorkersSaturated) > 0,
             is_silent: snapshot.is_none_or(|said| said.numbers.get(Counter::WorkersWall) == 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_ends_as_planned_or_with_its_log() {
+        let live = |phase, planned_ns, end_ns| Live {
+            phase,
+            elapsed_ns: 1,
+            planned_ns,
+            in_log: Some(InLog { clock_s: None, end_ns, is_estimate: true }),
+            planned_requests: None,
+            length_ns: 1,
+            snapshot: Snapshot::default(),
+            open_connections: 0,
+            in_flight: 0,
+            waiting: 0,
+            oldest_ns: 0,
+            users: None,
+            changes: Vec::new(),
+            agents: Vec::new(),
+        };
+        assert_eq!(live(Phase::Measured, Some(5), Some(7)).end(), Some((5, false)));
+        assert_eq!(live(Phase::Measured, Some(5), Some(3)).end(), Some((3, true)));
+        assert_eq!(live(Phase::Measured, None, Some(7)).end(), Some((7, true)));
+        assert_eq!(live(Phase::Measured, None, None).end(), None);
+        assert_eq!(live(Phase::Drain, Some(5), Some(3)).end(), Some((5, false)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::live::Live;
+use crate::live::{InLog, Live};
 use crate::snapshot::{Phase, Snapshot};
 use crate::watched::Watched;
 
@@ -47,6 +47,13 @@ pub trait Observer {
     /// waits for nothing. What it returns becomes a part of the run's record.
     fn watched(&mut self, _phase: Phase, _elapsed_ns: u64, _length_ns: u64) -> Watched {
         Watched::default()
+    }
+
+    /// How far a replay is in its log at the end of a second of its measured part; none of other runs.
+    ///
+    /// Asked for as [`watched`](Observer::watched) is.
+    fn in_log(&mut self, _elapsed_ns: u64) -> Option<InLog> {
+        None
     }
 
     /// Takes a second that is over, or what is left of the last second of a phase. `so_far` has it already.

@@ -1,6 +1,7 @@
 //! URLs as templates: what tells requests of one kind apart is left out.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The most templates that are told apart; the rest is [`OTHERS`].
 pub const MOST: usize = 200;
@@ -10,7 +11,15 @@ pub const OTHERS: &str = "(others)";
 /// The template of a request: its method, and its path without the query. A number becomes `{n}`, a UUID `{uuid}`, eight or
 /// more hexadecimal digits `{hex}`, and what is long or holds an `@` or an escape `{id}`: a token in a path is not shown.
 pub fn fold(method: &str, url: &str) -> String {
-    let path = match url.find("://") {
+    let mut folded = String::new();
+    fold_into(method, url, &mut folded);
+    folded
+}
+
+/// Appends the [template](fold) of a request.
+pub fn fold_into(method: &str, url: &str, folded: &mut String) {
+    let whole = if url.starts_with('/') { None } else { url.find("://") };
+    let path = match whole {
         Some(place) => {
             url.get(place + 3..).and_then(|rest| rest.find('/').and_then(|at| rest.get(at..))).unwrap_or("/")
         }
@@ -18,24 +27,25 @@ pub fn fold(method: &str, url: &str) -> String {
     };
     let path = path.split(['?', '#', ';']).next().unwrap_or("/");
     let segments = path.split('/').map(|segment| kind(segment).unwrap_or(segment));
-    let mut folded = format!("{method} ");
+    folded.push_str(method);
+    folded.push(' ');
     for (place, segment) in segments.enumerate() {
         if place > 0 {
             folded.push('/');
         }
         folded.push_str(segment);
     }
-    folded
 }
 
 /// What a segment stands for, if not for itself.
 fn kind(segment: &str) -> Option<&'static str> {
     let bytes = segment.as_bytes();
-    let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
-    let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    if bytes.is_empty() {
+    // Most segments are short words, which stand for themselves.
+    if bytes.is_empty() || bytes.len() < 8 && bytes.iter().all(u8::is_ascii_alphabetic) {
         return None;
     }
+    let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    let has_digit = bytes.iter().any(u8::is_ascii_digit);
     if bytes.iter().all(u8::is_ascii_digit) {
         return Some("{n}");
     }
@@ -54,32 +64,25 @@ fn kind(segment: &str) -> Option<&'static str> {
     (!is_plain || bytes.len() > 32 || bytes.len() > 16 && has_digit).then_some("{id}")
 }
 
-/// Templates by their numbers, of which there are few.
+/// Templates and their numbers, of which there are few.
 #[derive(Debug, Default)]
 pub struct Templates {
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    numbers: HashMap<Arc<str>, u32>,
 }
 
 impl Templates {
-    /// The number of a template; of too many, that of the others.
-    pub fn number(&mut self, name: String) -> u32 {
-        if let Some(number) = self.numbers.get(&name) {
-            return *number;
+    /// The number of a template and its name; of too many, those of the others.
+    pub fn numbered(&mut self, name: &str) -> (u32, Arc<str>) {
+        if let Some((name, number)) = self.numbers.get_key_value(name) {
+            return (*number, Arc::clone(name));
         }
-        let name = if self.names.len() >= MOST { OTHERS.to_owned() } else { name };
-        if let Some(number) = self.numbers.get(&name) {
-            return *number;
+        let name = if self.numbers.len() >= MOST { OTHERS } else { name };
+        if let Some((name, number)) = self.numbers.get_key_value(name) {
+            return (*number, Arc::clone(name));
         }
-        let number = self.names.len() as u32;
-        self.names.push(name.clone());
-        self.numbers.insert(name, number);
-        number
-    }
-
-    /// The template of this number.
-    pub fn name(&self, number: u32) -> &str {
-        self.names.get(number as usize).map_or(OTHERS, String::as_str)
+        let (number, name): (_, Arc<str>) = (self.numbers.len() as u32, Arc::from(name));
+        self.numbers.insert(Arc::clone(&name), number);
+        (number, name)
     }
 }
 
@@ -108,11 +111,9 @@ mod tests {
     fn beyond_the_most_they_are_others() {
         let mut templates = Templates::default();
         for nth in 0..MOST + 10 {
-            templates.number(format!("GET /a{nth}"));
+            templates.numbered(&format!("GET /a{nth}"));
         }
-        let others = templates.number("GET /another".to_owned());
-        assert_eq!((others as usize, templates.name(others)), (MOST, OTHERS));
-        let known = templates.number("GET /a3".to_owned());
-        assert_eq!(templates.name(known), "GET /a3");
+        assert_eq!(templates.numbered("GET /another"), (MOST as u32, Arc::from(OTHERS)));
+        assert_eq!(templates.numbered("GET /a3"), (3, Arc::from("GET /a3")));
     }
 }

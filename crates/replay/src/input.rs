@@ -9,6 +9,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::format::MOST_LINE_BYTES;
+use crate::progress::Position;
 
 const BUFFER_BYTES: usize = 128 << 10;
 
@@ -35,14 +36,16 @@ pub fn packing(first: &[u8]) -> Packing {
 /// What is read of a log.
 pub type Bytes = Box<dyn BufRead + Send>;
 
-/// Opens a log; `-` is standard input.
+/// Opens a log; `-` is standard input. Its position tells how much of it was read.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn open(path: &Path) -> io::Result<Bytes> {
-    let inner: Box<dyn Read + Send> =
-        if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
-    unpacked(inner)
+pub fn open(path: &Path) -> io::Result<(Bytes, Position)> {
+    if path.as_os_str() == "-" {
+        return Ok((unpacked(Box::new(io::stdin()))?, Position::default()));
+    }
+    let (position, file) = Position::of(File::open(path)?);
+    Ok((unpacked(Box::new(file))?, position))
 }
 
 /// What is in bytes that may be packed.
@@ -146,31 +149,16 @@ impl Lines {
     /// When the bytes cannot be read.
     pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
         self.line.clear();
-        let mut has_begun = false;
-        loop {
-            let chunk = match self.bytes.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                break;
-            }
-            has_begun = true;
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-            let room = (MOST_LINE_BYTES + 1).saturating_sub(self.line.len());
-            self.line.extend_from_slice(part.get(..room).unwrap_or(part));
-            let taken = part.len() + usize::from(end.is_some());
-            self.bytes.consume(taken);
-            if end.is_some() {
-                break;
-            }
+        let read = (&mut self.bytes).take(MOST_LINE_BYTES as u64 + 1).read_until(b'\n', &mut self.line)?;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if read > MOST_LINE_BYTES {
+            self.bytes.skip_until(b'\n')?;
         }
         if self.line.last() == Some(&b'\r') {
             self.line.pop();
         }
-        Ok(has_begun.then_some(self.line.as_slice()))
+        Ok((read > 0).then_some(self.line.as_slice()))
     }
 }
 

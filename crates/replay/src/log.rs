@@ -1,12 +1,15 @@
 //! A log that is read ahead by a thread of its own, for the workers of a replay.
 
 use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 use std::io::{self, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use brunt_protocol::plan::random::NumberHasher;
+use brunt_protocol::record::live::InLog;
 use brunt_protocol::record::replayed::Replayed;
 use brunt_protocol::replay::LoggedCall;
 
@@ -15,6 +18,7 @@ use crate::entry::{Entry, Skip, Skips, Stamp};
 use crate::format::{Format, Options, Parser, SAMPLE_BYTES, TemplateError, har};
 use crate::input::{self, Bytes, Lines};
 use crate::order::Sorter;
+use crate::progress::{self, Course, Position};
 use crate::request::{Composer, Request};
 use crate::schedule::{Due, Scaling, Schedule};
 use crate::select::{Selection, is_safe};
@@ -87,6 +91,7 @@ struct Tally {
     sessions: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    course: Course,
 }
 
 /// A log that was opened, and whose format is known.
@@ -102,9 +107,18 @@ pub struct Log {
 pub struct Watch {
     tally: Arc<Mutex<Tally>>,
     against: Arc<Mutex<Against>>,
+    position: Position,
+    speed: f64,
+    repeats: bool,
 }
 
 impl Watch {
+    /// How far a replay is that has gone on for so many nanoseconds.
+    pub fn in_log(&self, elapsed_ns: u64) -> InLog {
+        let course = self.tally.lock().unwrap_or_else(PoisonError::into_inner).course;
+        course.at(elapsed_ns, self.speed, self.repeats, &self.position)
+    }
+
     /// What was replayed, beside what the log had. Called when the workers are done.
     pub fn replayed(&self) -> Replayed {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +146,7 @@ impl Log {
     pub fn open(config: Config) -> Result<Self, LogError> {
         let path = || config.path.display().to_string();
         let failed = |source| LogError::Open { path: path(), source };
-        let bytes = input::open(&config.path).map_err(failed)?;
+        let (bytes, position) = input::open(&config.path).map_err(failed)?;
         let (sample, bytes) = sample(bytes).map_err(failed)?;
         if sample.iter().all(u8::is_ascii_whitespace) {
             return Err(LogError::Empty { path: path() });
@@ -149,7 +163,10 @@ impl Log {
         let format = given.or_else(by_fields).or_else(|| Format::recognise(&sample));
         let format = format.ok_or_else(|| LogError::Unknown { path: path() })?;
         Parser::new(format, config.options.clone())?;
-        let watch = Watch { tally: Arc::default(), against: Arc::default() };
+        let last = progress::last_time(&config.path, format, &config.options);
+        let tally = Tally { course: Course { last, ..Course::default() }, ..Tally::default() };
+        let (speed, repeats) = (config.scaling.speed, config.repeats);
+        let watch = Watch { tally: Arc::new(Mutex::new(tally)), against: Arc::default(), position, speed, repeats };
         Ok(Self { config, format, bytes, watch })
     }
 
@@ -172,17 +189,18 @@ impl Log {
         let mut logs = Vec::new();
         for _ in 0..workers {
             let (sender, receiver): (SyncSender<Read>, Receiver<Read>) = sync_channel(BATCHES_AHEAD);
-            parts.push(Part { sender, items: Vec::new(), bytes: 0 });
+            parts.push(Part { sender, items: Vec::with_capacity(BATCH), bytes: 0 });
             logs.push(WorkerLog::new(receiver, Arc::clone(&self.watch.against)));
         }
         let Self { config, format, bytes, watch } = self;
         let composer = Composer::new(&config.selection.target, config.headers.clone());
+        let tally = watch.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let reader = Reader {
             sorter: Sorter::new(config.sort_ns),
             schedule: Schedule::new(config.scaling),
             skips: Skips::default(),
-            tally: Tally::default(),
-            sessions: HashSet::new(),
+            tally,
+            sessions: HashSet::default(),
             number: 0,
             targets: 0,
             composer,
@@ -248,7 +266,7 @@ struct Reader {
     composer: Composer,
     skips: Skips,
     tally: Tally,
-    sessions: HashSet<u64>,
+    sessions: HashSet<u64, BuildHasherDefault<NumberHasher>>,
     number: u64,
     /// How many targets without a time were read.
     targets: u64,
@@ -281,12 +299,20 @@ impl Reader {
                 && self.config.path.as_os_str() != "-"
                 && (self.number > before || self.schedule.has_waiting());
             self.schedule.end_pass(repeats);
+            let course = &mut self.tally.course;
+            if repeats {
+                course.pass_ns.get_or_insert(self.schedule.before_ns());
+            } else {
+                course.end_ns = Some(self.schedule.last_ns());
+                // What is handed out waits for the workers.
+                self.tell();
+            }
             self.hand_out()?;
             if !repeats {
                 return Ok(());
             }
             self.sorter = Sorter::new(self.config.sort_ns);
-            bytes = input::open(&self.config.path).map_err(|error| self.broken(&error))?;
+            bytes = input::open(&self.config.path).map_err(|error| self.broken(&error))?.0;
         }
     }
 
@@ -375,10 +401,18 @@ impl Reader {
             if !is_safe(&timed.entry.method) && request.body.is_empty() && timed.entry.method != "DELETE" {
                 self.tally.without_body += 1;
             }
-            self.tally.first_ns.get_or_insert(timed.ns);
             self.tally.last_ns = Some(timed.ns);
             if self.schedule.push(&timed, &request) == 0 {
                 self.skips.add(Skip::Sampled);
+            }
+            self.tally.course.read_ns = self.schedule.last_ns();
+            if self.tally.first_ns.is_none() {
+                self.tally.first_ns = Some(timed.ns);
+                let offset_s = timed.entry.at.map_or(0, |at| at.offset_s);
+                let is_timed = self.targets == 0;
+                self.tally.course.zero = self.schedule.zero().filter(|_| is_timed).map(|zero| (zero, offset_s));
+                self.tally.course.window_end = self.config.selection.window_end();
+                self.tell();
             }
             self.hand_out()?;
         }
@@ -420,7 +454,8 @@ impl Part {
             return Ok(());
         }
         self.bytes = 0;
-        self.sender.send(Read::Items(std::mem::take(&mut self.items))).map_err(|_| NobodyListens)
+        let items = std::mem::replace(&mut self.items, Vec::with_capacity(BATCH));
+        self.sender.send(Read::Items(items)).map_err(|_| NobodyListens)
     }
 }
 

@@ -8,10 +8,10 @@
 //!    is skipped ([`Skip::TooLate`]).
 //! 3. **Whole seconds.** The `k`-th of `n` lines of a second, from 0, is due at `k / n` of it, in their order.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::entry::{Entry, Skip, Skips};
+use crate::queue::Queue;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -33,7 +33,7 @@ pub struct Timed {
     pub entry: Entry,
 }
 
-/// An entry in the heap; of those of one time, the one that was read first comes first.
+/// An entry that is held back; of those of one time, the one that was read first comes first.
 #[derive(Debug)]
 struct Held {
     key: (i64, u64),
@@ -65,7 +65,7 @@ impl Ord for Held {
 #[derive(Debug)]
 pub struct Sorter {
     window_ns: i64,
-    held: BinaryHeap<Reverse<Held>>,
+    held: Queue<Held>,
     held_bytes: usize,
     read: u64,
     /// The latest time of a line that others agree with, and the earliest that may still come out.
@@ -84,7 +84,7 @@ impl Sorter {
     pub fn new(window_ns: u64) -> Self {
         Self {
             window_ns: i64::try_from(window_ns).unwrap_or(i64::MAX).clamp(SECOND_NS, 24 * JUMP_NS),
-            held: BinaryHeap::new(),
+            held: Queue::default(),
             held_bytes: 0,
             read: 0,
             latest: None,
@@ -127,13 +127,13 @@ impl Sorter {
         }
         self.read += 1;
         self.held_bytes += entry.weight();
-        self.held.push(Reverse(Held { key: (ns, self.read), is_whole, entry }));
+        self.held.push(Held { key: (ns, self.read), is_whole, entry });
         let until = self.latest.unwrap_or(ns).saturating_sub(self.window_ns);
         while self.held.len() > MOST_HELD
             || self.held_bytes > MOST_HELD_BYTES
-            || self.held.peek().is_some_and(|Reverse(first)| first.key.0 <= until)
+            || self.held.peek().is_some_and(|first| first.key.0 <= until)
         {
-            let Some(Reverse(first)) = self.held.pop() else { return };
+            let Some(first) = self.held.pop() else { return };
             self.release(first);
         }
     }
@@ -185,7 +185,7 @@ impl Sorter {
             self.hold(ns, is_whole, alone, skips);
         }
         self.doubtful.drain(..).for_each(|_| skips.add(Skip::Jump));
-        while let Some(Reverse(first)) = self.held.pop() {
+        while let Some(first) = self.held.pop() {
             self.release(first);
         }
         self.spread();

@@ -1,11 +1,12 @@
 //! Requests of a log as they are sent: HTTP/1.1 as text, which the client of HTTP/2 takes, too.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_protocol::plan::target::Target;
 
 use crate::entry::Entry;
-use crate::folding::Templates;
+use crate::folding::{Templates, fold_into};
 
 /// Fields that are of a connection, not of a request, or that are made anew.
 const NOT_SENT: [&str; 12] = [
@@ -32,8 +33,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The cookies that the log has.
     pub cookies: Vec<(String, String)>,
-    /// The path without its query, for which cookies are.
-    pub path: String,
+    /// Where in the head the path without its query is, for which cookies are.
+    path: Range<usize>,
     /// Whether it may be sent again.
     pub is_idempotent: bool,
     /// Whether its answer has no body.
@@ -51,7 +52,12 @@ pub struct Request {
 impl Request {
     /// About how much memory it takes, in bytes.
     pub fn weight(&self) -> usize {
-        size_of::<Self>() + self.head.len() + self.body.len() + self.path.len()
+        size_of::<Self>() + self.head.len() + self.body.len()
+    }
+
+    /// The path without its query.
+    pub fn path(&self) -> &str {
+        self.head.get(self.path.clone()).and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("/")
     }
 }
 
@@ -60,18 +66,21 @@ pub struct Composer {
     authority: String,
     headers: Vec<(String, String)>,
     templates: Templates,
-    names: Vec<Arc<str>>,
+    /// The template of the last request.
+    folded: String,
 }
 
 impl Composer {
     /// For requests to `target`, all of which have these fields in place of the log's.
     pub fn new(target: &Target, headers: Vec<(String, String)>) -> Self {
-        Self { authority: target.authority(), headers, templates: Templates::default(), names: Vec::new() }
+        Self { authority: target.authority(), headers, templates: Templates::default(), folded: String::new() }
     }
 
     /// The request of an entry, whose URL is a path of the target.
     pub fn request(&mut self, entry: &Entry) -> Request {
-        let template = self.template(entry);
+        self.folded.clear();
+        fold_into(&entry.method, &entry.url, &mut self.folded);
+        let template = self.templates.numbered(&self.folded);
         let is_own = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let mut head = Vec::with_capacity(256);
         let mut line = |parts: [&str; 4]| {
@@ -98,6 +107,7 @@ impl Composer {
             line([name, ": ", value, ""]);
         }
         let body = entry.body.clone().unwrap_or_default();
+        let begin = entry.method.len() + 1;
         if !body.is_empty() || matches!(entry.method.as_str(), "POST" | "PUT" | "PATCH") {
             line(["Content-Length", ": ", &body.len().to_string(), ""]);
         }
@@ -109,7 +119,7 @@ impl Composer {
             head,
             body,
             cookies,
-            path: entry.url.split('?').next().unwrap_or("/").to_owned(),
+            path: begin..begin + entry.url.find('?').unwrap_or(entry.url.len()),
             is_idempotent: !matches!(entry.method.as_str(), "POST" | "PATCH"),
             is_head: entry.method == "HEAD",
             template,
@@ -117,20 +127,6 @@ impl Composer {
             bytes: entry.bytes,
             duration_ns: entry.duration_ns,
         }
-    }
-
-    fn template(&mut self, entry: &Entry) -> (u32, Arc<str>) {
-        let number = self.templates.number(crate::folding::fold(&entry.method, &entry.url));
-        let place = number as usize;
-        if place >= self.names.len() {
-            self.names.resize_with(place + 1, || Arc::from(""));
-        }
-        let name = self.templates.name(number);
-        let Some(known) = self.names.get_mut(place) else { return (number, Arc::from(name)) };
-        if known.is_empty() {
-            *known = Arc::from(name);
-        }
-        (number, Arc::clone(known))
     }
 }
 
@@ -159,14 +155,14 @@ mod tests {
             ..Entry::default()
         };
         let request = Composer::new(&target, own).request(&entry);
-        let head = String::from_utf8(request.head).unwrap();
+        let head = String::from_utf8(request.head.clone()).unwrap();
         let agent = concat!("User-Agent: brunt/", env!("CARGO_PKG_VERSION"));
         let expected = format!(
             "POST /users/7?a=b HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{agent}\r\nReferer: http://shop.test/\r\nX-Test: 2\r\n\
              Content-Length: 2\r\n"
         );
         assert_eq!(head, expected);
-        assert_eq!((&*request.template.1, request.path.as_str()), ("POST /users/{n}", "/users/7"));
+        assert_eq!((&*request.template.1, request.path()), ("POST /users/{n}", "/users/7"));
         assert_eq!(request.cookies, [field("a", "1"), field("b", "2")]);
         assert!(!request.is_idempotent);
     }

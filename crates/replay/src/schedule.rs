@@ -5,13 +5,12 @@
 //!   shifted by a time of its own, less than a bound, so that a burst stays one. Below 1, and for what is left of a scale that is no whole
 //!   number, each session is taken or left out by its own random choice, the same in every run with one seed.
 
-use std::cmp::Reverse;
 use std::collections::hash_map::Entry as Place;
-use std::collections::{BinaryHeap, HashMap};
 
-use brunt_protocol::plan::random::{choice, mix, unit};
+use brunt_protocol::plan::random::{ByNumber, choice, mix, unit};
 
 use crate::order::Timed;
+use crate::queue::Queue;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -79,10 +78,12 @@ pub struct Schedule<T> {
     pass: u64,
     latest: i64,
     read: u64,
-    waiting: BinaryHeap<Reverse<Waiting<T>>>,
+    waiting: Queue<Waiting<T>>,
     /// Up to when nothing more can come.
     certain_ns: u64,
-    last_due: HashMap<u64, u64>,
+    /// When the last request so far is due.
+    last_ns: u64,
+    last_due: ByNumber<u64>,
 }
 
 impl<T: Clone> Schedule<T> {
@@ -95,9 +96,10 @@ impl<T: Clone> Schedule<T> {
             pass: 0,
             latest: 0,
             read: 0,
-            waiting: BinaryHeap::new(),
+            waiting: Queue::default(),
             certain_ns: 0,
-            last_due: HashMap::new(),
+            last_ns: 0,
+            last_due: ByNumber::default(),
         }
     }
 
@@ -127,9 +129,25 @@ impl<T: Clone> Schedule<T> {
                 ns = self.not_before(session, ns);
             }
             self.read += 1;
-            self.waiting.push(Reverse(Waiting { key: (ns, self.read), session, what: what.clone() }));
+            self.last_ns = self.last_ns.max(ns);
+            self.waiting.push(Waiting { key: (ns, self.read), session, what: what.clone() });
         }
         copies
+    }
+
+    /// The second in which this pass of the log begins, in nanoseconds since 1970, once it has.
+    pub fn zero(&self) -> Option<i64> {
+        self.zero
+    }
+
+    /// When the last request so far is due.
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// How long the passes before this one took, in nanoseconds of the replay.
+    pub fn before_ns(&self) -> u64 {
+        self.before_ns
     }
 
     /// The order within a session holds, whatever was spread.
@@ -150,12 +168,12 @@ impl<T: Clone> Schedule<T> {
 
     /// The next request before which none can come any more.
     pub fn pop(&mut self) -> Option<Due<T>> {
-        let is_certain = self.waiting.peek().is_some_and(|Reverse(first)| first.key.0 < self.certain_ns);
+        let is_certain = self.waiting.peek().is_some_and(|first| first.key.0 < self.certain_ns);
         if is_certain { self.take() } else { None }
     }
 
     fn take(&mut self) -> Option<Due<T>> {
-        let Reverse(Waiting { key: (ns, _), session, what }) = self.waiting.pop()?;
+        let Waiting { key: (ns, _), session, what } = self.waiting.pop()?;
         Some(Due { ns, session, what })
     }
 
@@ -189,6 +207,8 @@ fn hash(session: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -250,9 +250,11 @@ impl Selection {
         {
             return Err(Skip::OtherHost);
         }
-        let path = entry.url.split('?').next().unwrap_or_default();
-        if !self.filters.iter().all(|filter| filter.holds(&entry, path)) {
-            return Err(Skip::Filtered);
+        if !self.filters.is_empty() {
+            let path = entry.url.split('?').next().unwrap_or_default();
+            if !self.filters.iter().all(|filter| filter.holds(&entry, path)) {
+                return Err(Skip::Filtered);
+            }
         }
         if !self.writes && !is_safe(&entry.method) {
             return Err(Skip::Writes);
@@ -263,6 +265,11 @@ impl Selection {
             entry.url = format!("{}{rest}", rewrite.to);
         }
         Ok(entry)
+    }
+
+    /// The end of the window, in nanoseconds since 1970, once the log has begun.
+    pub fn window_end(&self) -> Option<i64> {
+        self.moments.map(|(_, to)| to)
     }
 
     /// Whether the log is beyond the window by more than this many nanoseconds.
@@ -296,7 +303,10 @@ pub fn is_safe(method: &str) -> bool {
 
 /// Host and path of a whole URL; none of a path.
 fn split(url: &str) -> Option<(&str, String)> {
-    let (_, rest) = url.split_once("://").filter(|_| !url.starts_with('/'))?;
+    if url.starts_with('/') {
+        return None;
+    }
+    let (_, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);

@@ -1,12 +1,14 @@
 //! A worker's part of a log: what the thread that reads it has sent, and the cookies of sessions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use brunt_protocol::plan::random::ByNumber;
 use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
 use brunt_protocol::user::{Message, Refusal};
 use cookie::time::OffsetDateTime;
+use memchr::memchr;
 
 use crate::against::{Against, Came};
 use crate::jar::Jar;
@@ -40,8 +42,10 @@ pub struct WorkerLog {
     read: Receiver<Read>,
     items: VecDeque<Item>,
     end: Option<Upcoming>,
-    under_way: HashMap<u64, Item>,
-    jars: HashMap<u64, Jar>,
+    /// Calls that were given away and have not ended, by the numbers that the worker knows them by; and numbers that are free.
+    under_way: Vec<Option<Item>>,
+    vacant: Vec<u64>,
+    jars: ByNumber<Jar>,
     jars_by_age: VecDeque<u64>,
     out: Vec<u8>,
     against: Against,
@@ -56,13 +60,31 @@ impl WorkerLog {
             read,
             items: VecDeque::new(),
             end: None,
-            under_way: HashMap::new(),
-            jars: HashMap::new(),
+            under_way: Vec::new(),
+            vacant: Vec::new(),
+            jars: ByNumber::default(),
             jars_by_age: VecDeque::new(),
             out: Vec::new(),
             against: Against::default(),
             all,
         }
+    }
+
+    /// The call of an item, by a number that no other call under way has.
+    fn give(&mut self, item: Item) -> LoggedCall {
+        let number = self.vacant.pop().unwrap_or_else(|| {
+            self.under_way.push(None);
+            (self.under_way.len() - 1) as u64
+        });
+        let call = LoggedCall { number, ..item.call };
+        if let Some(place) = self.under_way.get_mut(number as usize) {
+            *place = Some(item);
+        }
+        call
+    }
+
+    fn item(&self, number: u64) -> Option<&Item> {
+        self.under_way.get(number as usize)?.as_ref()
     }
 
     fn jar(&mut self, session: u64) -> &mut Jar {
@@ -92,39 +114,41 @@ impl Replay for WorkerLog {
             }
         }
         match self.items.pop_front() {
-            Some(item) => {
-                let call = item.call;
-                self.under_way.insert(call.number, item);
-                Upcoming::Call(call)
-            }
+            Some(item) => Upcoming::Call(self.give(item)),
             None => self.end.clone().unwrap_or(Upcoming::NotYet),
         }
     }
 
     fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
-        let Some(Item { call, request }) = self.under_way.get(&number) else { return Err(Refusal::Done) };
+        let place = self.under_way.get(number as usize).and_then(Option::as_ref);
+        let Some(Item { call, request }) = place else { return Err(Refusal::Done) };
         self.out.clear();
         self.out.extend_from_slice(&request.head);
-        let jar = call.session.and_then(|session| self.jars.get(&session));
-        let none = Jar::default();
-        jar.unwrap_or(&none).write(&request.cookies, &request.path, &mut self.out);
+        let jar = call.session.filter(|_| !self.jars.is_empty()).and_then(|session| self.jars.get(&session));
+        if jar.is_some() || !request.cookies.is_empty() {
+            jar.unwrap_or(&Jar::default()).write(&request.cookies, request.path(), &mut self.out);
+        }
         self.out.extend_from_slice(b"\r\n");
         self.out.extend_from_slice(&request.body);
         Ok(Message { bytes: &self.out, idempotent: request.is_idempotent, ..Message::default() })
     }
 
     fn name(&self, number: u64) -> (u32, &str) {
-        self.under_way.get(&number).map_or((0, ""), |item| (item.request.template.0, &item.request.template.1))
+        self.item(number).map_or((0, ""), |item| (item.request.template.0, &item.request.template.1))
     }
 
     fn ended(&mut self, number: u64, ended: Ended<'_>) {
-        let Some(Item { call, request }) = self.under_way.remove(&number) else { return };
+        let Some(Item { call, request }) = self.under_way.get_mut(number as usize).and_then(Option::take) else {
+            return;
+        };
+        self.vacant.push(number);
         match ended {
             Ended::Answered { status, took_ns, parts } => {
-                let bytes = if request.is_head { 0 } else { body_bytes(parts.head, parts.body) };
+                let said = Said::of(parts.head);
+                let bytes = if request.is_head { 0 } else { said.body_bytes.unwrap_or(parts.body.len() as u64) };
                 self.against.ended(&request, Some(Came { status, bytes, took_ns }));
                 if let Some(session) = call.session
-                    && sets_cookies(parts.head)
+                    && said.sets_cookies
                 {
                     self.jar(session).take(parts.head, OffsetDateTime::now_utc);
                 }
@@ -140,22 +164,38 @@ impl Drop for WorkerLog {
     }
 }
 
-/// The lines of an answer's head with these names, in whatever case.
-fn field<'a>(head: &'a [u8], name: &'static [u8]) -> Option<&'a [u8]> {
-    head.split(|byte| *byte == b'\n').find_map(|line| {
-        let (field, value) = line.split_at_checked(name.len())?;
-        field.eq_ignore_ascii_case(name).then_some(value)
-    })
+/// What the head of an answer says, as far as a replay asks.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    /// How large the body was on its way.
+    body_bytes: Option<u64>,
+    sets_cookies: bool,
 }
 
-fn sets_cookies(head: &[u8]) -> bool {
-    field(head, b"set-cookie:").is_some()
+impl Said {
+    fn of(head: &[u8]) -> Self {
+        let mut said = Self::default();
+        let mut rest = head;
+        while let Some(end) = memchr(b'\n', rest) {
+            let Some((line, behind)) = rest.split_at_checked(end + 1) else { break };
+            rest = behind;
+            match line.first() {
+                Some(b'c' | b'C') if said.body_bytes.is_none() => {
+                    let value = value_of(line, b"content-length:").and_then(|value| std::str::from_utf8(value).ok());
+                    said.body_bytes = value.and_then(|value| value.trim().parse().ok());
+                }
+                Some(b's' | b'S') => said.sets_cookies |= value_of(line, b"set-cookie:").is_some(),
+                _ => {}
+            }
+        }
+        said
+    }
 }
 
-/// How large an answer's body was on its way: as it says, or else as it came.
-fn body_bytes(head: &[u8], body: &[u8]) -> u64 {
-    let said = field(head, b"content-length:").and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
-    said.unwrap_or(body.len() as u64)
+/// What stands behind a name, in whatever case, if the line begins with that.
+fn value_of<'a>(line: &'a [u8], name: &'static [u8]) -> Option<&'a [u8]> {
+    let (field, value) = line.split_at_checked(name.len())?;
+    field.eq_ignore_ascii_case(name).then_some(value)
 }
 
 #[cfg(test)]
@@ -201,8 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_on_the_way() {
-        assert_eq!(body_bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n", b"unpacked"), 20);
-        assert_eq!(body_bytes(b"HTTP/1.1 200 OK\r\n\r\n", b"chunks"), 6);
+    fn a_head_says_how_large_its_body_was_on_the_way_and_whether_it_sets_cookies() {
+        let said = |head: &str| Said::of(head.as_bytes());
+        let plain = said("HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length: 20\r\nConnection: close\r\n\r\n");
+        assert_eq!(plain, Said { body_bytes: Some(20), sets_cookies: false });
+        let chunks = said("HTTP/1.1 200 OK\r\nSet-Cookie: content-length: 7\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert_eq!(chunks, Said { body_bytes: None, sets_cookies: true });
     }
 }

@@ -395,7 +395,7 @@ fn given_up(summary: &Summary) -> String {
 }
 
 /// Why no call was due: of a script whose iterations all ended by an error, the first of them.
-fn no_call(summary: &Summary) -> String {
+pub fn no_call(summary: &Summary) -> String {
     let traceback = summary.breakdown.scenarios.iter().find_map(|scenario| scenario.tracebacks.first());
     match traceback {
         Some((text, _)) => {

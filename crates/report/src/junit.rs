@@ -21,7 +21,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::dates::iso_8601;
 use crate::failed;
-use crate::headline::paused_to_end;
+use crate::headline::{no_call, paused_to_end};
 use crate::numbers::{count, counted, percent};
 use crate::style::{Detail, Style};
 use crate::text;
@@ -148,7 +148,10 @@ fn in_xml(text: &str) -> String {
 /// Whether the run came to its end, and to an answer.
 fn run(summary: &Summary) -> Suite {
     let failure = |message: &str| Some((message.to_owned(), message.to_owned()));
+    let is_idle = summary.total.numbers.get(Counter::Due) == 0;
     let ended = match &summary.run.ending {
+        // Nothing was measured, so nothing has passed.
+        Ending::Completed | Ending::Stopped(_) if is_idle => failure(&no_call(summary)),
         Ending::Completed => paused_to_end(summary).and_then(|paused| failure(&paused)),
         // A script that ends its run has done what it was written for.
         Ending::Stopped(_) => None,
@@ -157,7 +160,7 @@ fn run(summary: &Summary) -> Suite {
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),
     };
     // A target that was asked for nothing owes no answer.
-    let is_silent = !summary.answered() && summary.total.numbers.get(Counter::Due) > 0;
+    let is_silent = !summary.answered() && !is_idle;
     let answered = if is_silent { failure("the target never answered") } else { None };
     let mut cases = vec![("the run came to its end", ended), ("the target answered", answered)];
     if !summary.run.agents.is_empty() {

@@ -47,7 +47,7 @@ pub mod text;
 pub mod wrk;
 
 pub use format::{Format, FormatError};
-pub use headline::{Statement, Tone, headline, paused_to_end, statements};
+pub use headline::{Statement, Tone, headline, no_call, paused_to_end, statements};
 pub use style::{Characters, Detail, Style};
 
 /// Writes `summary` in `format`.

@@ -220,6 +220,15 @@ fn a_target_that_never_answered_is_a_failure() {
     assert_eq!(run[1], ("the target answered", Some("the target never answered")));
 }
 
+#[test]
+fn a_run_in_which_no_call_was_due_is_a_failure() {
+    let mut summary = fixtures::empty();
+    summary.run.ending = brunt_record::recording::Ending::Completed;
+    let report = report(&summary);
+    let run = failures(suite(&report, "run"));
+    assert_eq!(run, [("the run came to its end", Some("no call was ever due")), ("the target answered", None)]);
+}
+
 /// Characters that no XML may have, not even escaped, and those that would end an attribute or an element.
 #[test]
 fn no_text_breaks_the_file() {

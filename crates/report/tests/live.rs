@@ -8,7 +8,7 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figure as _;
-use brunt_record::live::{AgentSecond, Live};
+use brunt_record::live::{AgentSecond, InLog, Live};
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
@@ -121,6 +121,7 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                 phase: Phase::Measured,
                 elapsed_ns: to,
                 planned_ns: Some(planned * SECOND_NS),
+                in_log: None,
                 planned_requests: None,
                 length_ns: SECOND_NS,
                 snapshot,
@@ -426,4 +427,25 @@ fn a_warm_up_and_a_drain_have_lines_of_their_own() {
     assert!(shown[0].starts_with("0:00.0  start") && shown[0].contains("0:01.0  warm-up"), "{shown:#?}");
     assert!(shown[2].contains("steady     33.00k/s  p50"), "{shown:#?}");
     assert!(shown[3].contains("draining"), "{shown:#?}");
+}
+
+#[test]
+fn a_replay_says_how_far_it_is_in_its_log() {
+    let (estimate, exact) = ((Some(1_400 * SECOND_NS), true), (Some(10 * SECOND_NS), false));
+    for ((end_ns, is_estimate), words, bar) in [
+        (estimate, "10:12:07 in the log, about 23m 16s left", "0:04 of about 23:20"),
+        (exact, "10:12:07 in the log, 6s left", "0:04 of 0:10"),
+        ((None, false), "10:12:07 in the log", "0:04"),
+    ] {
+        let in_log = Some(InLog { clock_s: Some(20_000 * 86_400 + 36_727), end_ns, is_estimate });
+        let of_log = |second: Live| Live { planned_ns: None, in_log, ..second };
+        let replayed: Vec<_> = seconds(healthy, 12, 4).into_iter().map(of_log).collect();
+        let view = drawn(&screen_of(&plan(12), &replayed), (120, 30), PLAIN);
+        assert!(view[0].contains(bar) && view[1].ends_with(words), "{view:#?}");
+        // Where there is no room for it, the state goes before.
+        assert!(!drawn(&screen_of(&plan(12), &replayed), (40, 30), PLAIN)[1].contains("in the log"));
+        let mut lines = Lines::new(&plan(12), SECOND_NS, PLAIN);
+        let text: String = replayed.iter().map(|second| lines.push(second)).collect();
+        assert!(text.trim_end().ends_with(&format!("wait  {words}")), "{text}");
+    }
 }

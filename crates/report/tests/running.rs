@@ -7,7 +7,7 @@ mod fixtures;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::count;
 use brunt_record::catalogue::Counter;
-use brunt_record::live::Live;
+use brunt_record::live::{InLog, Live};
 use brunt_record::snapshot::Phase;
 use brunt_report::html::Running;
 use serde_json::Value;
@@ -82,4 +82,14 @@ fn seconds_that_are_missing_are_told_where_they_would_count() {
         running.push(second);
     }
     assert!(missed(&running, 1));
+}
+
+#[test]
+fn a_replay_says_how_far_it_is_in_its_log() {
+    let in_log = InLog { clock_s: Some(36_727), end_ns: Some(100_000_000_000), is_estimate: true };
+    let of_log = |second: Live| Live { in_log: Some(in_log), planned_ns: None, ..second };
+    let measured = fixtures::live(1).into_iter().filter(|second| second.phase == Phase::Measured);
+    let shown = shown(&running(&measured.map(of_log).collect::<Vec<_>>()));
+    assert!(shown.contains("of about 1.67m; 10:12:07 in the log, about 1m 39s left"), "{shown}");
+    assert!(shown.contains("<progress max=\"1\" value=\"0.0100\""), "{shown}");
 }

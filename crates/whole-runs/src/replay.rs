@@ -1,5 +1,7 @@
 //! Logs that are replayed, in simulated time.
 
+mod day;
+
 use std::sync::{Arc, Mutex};
 
 use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
@@ -67,6 +69,14 @@ impl Peer for Server {
 
 /// What came of a log, and what its server was asked.
 fn replayed(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, takes: fn(u64) -> u64) -> (Summary, Vec<Came>) {
+    let came = Arc::new(Mutex::new(Vec::new()));
+    let summary = carried_out(change, logs, Server { takes, came: Arc::clone(&came) });
+    let came = came.lock().unwrap().clone();
+    (summary, came)
+}
+
+/// What came of a log with this server.
+fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, server: impl Peer) -> Summary {
     let replay = brunt_plan::replay::Replay {
         log: "a.log".to_owned(),
         format: "combined".to_owned(),
@@ -89,13 +99,11 @@ fn replayed(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, takes: f
         ..plan("http://127.0.0.1/")
     };
     change(&mut plan);
-    let came = Arc::new(Mutex::new(Vec::new()));
-    let net = VirtualNet::new(Server { takes, came: Arc::clone(&came) });
+    let net = VirtualNet::new(server);
     let finished = simulated::run_replay(&net, &plan, logs, &built_in(), &LuaJit, &mut Seconds::default()).unwrap();
     let summary = judged(finished);
     check(&summary);
-    let came = came.lock().unwrap().clone();
-    (summary, came)
+    summary
 }
 
 #[test]

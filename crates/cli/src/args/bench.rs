@@ -15,6 +15,7 @@ use brunt_report::Format;
 use clap::{Args, ValueEnum};
 
 use super::flags::ProtocolFlags;
+use super::limits::Limits;
 use super::machines::Machines;
 use super::values::{self, SourceIps};
 
@@ -31,6 +32,8 @@ pub struct Bench {
     pub script_args: Vec<String>,
     #[command(flatten)]
     pub load: Load,
+    #[command(flatten)]
+    pub limits: Limits,
     #[command(flatten)]
     pub trial: Trial,
     #[command(flatten)]
@@ -80,21 +83,9 @@ pub struct Load {
     /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<Arrivals>,
-    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Make calls for this long before the measured part; they are in no figure of the result [default: 0]
     #[arg(short, long, value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
-    /// How long a call may take from when it was sent [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub connect_timeout: Option<u64>,
-    /// How long calls in flight at the end may still take [default: the timeout]
-    #[arg(long, value_name = "T", value_parser = values::duration)]
-    pub drain: Option<u64>,
     /// A connection for each request
     #[arg(long)]
     pub reconnect: bool,
@@ -388,7 +379,7 @@ pub struct Saving {
 #[command(next_help_heading = "Plan")]
 pub struct Kept {
     /// Run the plan in this file; --threshold adds to its thresholds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["Load", "Request", "Connecting", "Tls"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["Load", "Limits", "Request", "Connecting", "Tls"])]
     pub plan: Option<PathBuf>,
     /// Write the plan of this run into a file (without secrets; @NAME references stay)
     #[arg(long, value_name = "FILE")]

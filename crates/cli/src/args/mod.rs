@@ -7,6 +7,7 @@ pub mod bench;
 pub mod flags;
 pub mod inherited;
 pub mod kept;
+pub mod limits;
 pub mod machines;
 pub mod program;
 pub mod repeat;
@@ -16,4 +17,5 @@ pub mod words;
 
 pub use bench::{Bench, Load, Output, Saving, Tls};
 pub use flags::ProtocolFlags;
+pub use limits::Limits;
 pub use program::Program;

@@ -15,11 +15,12 @@ use brunt_protocol::headers::headers;
 use clap::{Args, Subcommand};
 
 use crate::args::bench::Connecting;
+use crate::args::limits::DEFAULT_TIMEOUT_NS;
 use crate::args::{Tls, values};
 use crate::console;
 use crate::exit::Exit;
 use crate::plan::asking::Asker;
-use crate::plan::{DEFAULT_TIMEOUT_NS, tls, transport};
+use crate::plan::{tls, transport};
 
 /// Look at what a gRPC server tells of its schema by reflection
 #[derive(Debug, Args)]

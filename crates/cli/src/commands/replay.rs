@@ -15,6 +15,7 @@ use brunt_plan::target::Url;
 use brunt_protocol::headers::{Header, header_value};
 use brunt_protocol::options_of;
 use brunt_record::outcome::OkStatus;
+use brunt_record::replayed::Skip;
 use brunt_replay::format::{Fields, Format, Options, SessionBy};
 use brunt_replay::log::{Config, Log, LogError, Watch, format_names};
 use brunt_replay::schedule::Scaling;
@@ -23,11 +24,12 @@ use clap::Args;
 
 use self::fail_if::FailIf;
 use crate::args::bench::Connecting;
-use crate::args::{Output, Program, ProtocolFlags, Saving, Tls, repeat, values};
+use crate::args::{Limits, Output, Program, ProtocolFlags, Saving, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::kept::Keep;
-use crate::plan::{self, DEFAULT_TIMEOUT_NS};
+use crate::plan;
 use crate::results::Results;
+use crate::single::Logs;
 use crate::{console, single};
 
 /// By less than this copies of a session are shifted where nothing else is said, in nanoseconds.
@@ -52,6 +54,8 @@ pub struct Replay {
     pub timing: Timing,
     #[command(flatten)]
     pub calling: Calling,
+    #[command(flatten)]
+    pub limits: Limits,
     #[command(flatten)]
     pub connecting: Connecting,
     #[command(flatten)]
@@ -135,9 +139,6 @@ pub struct Timing {
     /// Stop after this long
     #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
-    /// What random choices start from; printed, so that a run can be repeated [default: random]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
 }
 
 /// How requests are made.
@@ -150,15 +151,6 @@ pub struct Calling {
     /// Worker threads, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// How long a call may take from when it was sent, and wait for its turn [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub connect_timeout: Option<u64>,
-    /// How long calls in flight at the end may still take [default: the timeout]
-    #[arg(long, value_name = "T", value_parser = values::duration)]
-    pub drain: Option<u64>,
     /// Which HTTP: 1.1, 2 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
@@ -216,9 +208,10 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
     }
     let watch = log.watch();
     let logs = log.begin(plan.workers as usize).context("cannot start a thread that reads the log")?;
-    let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
+    let of_workers = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
     let told = || told(args, &watch);
+    let logs = Logs { of_workers, in_log: &|elapsed_ns| watch.in_log(elapsed_ns) };
     single::replay(&plan, logs, &program.registry, &results, &args.output, &keep, told)
 }
 
@@ -235,10 +228,12 @@ fn told(args: &Replay, watch: &Watch) -> brunt_record::replayed::Replayed {
 /// What to do where nothing of the log was replayed.
 fn nothing_left(replayed: &brunt_record::replayed::Replayed) -> Option<&'static str> {
     let (most, count) = replayed.skipped.iter().max_by_key(|(_, count)| **count)?;
-    if *count < replayed.lines {
+    if replayed.skipped.values().sum::<u64>() < replayed.lines {
         return None;
     }
+    let is_defect = Skip::named(most).is_some_and(Skip::is_defect);
     Some(match most.as_str() {
+        _ if *count < replayed.lines && !is_defect => "every line was skipped, for reasons that the result counts",
         "other_host" => "every request went to another host: --from-host HOST (or any) says which stand for the target",
         "writes" => "every request writes: --unsafe sends them",
         "no_time" => "the log has no times: --rate says how many requests come a second",
@@ -280,7 +275,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         hosts if hosts.iter().any(|host| host == "any") => FromHosts::Any,
         hosts => FromHosts::Named(hosts.to_vec()),
     };
-    let seed = timing.seed.unwrap_or_else(plan::fresh_seed);
+    let seed = args.limits.seed.unwrap_or_else(plan::fresh_seed);
     let scaling = Scaling {
         speed: timing.speed.unwrap_or(1.0),
         scale: timing.scale.unwrap_or(1.0),
@@ -313,7 +308,6 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         filters: selecting.filters.iter().map(|(text, _)| text.clone()).collect(),
     };
     let transport = plan::transport(&args.connecting, plan::tls(&args.tls)?)?;
-    let timeout_ns = calling.timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
     let workers = calling.threads.unwrap_or(1);
     let most =
         calling.connections.unwrap_or_else(|| brunt_engine::most_growing_connections(transport.source_ips.len()));
@@ -331,9 +325,9 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         load: Load::Replay(replay),
         stop: Stop { duration_ns: timing.duration, requests: None },
         warmup_ns: 0,
-        timeout_ns,
-        connect_timeout_ns: calling.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
-        drain_ns: calling.drain.unwrap_or(timeout_ns),
+        timeout_ns: args.limits.timeout_ns(),
+        connect_timeout_ns: args.limits.connect_timeout_ns(),
+        drain_ns: args.limits.drain_ns(),
         seed,
         reconnect: false,
         pipeline: 1,

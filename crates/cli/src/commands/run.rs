@@ -20,12 +20,12 @@ use clap::Args;
 
 use crate::args::bench::{Confinement, Connecting};
 use crate::args::machines::Machines;
-use crate::args::{Output, Program, Saving, Tls, repeat, values};
+use crate::args::{Limits, Output, Program, Saving, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::kept::Keep;
+use crate::plan;
 use crate::plan::asking::Asker;
-use crate::plan::{self, DEFAULT_TIMEOUT_NS};
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
@@ -44,6 +44,8 @@ pub struct Run {
     pub confinement: Confinement,
     #[command(flatten)]
     pub load: UserLoad,
+    #[command(flatten)]
+    pub limits: Limits,
     #[command(flatten)]
     pub connecting: Connecting,
     #[command(flatten)]
@@ -115,19 +117,6 @@ pub struct UserLoad {
     /// Worker threads, which share the users [default: cores]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// How long a call may take from when it was sent, where the script does not say [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub connect_timeout: Option<u64>,
-    /// How long users may still go on after the end of a closed load, and calls in flight after the end of all [default:
-    /// the timeout]
-    #[arg(long, value_name = "T", value_parser = values::duration)]
-    pub drain: Option<u64>,
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
@@ -220,7 +209,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
     conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
-    let (timeout_ns, connect_timeout_ns) = timeouts(run);
+    let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
     let plan = Plan {
         version: PLAN_VERSION,
@@ -234,10 +223,10 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         stop,
         load: Load::Closed {},
         warmup_ns: 0,
-        timeout_ns,
-        connect_timeout_ns,
-        drain_ns: run.load.drain.unwrap_or(timeout_ns),
-        seed: run.load.seed.unwrap_or_else(plan::fresh_seed),
+        timeout_ns: limits.timeout_ns(),
+        connect_timeout_ns: limits.connect_timeout_ns(),
+        drain_ns: limits.drain_ns(),
+        seed: limits.seed.unwrap_or_else(plan::fresh_seed),
         reconnect: false,
         pipeline: 1,
         transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
@@ -288,7 +277,8 @@ fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
 /// Which file or line is wrong.
 pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     let Change { env, base_url, inject, only, .. } = &run.change;
-    let (timeout_ns, connect_timeout_ns) = timeouts(run);
+    let limits = &run.limits;
+    let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
     let asker = Arc::new(Asker::new(transport, timeout_ns, connect_timeout_ns, registry));
     let asking = Arc::clone(&asker);
@@ -301,11 +291,6 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
         asking: Asking::by(Arc::new(move |to, first, call| asking.ask(to, first, call))),
     };
     asker.told(scenario::load(&run.file, &options, registry))
-}
-
-/// How long calls and connecting may take, in nanoseconds.
-fn timeouts(run: &Run) -> (u64, u64) {
-    (run.load.timeout.unwrap_or(DEFAULT_TIMEOUT_NS), run.load.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS))
 }
 
 /// A value of `--env`: what its name tells to be a secret is not shown or stored.

@@ -10,7 +10,7 @@ use brunt_report::Format;
 
 use super::bench;
 use crate::args::bench::Request;
-use crate::args::{Bench, Load, Output, Program, ProtocolFlags, Saving, Tls};
+use crate::args::{Bench, Limits, Load, Output, Program, ProtocolFlags, Saving, Tls};
 use crate::console;
 use crate::exit::Exit;
 
@@ -197,9 +197,9 @@ impl Reader {
                 connections: Some(number(self.connections)),
                 threads: Some(number(self.threads)),
                 duration: Some(ns(self.duration_s)),
-                timeout: Some(ns(self.timeout_s.max(1))),
                 ..Load::default()
             },
+            limits: Limits { timeout: Some(ns(self.timeout_s.max(1))), ..Limits::default() },
             request: Request { script: self.script.map(Into::into), ..Request::default() },
             protocol: ProtocolFlags::default().with("header", self.headers),
             // wrk takes any certificate.
@@ -274,7 +274,7 @@ mod tests {
         let bench = bench(&all).unwrap();
         assert_eq!(bench.url.as_deref(), Some("http://a/"));
         assert_eq!((bench.load.threads, bench.load.connections), (Some(4), Some(1000)));
-        assert_eq!((bench.load.duration, bench.load.timeout), (Some(120 * SECOND_NS), Some(3 * SECOND_NS)));
+        assert_eq!((bench.load.duration, bench.limits.timeout), (Some(120 * SECOND_NS), Some(3 * SECOND_NS)));
         assert_eq!((bench.output.latency, bench.output.format), (true, Some(Format::Wrk)));
         assert_eq!(format!("{:?}", bench.protocol), r#"ProtocolFlags([("header", ["A: b"])])"#);
         assert_eq!(bench.script_args, ["-y"]);
@@ -284,7 +284,7 @@ mod tests {
     fn defaults_are_wrks() {
         let bench = bench(&["http://a/"]).unwrap();
         assert_eq!((bench.load.threads, bench.load.connections), (Some(2), Some(10)));
-        assert_eq!((bench.load.duration, bench.load.timeout), (Some(10 * SECOND_NS), Some(2 * SECOND_NS)));
+        assert_eq!((bench.load.duration, bench.limits.timeout), (Some(10 * SECOND_NS), Some(2 * SECOND_NS)));
         assert!(bench.tls.insecure);
     }
 

@@ -199,6 +199,7 @@ mod tests {
             phase: Phase::Measured,
             elapsed_ns: 1,
             planned_ns: None,
+            in_log: None,
             planned_requests: None,
             length_ns: 1,
             snapshot: Snapshot::default(),

@@ -35,7 +35,6 @@ const STREAMS_OF_A_RATE: u32 = 100;
 /// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
 pub const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
-pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// The plan that the flags ask for: a kept one, or one made of them.
 ///
@@ -168,9 +167,9 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     if has_basic && bench.protocol.texts("header").any(authorizes) {
         bail!("--basic (or a user in the URL) and -H 'Authorization: …' would both be sent: leave one out");
     }
-    let args::Load { connections, threads, timeout, connect_timeout, drain, warmup, seed, .. } = bench.load;
-    let timeout_ns = timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
-    let connect_timeout_ns = connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS);
+    let args::Load { connections, threads, warmup, .. } = bench.load;
+    let limits = &bench.limits;
+    let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
     let given = requested(&bench.request, &bench.protocol)
@@ -202,8 +201,8 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         warmup_ns: warmup.unwrap_or(0),
         timeout_ns,
         connect_timeout_ns,
-        drain_ns: drain.unwrap_or(timeout_ns),
-        seed: seed.unwrap_or_else(fresh_seed),
+        drain_ns: limits.drain_ns(),
+        seed: limits.seed.unwrap_or_else(fresh_seed),
         reconnect: bench.load.reconnect,
         pipeline,
         transport,

@@ -128,6 +128,7 @@ mod tests {
             phase,
             elapsed_ns: SECOND_NS,
             planned_ns: None,
+            in_log: None,
             planned_requests: None,
             length_ns: SECOND_NS,
             snapshot: Snapshot::with_numbers([(Counter::Due, due)]),

@@ -159,7 +159,7 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let part = dir.path("part.json");
     run(["show", "2", "--store", &store, "-o", &part]).with_status(0);
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&part).unwrap()).unwrap();
-    let alone = format!("brunt -c 2 -t 1 -n 50 --seed {} -w 0s {url}", seed_of(&part));
+    let alone = format!("brunt -c 2 -t 1 -n 50 -w 0s --seed {} {url}", seed_of(&part));
     assert_eq!(document["plan"]["origin"], serde_json::json!({"tags": {"a": "b"}, "command": alone}));
     // What was written into a file is read from there.
     let json = dir.path("sweep.json");

@@ -143,6 +143,30 @@ fn what_is_asked_is_what_the_log_has_session_by_session() {
 }
 
 #[test]
+fn a_window_at_the_logs_own_speed_is_shared_by_two_threads_and_says_how_far_it_is() {
+    let (server, dir) = (Server::start(), Directory::new());
+    let file = dir.file("access.log", log().0);
+    let window = ["--window", "00:00:04-00:00:06", "-t", "2", "-v"];
+    let url = server.url();
+    let args = [&["replay", "--no-save", "--format", "json"][..], &window, &[&file, &url]].concat();
+    let done = run(args).with_status(0);
+    let result = json(&done.stdout);
+    assert_eq!((&result["outcomes"]["due"], &result["replay"]["sessions"]), (&40.into(), &5.into()));
+    // Those of the seconds 4 and 5, each client's in their order on a connection of its own.
+    let mut expected = BTreeMap::<u32, Vec<String>>::new();
+    for nth in 80..120 {
+        let method = if nth % 7 == 0 { "HEAD" } else { "GET" };
+        expected.entry(nth % 5).or_default().push(format!("{method} /items/{nth}?token=s3cret HTTP/1.1"));
+    }
+    let mut came: Vec<_> = by_connection(&server.asked()).into_values().collect();
+    came.sort();
+    let mut expected: Vec<_> = expected.into_values().collect();
+    expected.sort();
+    assert!(came == expected, "{} connections", came.len());
+    assert!(done.stderr.contains("00:00:05 in the log, 1s left"), "{}", done.stderr);
+}
+
+#[test]
 fn three_times_the_requests_are_three_times_the_sessions() {
     let (server, dir) = (Server::start(), Directory::new());
     let (text, by_client) = log();
@@ -271,13 +295,18 @@ fn what_cannot_be_replayed_is_said_with_a_way_out() {
         dir.file("empty.log", "\n"),
         dir.file("post.log", line(0, 1, "POST", "/a", 200)),
     );
+    let garbage = dir.file("garbage.log", "once upon a time\n\u{1}\u{2}\n");
+    let mixed =
+        dir.file("mixed.log", line(0, 1, "POST", "/a", 200) + &line(0, 1, "GET", "https://elsewhere.test/", 200));
     let targets = dir.file("targets.json", "{\"method\":\"GET\",\"url\":\"/a\"}\n");
     for (args, status, said) in [
         (vec!["nowhere.log", url], 2, "cannot read the log nowhere.log"),
         (vec![&prose, url], 2, "give --log-format (combined, common,"),
         (vec![&empty, url], 2, "the log is empty"),
-        (vec![&post, url], 0, "every request writes: --unsafe sends them"),
-        (vec![&targets, url], 0, "--rate says how many requests come a second"),
+        (vec![&post, url], 1, "every request writes: --unsafe sends them"),
+        (vec!["--log-format", "combined", &garbage, url], 1, "no line gave a request"),
+        (vec![&mixed, url], 1, "every line was skipped, for reasons that the result counts"),
+        (vec![&targets, url], 1, "--rate says how many requests come a second"),
         (vec![&post, "http://127.0.0.1:1/base"], 2, "leave /base out of the URL"),
         (vec![&post, "tcp://127.0.0.1:1/"], 2, "a log's requests are HTTP"),
         (vec!["--layout", "$status", &post, url], 2, "the format has no time"),

@@ -1,7 +1,8 @@
 //! Sessions of a log: what each has to do, and its connection.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use brunt_plan::random::ByNumber;
 use brunt_protocol::replay::LoggedCall;
 
 use crate::network::CallId;
@@ -58,7 +59,7 @@ impl Session {
 pub(super) struct Sessions {
     slots: Vec<Session>,
     vacant: Vec<u32>,
-    by_key: HashMap<u64, u32>,
+    by_key: ByNumber<u32>,
     /// Places for calls without a session that have none.
     free: Vec<u32>,
     /// Sessions that do nothing, those that have for longest first; some have begun again since.

@@ -18,6 +18,7 @@ pub(crate) fn second(snapshot: Snapshot) -> Live {
         phase: Phase::Measured,
         elapsed_ns: 1_000_000_000,
         planned_ns: None,
+        in_log: None,
         planned_requests: None,
         length_ns: 1_000_000_000,
         snapshot,

@@ -5,6 +5,8 @@ mod json;
 mod table;
 mod template;
 
+use memchr::{memchr, memrchr};
+
 use crate::entry::{Entry, Skip};
 pub use json::Fields;
 pub use template::{Template, TemplateError};
@@ -188,7 +190,7 @@ impl Parser {
             return Ok(None);
         }
         let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_start_matches('\u{feff}').trim_end();
-        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+        if has_control(text) {
             return Err(Skip::Binary);
         }
         let entry = match &mut self.kind {
@@ -220,24 +222,36 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
             && text.len() <= 32
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
     };
-    let url = entry.url.split('#').next().unwrap_or_default();
-    let kept = url.len();
-    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
-    let leads_somewhere = url.starts_with('/') || lower.starts_with("http://") || lower.starts_with("https://");
-    let is_url = leads_somewhere && !url.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
+    let kept = memchr(b'#', entry.url.as_bytes()).unwrap_or(entry.url.len());
+    let url = entry.url.get(..kept).unwrap_or_default();
+    let begins = |with: &str| url.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    let leads_somewhere = url.starts_with('/') || begins("http://") || begins("https://");
+    let is_url = leads_somewhere && !has_any(url, |byte| byte <= b' ' || byte == 0x7f);
     if !is_token(&entry.method) || entry.method == "CONNECT" || !is_url {
         return Err(Skip::NoRequest);
     }
     entry.url.truncate(kept);
     // A value with a line break would end the header field early.
-    entry.headers.retain(|(name, value)| is_token(name) && !value.bytes().any(|byte| byte < b' ' && byte != b'\t'));
+    entry.headers.retain(|(name, value)| is_token(name) && !has_any(value, |byte| byte < b' ' && byte != b'\t'));
     Ok(entry)
+}
+
+/// Whether text holds a control character other than a tab.
+fn has_control(text: &str) -> bool {
+    has_any(text, |byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
+}
+
+/// Whether any byte is such. It looks at all of them, so that the compiler can take many at a time.
+fn has_any(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |has, byte| has | is_such(byte))
 }
 
 /// The method and the URL of a request line, `GET /a HTTP/1.1`. A space in the URL, which a log may have, makes it none.
 fn request_line(line: &str) -> Option<(&str, &str)> {
-    let (method, rest) = line.split_once(' ')?;
-    let url = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(url, _)| url);
+    let (method, rest) = line.split_at_checked(memchr(b' ', line.as_bytes())?)?;
+    let rest = rest.get(1..)?;
+    let last = memrchr(b' ', rest.as_bytes()).and_then(|place| rest.split_at_checked(place));
+    let url = last.filter(|(_, version)| version.starts_with(" HTTP/")).map_or(rest, |(url, _)| url);
     Some((method, url))
 }
 

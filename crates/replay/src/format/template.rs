@@ -1,7 +1,11 @@
 //! Logs of one line a request, laid out by a template: `log_format` of nginx, `LogFormat` of Apache.
 
+use std::borrow::Cow;
+
+use memchr::memchr;
+
 use super::{Options, SessionBy, cookie, header, request_line};
-use crate::entry::{Entry, Skip};
+use crate::entry::{Entry, Skip, Stamp};
 use crate::stamp;
 
 /// `log_format combined` of nginx.
@@ -28,7 +32,78 @@ pub enum TemplateError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Variable(String),
+    Variable(Variable),
+}
+
+/// A variable of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    role: Role,
+}
+
+/// What a variable stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Role {
+    /// A time; the one of milliseconds goes before others.
+    Time {
+        is_msec: bool,
+    },
+    Request,
+    Url,
+    Method,
+    Args,
+    /// With the question mark before them.
+    MarkedArgs,
+    Status,
+    BodyBytes,
+    AllBytes,
+    /// In units of so many nanoseconds.
+    Duration(u32),
+    Client,
+    Host,
+    Body,
+    /// A header field of this name.
+    Header(String),
+    /// A cookie of this name.
+    Cookie(String),
+    Other,
+}
+
+impl Role {
+    /// What the variable of this name, as nginx has it, stands for.
+    fn of(name: &str) -> Self {
+        match name {
+            "time_local" | "time_iso8601" => Self::Time { is_msec: false },
+            "msec" => Self::Time { is_msec: true },
+            "request" => Self::Request,
+            "request_uri" | "uri" => Self::Url,
+            "request_method" => Self::Method,
+            "args" | "query_string" => Self::Args,
+            "args_with_mark" => Self::MarkedArgs,
+            "status" => Self::Status,
+            "body_bytes_sent" => Self::BodyBytes,
+            "bytes_sent" => Self::AllBytes,
+            "request_time" => Self::Duration(1_000_000_000),
+            "request_time_ms" => Self::Duration(1_000_000),
+            "request_time_us" => Self::Duration(1000),
+            "remote_addr" => Self::Client,
+            "host" | "http_host" => Self::Host,
+            "request_body" => Self::Body,
+            _ => match (name.strip_prefix("http_"), name.strip_prefix("cookie_")) {
+                (Some(field), _) => Self::Header(field.replace('_', "-")),
+                (None, Some(cookie)) => Self::Cookie(cookie.to_owned()),
+                (None, None) => Self::Other,
+            },
+        }
+    }
+}
+
+impl Variable {
+    fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self { role: Role::of(&name), name }
+    }
 }
 
 /// The layout of a line.
@@ -37,17 +112,35 @@ pub struct Template {
     pieces: Vec<Piece>,
     /// Whether a time in it is when the request ended, as all of nginx' are.
     stamps_end: bool,
+    times: LastTime,
+}
+
+/// The last time that was read: many lines of a log have the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct LastTime(Option<(String, Stamp)>);
+
+impl LastTime {
+    fn read(&mut self, text: &str, zone_s: i32) -> Result<Stamp, Skip> {
+        if let Some((_, stamp)) = self.0.as_ref().filter(|(last, _)| last == text) {
+            return Ok(*stamp);
+        }
+        let stamp = stamp::read(text, zone_s).ok_or(Skip::BadTime)?;
+        let (last, of_last) = self.0.get_or_insert_with(|| (String::new(), stamp));
+        text.clone_into(last);
+        *of_last = stamp;
+        Ok(stamp)
+    }
 }
 
 impl Template {
     /// The combined format, of which nobody knows whether nginx or Apache wrote it.
     pub(super) fn combined() -> Self {
-        Self { pieces: nginx(COMBINED), stamps_end: false }
+        Self { pieces: nginx(COMBINED), stamps_end: false, times: LastTime::default() }
     }
 
     /// The common log format.
     pub(super) fn common() -> Self {
-        Self { pieces: nginx(COMMON), stamps_end: false }
+        Self { pieces: nginx(COMMON), stamps_end: false, times: LastTime::default() }
     }
 
     /// Reads a `log_format` with variables (`$request`) or a `LogFormat` with directives (`%r`).
@@ -58,7 +151,9 @@ impl Template {
         let is_nginx = text.contains('$');
         let pieces = if is_nginx { nginx(text) } else { apache(text)? };
         let has = |names: &[&str]| {
-            pieces.iter().any(|piece| matches!(piece, Piece::Variable(name) if names.contains(&name.as_str())))
+            pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::Variable(variable) if names.contains(&variable.name.as_str())))
         };
         if !has(&["time_local", "time_iso8601", "msec"]) {
             return Err(TemplateError::Lacks("time"));
@@ -68,35 +163,36 @@ impl Template {
         }
         for pair in pieces.windows(2) {
             if let [Piece::Variable(_), Piece::Variable(second)] = pair
-                && !second.starts_with("args")
+                && !second.name.starts_with("args")
             {
-                return Err(TemplateError::Adjoining(second.clone()));
+                return Err(TemplateError::Adjoining(second.name.clone()));
             }
         }
-        Ok(Self { pieces, stamps_end: is_nginx })
+        Ok(Self { pieces, stamps_end: is_nginx, times: LastTime::default() })
     }
 
     /// Reads a line.
-    pub(super) fn read(&self, line: &str, options: &Options) -> Result<Entry, Skip> {
+    pub(super) fn read(&mut self, line: &str, options: &Options) -> Result<Entry, Skip> {
         let mut found = Found::default();
         let mut rest = line;
         let mut pieces = self.pieces.iter().peekable();
         while let Some(piece) = pieces.next() {
             match piece {
                 Piece::Text(text) => {
-                    let trimmed = text.trim_end();
                     rest = match rest.strip_prefix(text.as_str()) {
                         Some(rest) => rest,
                         None if rest.is_empty() => return Err(Skip::Incomplete),
                         // The end of a line may have lost its spaces.
-                        None if rest == trimmed => "",
+                        None if rest == text.trim_end() => "",
                         None if text.starts_with(rest) => return Err(Skip::Incomplete),
                         None => return Err(Skip::Malformed),
                     };
                 }
-                Piece::Variable(name) => {
+                Piece::Variable(variable) => {
+                    // Nothing of a line that is cut in its first piece is as the format has it.
+                    let cut = if rest.len() == line.len() { Skip::Malformed } else { Skip::Incomplete };
                     let end = match pieces.peek() {
-                        Some(Piece::Text(text)) => end_of(rest, text).ok_or(Skip::Incomplete)?,
+                        Some(Piece::Text(text)) => end_of(rest, text).ok_or(cut)?,
                         Some(Piece::Variable(_)) => rest.find('?').unwrap_or(rest.len()),
                         // More may stand behind what a known format has.
                         None => rest.find(' ').unwrap_or(rest.len()),
@@ -106,7 +202,7 @@ impl Template {
                         return Err(Skip::Incomplete);
                     }
                     if value != "-" {
-                        found.take(name, value, options)?;
+                        found.take(variable, value, options, &mut self.times)?;
                     }
                     rest = behind;
                 }
@@ -118,65 +214,75 @@ impl Template {
 
 /// Where a value ends that this text stands behind: a quote in it may be escaped.
 fn end_of(rest: &str, text: &str) -> Option<usize> {
-    if !text.starts_with('"') {
-        return rest.find(text);
-    }
-    let mut is_escaped = false;
-    for (place, byte) in rest.bytes().enumerate() {
-        if byte == b'"' && !is_escaped && rest.get(place..).is_some_and(|rest| rest.starts_with(text)) {
-            return Some(place);
+    let bytes = rest.as_bytes();
+    let first = *text.as_bytes().first()?;
+    let mut from = 0;
+    loop {
+        let at = from + memchr(first, bytes.get(from..)?)?;
+        let is_escaped = first == b'"' && is_escaped(bytes, at);
+        if !is_escaped && rest.get(at..).is_some_and(|rest| rest.starts_with(text)) {
+            return Some(at);
         }
-        is_escaped = byte == b'\\' && !is_escaped;
+        from = at + 1;
     }
-    None
+}
+
+/// Whether a backslash before it escapes this byte: one that is not escaped itself.
+fn is_escaped(bytes: &[u8], at: usize) -> bool {
+    let before = bytes.get(..at).unwrap_or_default();
+    before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 /// What a line has.
 #[derive(Default)]
-struct Found {
+struct Found<'a> {
     entry: Entry,
-    request: Option<String>,
-    args: Option<String>,
-    client: Option<String>,
-    cookie: Option<String>,
-    field: Option<String>,
+    request: Option<Cow<'a, str>>,
+    args: Option<Cow<'a, str>>,
+    client: Option<&'a str>,
+    cookie: Option<&'a str>,
+    field: Option<&'a str>,
     has_msec: bool,
 }
 
-impl Found {
-    fn take(&mut self, name: &str, value: &str, options: &Options) -> Result<(), Skip> {
-        if matches!(&options.session, SessionBy::Field(wanted) if wanted == name) {
-            self.field = Some(value.to_owned());
+impl<'a> Found<'a> {
+    fn take(
+        &mut self,
+        variable: &Variable,
+        value: &'a str,
+        options: &Options,
+        times: &mut LastTime,
+    ) -> Result<(), Skip> {
+        if matches!(&options.session, SessionBy::Field(wanted) if *wanted == variable.name) {
+            self.field = Some(value);
         }
-        match name {
-            "time_local" | "time_iso8601" | "msec" if !self.has_msec => {
-                self.entry.at = Some(stamp::read(value, options.zone_s).ok_or(Skip::BadTime)?);
-                // It is the most exact.
-                self.has_msec = name == "msec";
-            }
-            "request" => self.request = Some(unescaped(value)),
-            "request_uri" | "uri" => self.entry.url = unescaped(value),
-            "request_method" => value.clone_into(&mut self.entry.method),
-            "args" | "query_string" => self.args = Some(unescaped(value)),
-            "args_with_mark" => self.entry.url.push_str(&unescaped(value)),
-            "status" => self.entry.status = value.parse().ok(),
-            "body_bytes_sent" => self.entry.bytes = value.parse().ok(),
-            "bytes_sent" if self.entry.bytes.is_none() => self.entry.bytes = value.parse().ok(),
-            "request_time" => self.entry.duration_ns = duration(value, 1e9),
-            "request_time_ms" => self.entry.duration_ns = duration(value, 1e6),
-            "request_time_us" => self.entry.duration_ns = duration(value, 1e3),
-            "remote_addr" => self.client = Some(value.to_owned()),
-            "host" | "http_host" => self.entry.host = Some(value.to_owned()),
-            "request_body" => self.entry.body = Some(unescaped(value).into_bytes()),
-            _ => {
-                if let Some(field) = name.strip_prefix("http_") {
-                    self.entry.headers.push((field.replace('_', "-"), unescaped(value)));
-                } else if let Some(cookie) = name.strip_prefix("cookie_")
-                    && matches!(&options.session, SessionBy::Cookie(wanted) if wanted == cookie)
-                {
-                    self.cookie = Some(value.to_owned());
+        let entry = &mut self.entry;
+        match &variable.role {
+            Role::Time { is_msec } => {
+                if !self.has_msec {
+                    entry.at = Some(times.read(value, options.zone_s)?);
+                    self.has_msec = *is_msec;
                 }
             }
+            Role::Request => self.request = Some(unescaped(value)),
+            Role::Url => entry.url = unescaped(value).into_owned(),
+            Role::Method => value.clone_into(&mut entry.method),
+            Role::Args => self.args = Some(unescaped(value)),
+            Role::MarkedArgs => entry.url.push_str(&unescaped(value)),
+            Role::Status => entry.status = value.parse().ok(),
+            Role::BodyBytes => entry.bytes = value.parse().ok(),
+            Role::AllBytes => entry.bytes = entry.bytes.or_else(|| value.parse().ok()),
+            Role::Duration(unit_ns) => entry.duration_ns = duration(value, f64::from(*unit_ns)),
+            Role::Client => self.client = Some(value),
+            Role::Host => entry.host = Some(value.to_owned()),
+            Role::Body => entry.body = Some(unescaped(value).into_owned().into_bytes()),
+            Role::Header(name) => entry.headers.push((name.clone(), unescaped(value).into_owned())),
+            Role::Cookie(name) => {
+                if matches!(&options.session, SessionBy::Cookie(wanted) if wanted == name) {
+                    self.cookie = Some(value);
+                }
+            }
+            Role::Other => {}
         }
         Ok(())
     }
@@ -185,9 +291,9 @@ impl Found {
         let Self { mut entry, request, args, client, cookie: logged_cookie, field, .. } = self;
         if let Some(request) = request {
             let (method, url) = request_line(&request).ok_or(Skip::NoRequest)?;
-            method.clone_into(&mut entry.method);
+            entry.method = String::from(method);
             if entry.url.is_empty() {
-                url.clone_into(&mut entry.url);
+                entry.url = String::from(url);
             }
         }
         if entry.url.is_empty() {
@@ -205,13 +311,15 @@ impl Found {
         if stamps_end && let Some(took) = entry.duration_ns {
             at.ns = at.ns.saturating_sub_unsigned(took);
         }
-        entry.session = match &options.session {
+        let session = match &options.session {
             SessionBy::Client => client,
-            SessionBy::Cookie(name) => logged_cookie
-                .or_else(|| header(&entry.headers, "cookie").and_then(|field| cookie(field, name)).map(str::to_owned)),
-            SessionBy::Field(name) => field.or_else(|| header(&entry.headers, name).map(str::to_owned)),
+            SessionBy::Cookie(name) => {
+                logged_cookie.or_else(|| header(&entry.headers, "cookie").and_then(|field| cookie(field, name)))
+            }
+            SessionBy::Field(name) => field.or_else(|| header(&entry.headers, name)),
             SessionBy::None => None,
         };
+        entry.session = session.map(str::to_owned);
         Ok(entry)
     }
 }
@@ -223,9 +331,9 @@ fn duration(text: &str, unit_ns: f64) -> Option<u64> {
 }
 
 /// What nginx and Apache have escaped: `\x22`, `\"`, `\\`. Bytes that are no UTF-8 stay escaped.
-fn unescaped(value: &str) -> String {
-    if !value.contains('\\') {
-        return value.to_owned();
+fn unescaped(value: &str) -> Cow<'_, str> {
+    if memchr(b'\\', value.as_bytes()).is_none() {
+        return Cow::Borrowed(value);
     }
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -248,7 +356,7 @@ fn unescaped(value: &str) -> String {
             _ => bytes.push(b'\\'),
         }
     }
-    String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned())
+    String::from_utf8(bytes).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// The pieces of a `log_format`: `$name` and `${name}` are variables.
@@ -272,7 +380,7 @@ fn nginx(text: &str) -> Vec<Piece> {
             if !literal.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut literal)));
             }
-            pieces.push(Piece::Variable(name.to_owned()));
+            pieces.push(Piece::Variable(Variable::named(name)));
         }
         rest = after;
     }
@@ -339,7 +447,7 @@ fn apache(text: &str) -> Result<Vec<Piece>, TemplateError> {
         if name == "time_local" {
             literal.push(']');
         }
-        pieces.push(Piece::Variable(name));
+        pieces.push(Piece::Variable(Variable::named(name)));
         rest = after;
     }
     literal.push_str(rest);

@@ -8,7 +8,10 @@ use brunt_record::live::AgentSecond;
 pub(super) struct LastSecond {
     pub(super) phase: &'static str,
     pub(super) elapsed_ns: u64,
-    pub(super) planned_ns: Option<u64>,
+    /// When the phase ends, and whether that is an estimate.
+    pub(super) end: Option<(u64, bool)>,
+    /// How far a replay is in its log, in words.
+    pub(super) in_log: Option<String>,
     pub(super) planned_requests: Option<u64>,
     pub(super) open_connections: u64,
     pub(super) in_flight: u64,

@@ -10,7 +10,7 @@ use super::last_second::{Agent, LastSecond};
 use super::page;
 use super::shown::Shown;
 use crate::json::Document;
-use crate::live::{Second, SoFar, counts_on, name};
+use crate::live::{Second, SoFar, counts_on, in_log, name};
 
 /// A run that goes on, as the page shows it.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl Running {
         self.state = LastSecond {
             phase: name(live.phase),
             elapsed_ns: live.elapsed_ns,
-            planned_ns: live.planned_ns,
+            end: live.end(),
+            in_log: in_log::words(live),
             planned_requests: live.planned_requests,
             open_connections: live.open_connections,
             in_flight: live.in_flight,

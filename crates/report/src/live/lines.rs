@@ -12,6 +12,7 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::figures::{Waiting, short, times_of};
+use super::in_log;
 use super::screen::Screen;
 use super::second::{counts_on, whole};
 use super::state::{self, Now};
@@ -164,6 +165,9 @@ impl Lines {
         let messages = self.since.messages().count();
         if messages > 0 {
             let _ = write!(words, "  {} messages/s", per_s(messages));
+        }
+        if let Some(in_log) = in_log::words(live) {
+            let _ = write!(words, "  {in_log}");
         }
         let (role, word) = match (now, live.phase) {
             (Now::Stalled(_) | Now::Starved, _) => (Role::Warning, "▲ stalled"),

@@ -7,6 +7,7 @@ mod changes;
 mod charts;
 mod course;
 mod figures;
+pub(crate) mod in_log;
 mod keys;
 mod line;
 mod lines;

@@ -14,6 +14,7 @@ use ratatui_core::layout::Rect;
 use super::charts::{self, BEFORE, rule};
 use super::course::{Column, Course, Open};
 use super::figures::{self, Waiting};
+use super::in_log;
 use super::keys::{Chosen, help, keys};
 use super::line::Line;
 use super::panels::{self, Panel};
@@ -172,7 +173,14 @@ impl Screen {
         let (columns, rows) = (usize::from(width), usize::from(height));
         self.heading(&mut canvas, columns);
         let (role, state) = self.state();
-        Line::new(role, state).draw(&mut canvas, 0, 1, columns);
+        let state = Line::new(role, state);
+        state.draw(&mut canvas, 0, 1, columns);
+        if let Some(words) = self.last.as_ref().and_then(|last| in_log::words(&last.live)) {
+            let words = Line::new(Role::Plain, words);
+            if state.width() + 2 + words.width() <= columns {
+                words.draw(&mut canvas, columns - words.width(), 1, columns);
+            }
+        }
         let room = Rect::new(0, 2, width, height.saturating_sub(3));
         if chosen.is_help {
             help(&mut canvas, room);
@@ -197,9 +205,10 @@ impl Screen {
     }
 
     fn progress(&self, live: &Live, bar: usize) -> Line {
-        let by_time = live.planned_ns.filter(|ns| *ns > 0).map(|planned| {
-            let text = format!("{} of {}", Clock(live.elapsed_ns), Clock(planned));
-            (live.elapsed_ns as f64 / planned as f64, text)
+        let by_time = live.end().filter(|(ns, _)| *ns > 0).map(|(end, is_estimate)| {
+            let about = if is_estimate { "about " } else { "" };
+            let text = format!("{} of {about}{}", Clock(live.elapsed_ns), Clock(end));
+            (live.elapsed_ns as f64 / end as f64, text)
         });
         let requests = live.planned_requests.filter(|n| *n > 0 && live.phase == Phase::Measured);
         let by_requests = requests.map(|planned| {

@@ -15,11 +15,14 @@ fn whole(ns: u64) -> String {
 }
 
 fn how_far(live: &LastSecond) -> String {
-    let planned = live.planned_ns.map(|ns| format!(" of {}", whole(ns))).unwrap_or_default();
+    let about = |is_estimate| if is_estimate { "about " } else { "" };
+    let planned =
+        live.end.map(|(ns, is_estimate)| format!(" of {}{}", about(is_estimate), whole(ns))).unwrap_or_default();
+    let in_log = live.in_log.as_ref().map(|words| format!("; {words}")).unwrap_or_default();
     let is_measured = live.phase == crate::live::name(Phase::Measured);
     let requests = live.planned_requests.filter(|_| is_measured);
     let requests = requests.map(|n| format!(", until {} are done", counted(n, "request"))).unwrap_or_default();
-    format!("{}, {}{planned}{requests}", live.phase, whole(live.elapsed_ns))
+    format!("{}, {}{planned}{requests}{in_log}", live.phase, whole(live.elapsed_ns))
 }
 
 pub(in crate::html) fn state(live: &LastSecond) -> Html {
@@ -27,8 +30,8 @@ pub(in crate::html) fn state(live: &LastSecond) -> Html {
     html.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ")
         .text(&how_far(live))
         .raw("</p>");
-    if let Some(planned) = live.planned_ns.filter(|ns| *ns > 0) {
-        let share = (live.elapsed_ns as f64 / planned as f64).min(1.0);
+    if let Some((end, _)) = live.end.filter(|(ns, _)| *ns > 0) {
+        let share = (live.elapsed_ns as f64 / end as f64).min(1.0);
         html.raw("<progress max=\"1\" value=\"")
             .text(&format!("{share:.4}"))
             .raw("\" aria-label=\"how far the run is\"></progress>");
