@@ -39,3 +39,5 @@ export BRUNT_LUA_IS_EXPORTED=1
 # LuaJIT's makefile links its own interpreter, too, which needs them.
 export TARGET_LIBS="-lunwind $CARGO_TARGET_DIR/frames.o"
 cargo auditable zigbuild --profile dist --locked --package brunt --bin brunt --target "$triple.$glibc"
+# cargo keeps symbols where the program's own package has settings of its own (cargo 1.95). Those of Lua are dynamic, and stay.
+strip --strip-all "$CARGO_TARGET_DIR/$triple/dist/brunt"
