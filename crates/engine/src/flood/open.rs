@@ -49,7 +49,14 @@ impl Flood {
     }
 
     /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
+    #[inline]
     pub(super) fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
+        if matches!(self.pace, Pace::Open(_)) {
+            self.send_due_or_grow(network);
+        }
+    }
+
+    fn send_due_or_grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         self.send_due(network);
         if self.growth.is_some() && self.grow(network) && self.connects_for_calls() {
             // A connection for each call is made when there is one.

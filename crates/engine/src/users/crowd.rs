@@ -301,6 +301,7 @@ impl VirtualUsers {
     }
 
     /// Whether there are more users than are wanted, so that this one begins no other iteration.
+    #[inline]
     pub(super) fn is_surplus(&mut self, user: u32) -> bool {
         let crowd = self.user(user).map(|user| user.crowd);
         let crowd = crowd.and_then(|crowd| self.crowds.get(crowd));

@@ -489,6 +489,7 @@ impl VirtualUsers {
         self.timers.push(Reverse(Timer { at, number: self.timers_set, user, generation, wake }));
     }
 
+    #[inline]
     fn make_ready(&mut self, user: u32, wake: Wake) {
         let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
         self.ready.push_back((user, generation, wake));
