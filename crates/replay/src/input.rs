@@ -9,7 +9,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::format::MOST_LINE_BYTES;
-use crate::progress::Position;
+use crate::position::Position;
 
 const BUFFER_BYTES: usize = 128 << 10;
 

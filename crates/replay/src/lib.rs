@@ -11,10 +11,10 @@
 //! | [`request`] | composes what is sent |
 //! | [`schedule`] | gives due times by a speed and a scale |
 //! | [`log`] | does all this in a thread that reads ahead |
-//! | [`progress`] | says how far it is, and what is left |
+//! | [`progress`] | says how far it is by its [`position`], and what is left |
 //! | [`worker`] | hands a worker its calls, and holds what came against the log ([`against`]) |
 //!
-//! All but [`input`], [`progress`] and [`log`] are pure.
+//! All but [`input`], [`position`], [`progress`] and [`log`] are pure.
 
 pub mod against;
 pub mod entry;
@@ -24,6 +24,7 @@ pub mod input;
 pub mod jar;
 pub mod log;
 pub mod order;
+pub mod position;
 pub mod progress;
 pub mod queue;
 pub mod request;

@@ -8,57 +8,19 @@
 //! | any, once it is read | when its last request is due |
 
 use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_protocol::record::live::InLog;
 
 use crate::format::{Format, Options, Parser};
 use crate::input::{Packing, packing};
 use crate::order::JUMP_NS;
+use crate::position::Position;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// How much of a log's end is read to find its last time, in bytes.
 const TAIL_BYTES: u64 = 64 << 10;
-
-/// How many bytes of a file were read, of how many.
-#[derive(Debug, Clone, Default)]
-pub struct Position {
-    /// How many there are; none where nobody knows.
-    size: Option<u64>,
-    read: Arc<AtomicU64>,
-}
-
-impl Position {
-    /// The beginning of a file, and what counts as it is read.
-    pub fn of(file: File) -> (Self, impl Read + Send) {
-        let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
-        let position = Self { size, read: Arc::default() };
-        let read = Arc::clone(&position.read);
-        (position, Counting { file, read })
-    }
-
-    /// The share of its bytes that was read, where something was and their number is known.
-    fn share(&self) -> Option<f64> {
-        let (size, read) = (self.size.filter(|size| *size > 0)?, self.read.load(Ordering::Relaxed));
-        (read > 0).then(|| (read as f64 / size as f64).min(1.0))
-    }
-}
-
-struct Counting {
-    file: File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counting {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.read.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
-}
 
 /// The time of the last line of a log, in nanoseconds since 1970; none where its end does not tell. A line with a time far from those around it
 /// does not count.
@@ -136,15 +98,11 @@ mod tests {
 
     const HOUR_NS: u64 = 3600 * SECOND_NS as u64;
 
-    fn of_size(size: Option<u64>, read: u64) -> Position {
-        Position { size, read: Arc::new(AtomicU64::new(read)) }
-    }
-
     #[test]
     fn the_end_is_that_of_the_file_or_the_window_or_an_estimate() {
         let zero = 10 * HOUR_NS as i64;
         let nothing = Course { zero: Some((zero, 3600)), ..Course::default() };
-        let unknown = of_size(None, 1000);
+        let unknown = Position::at(None, 1000);
         let end = |course: Course, position: &Position| {
             let log = course.at(60_000_000_000, 2.0, false, position);
             (log.end_ns.map(|ns| ns / 60_000_000_000), log.is_estimate)
@@ -158,8 +116,11 @@ mod tests {
         assert_eq!(end(Course { window_end: half, ..nothing }, &unknown), (Some(15), true));
         // A quarter of the bytes were as much as ten minutes.
         let read = Course { read_ns: HOUR_NS / 6, ..nothing };
-        assert_eq!(end(read, &of_size(Some(4000), 1000)), (Some(40), true));
-        assert_eq!(end(Course { end_ns: Some(HOUR_NS / 4), ..read }, &of_size(Some(4000), 4000)), (Some(15), false));
+        assert_eq!(end(read, &Position::at(Some(4000), 1000)), (Some(40), true));
+        assert_eq!(
+            end(Course { end_ns: Some(HOUR_NS / 4), ..read }, &Position::at(Some(4000), 4000)),
+            (Some(15), false)
+        );
     }
 
     #[test]
