@@ -42,7 +42,7 @@ const RULES: &[Rule] = &[
     Rule { from: "replay", never: ANY, but: &["protocol", "plan", "record"] },
     Rule { from: "imports", never: ANY, but: &["plan", "record"] },
     Rule { from: "http2", never: ANY, but: &[] },
-    Rule { from: "k6", never: ANY, but: &[] },
+    Rule { from: "k6", never: ANY, but: &["imports", "plan", "record"] },
     Rule { from: "testbed", never: ANY, but: &[] },
     Rule { from: "coalesce", never: ANY, but: &[] },
     Rule { from: "proxy", never: ANY, but: &["coalesce"] },

@@ -23,7 +23,7 @@ mod call;
 mod curl;
 mod encoded;
 mod har;
-mod lua;
+pub mod lua;
 mod openapi;
 mod postman;
 mod script;

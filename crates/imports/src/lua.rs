@@ -10,7 +10,7 @@ use crate::value::Value;
 const WIDTH: usize = 90;
 
 /// A text as Lua writes it.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for letter in text.chars() {
@@ -74,23 +74,23 @@ pub(crate) fn comment(text: &str, most: usize) -> String {
 }
 
 /// A key in a table: `name`, or `["a name"]`.
-pub(crate) fn key(name: &str) -> String {
+pub fn key(name: &str) -> String {
     if is_name(name) { name.to_owned() } else { format!("[{}]", quoted(name)) }
 }
 
 /// A part of a table: `.name`, or `["a name"]`.
-pub(crate) fn part(name: &str) -> String {
+pub fn part(name: &str) -> String {
     if is_name(name) { format!(".{name}") } else { format!("[{}]", quoted(name)) }
 }
 
 /// Words that Lua keeps for itself.
-const KEYWORDS: [&str; 22] = [
+pub const KEYWORDS: [&str; 22] = [
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil",
     "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
 /// Whether Lua takes it for a name.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
     begins && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_') && !KEYWORDS.contains(&text)

@@ -1,6 +1,6 @@
 //! Texts: what JavaScript's literals say, and how Lua writes it.
 
-use std::fmt::Write as _;
+pub(crate) use brunt_imports::lua::{KEYWORDS, is_name, key, part, quoted};
 
 use crate::syntax::Node;
 
@@ -39,30 +39,6 @@ pub(crate) fn escaped(escape: &str) -> String {
     }
 }
 
-/// A text as Lua writes it.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            letter if letter.is_control() => {
-                let mut bytes = [0; 4];
-                for byte in letter.encode_utf8(&mut bytes).bytes() {
-                    let _ = write!(quoted, "\\{byte:03}");
-                }
-            }
-            letter => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// A number as Lua reads it.
 pub(crate) fn number(text: &str) -> Option<String> {
     let text = text.replace('_', "");
@@ -73,29 +49,6 @@ pub(crate) fn number(text: &str) -> Option<String> {
         Some("0o" | "0O") => radix(text.get(2..)?, 8),
         _ => text.parse::<f64>().ok().map(|_| text),
     }
-}
-
-/// A key in a table: `name = `, or `["a name"] = `.
-pub(crate) fn key(name: &str) -> String {
-    if is_name(name) { name.to_owned() } else { format!("[{}]", quoted(name)) }
-}
-
-/// A part of a table: `.name`, or `["a name"]`.
-pub(crate) fn part(name: &str) -> String {
-    if is_name(name) { format!(".{name}") } else { format!("[{}]", quoted(name)) }
-}
-
-/// Words that Lua keeps for itself.
-pub(crate) const KEYWORDS: [&str; 22] = [
-    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil",
-    "not", "or", "repeat", "return", "then", "true", "until", "while",
-];
-
-/// Whether Lua takes it for a name.
-pub(crate) fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
-    begins && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_') && !KEYWORDS.contains(&text)
 }
 
 #[cfg(test)]
