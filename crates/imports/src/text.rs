@@ -2,7 +2,7 @@
 
 use crate::lua::quoted;
 
-/// The most parts that are joined by `..`, each of which takes a level of Lua's compiler.
+/// The most parts that one expression joins by `..`. Lua's compiler nests a level deeper for each, and has a limit.
 const MOST_JOINED: usize = 12;
 
 /// A text, of parts that stand in the document and of others that Lua knows.

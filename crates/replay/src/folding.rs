@@ -64,7 +64,7 @@ fn kind(segment: &str) -> Option<&'static str> {
     (!is_plain || bytes.len() > 32 || bytes.len() > 16 && has_digit).then_some("{id}")
 }
 
-/// Templates and their numbers, of which there are few.
+/// Templates of paths with a number for each: [`MOST`] at the most, and one for all others.
 #[derive(Debug, Default)]
 pub struct Templates {
     numbers: HashMap<Arc<str>, u32>,

@@ -44,7 +44,7 @@ pub fn open(path: &Path) -> io::Result<(Bytes, Position)> {
     if path.as_os_str() == "-" {
         return Ok((unpacked(Box::new(io::stdin()))?, Position::default()));
     }
-    let (position, file) = Position::of(File::open(path)?);
+    let (position, file) = Position::from_file(File::open(path)?);
     Ok((unpacked(Box::new(file))?, position))
 }
 

@@ -21,7 +21,7 @@ impl Position {
     }
 
     /// The beginning of a file, and what counts as it is read.
-    pub fn of(file: File) -> (Self, impl Read + Send) {
+    pub fn from_file(file: File) -> (Self, impl Read + Send) {
         let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let position = Self { size, read: Arc::default() };
         let read = Arc::clone(&position.read);

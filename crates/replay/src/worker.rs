@@ -144,7 +144,7 @@ impl Replay for WorkerLog {
         self.vacant.push(number);
         match ended {
             Ended::Answered { status, took_ns, parts } => {
-                let said = Said::of(parts.head);
+                let said = Said::from_head(parts.head);
                 let bytes = if request.is_head { 0 } else { said.body_bytes.unwrap_or(parts.body.len() as u64) };
                 self.against.ended(&request, Some(Came { status, bytes, took_ns }));
                 if let Some(session) = call.session
@@ -173,7 +173,7 @@ struct Said {
 }
 
 impl Said {
-    fn of(head: &[u8]) -> Self {
+    fn from_head(head: &[u8]) -> Self {
         let mut said = Self::default();
         let mut rest = head;
         while let Some(end) = memchr(b'\n', rest) {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_head_says_how_large_its_body_was_on_the_way_and_whether_it_sets_cookies() {
-        let said = |head: &str| Said::of(head.as_bytes());
+        let said = |head: &str| Said::from_head(head.as_bytes());
         let plain = said("HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length: 20\r\nConnection: close\r\n\r\n");
         assert_eq!(plain, Said { body_bytes: Some(20), sets_cookies: false });
         let chunks = said("HTTP/1.1 200 OK\r\nSet-Cookie: content-length: 7\r\nTransfer-Encoding: chunked\r\n\r\n");

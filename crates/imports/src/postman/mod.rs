@@ -36,7 +36,7 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
         };
         return Err(ImportError::Other(what.to_owned()));
     }
-    let mut writer = Writer { variables: Variables::of(root), script: Script::default(), count: 0 };
+    let mut writer = Writer { variables: Variables::from_collection(root), script: Script::default(), count: 0 };
     let title = root.at(&["info", "name"]).and_then(Value::text).unwrap_or("collection").to_owned();
     writer.script.notes.push(format!("The collection {}", comment(&title, 100)));
     let place = "the collection".to_owned();

@@ -20,7 +20,7 @@ pub(crate) struct Variables<'c> {
 }
 
 impl<'c> Variables<'c> {
-    pub(crate) fn of(root: &'c Value) -> Self {
+    pub(crate) fn from_collection(root: &'c Value) -> Self {
         let one = |variable: &'c Value| {
             let name = variable.text_at("key").or_else(|| variable.text_at("id"))?;
             Some((name, variable.get("value").and_then(Value::shown).unwrap_or_default()))
@@ -86,7 +86,7 @@ impl<'c> Variables<'c> {
         script.secrets.ask(name, None)
     }
 
-    /// The table of variables, with which an iteration begins; nothing if there are none.
+    /// Code that makes the table of variables at the beginning of an iteration; empty if the collection has none.
     pub(crate) fn written(&self, script: &mut Script) -> String {
         for name in &self.elsewhere {
             let variable = script.secrets.name(name, None);

@@ -418,7 +418,7 @@ pub(super) struct Flood {
     /// Where its body is among all, if that is too large to stand in it.
     large_body: Option<Range<usize>>,
     is_static: bool,
-    /// Whether all are alike to the last byte, and that byte stands in `encoded`.
+    /// Whether `encoded` is what every call sends, with no large body behind it and no `traceparent` to add.
     is_whole: bool,
     /// Memory for a request with a `traceparent`.
     traced: Vec<u8>,

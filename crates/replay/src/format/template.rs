@@ -72,7 +72,7 @@ enum Role {
 
 impl Role {
     /// What the variable of this name, as nginx has it, stands for.
-    fn of(name: &str) -> Self {
+    fn from_variable(name: &str) -> Self {
         match name {
             "time_local" | "time_iso8601" => Self::Time { is_msec: false },
             "msec" => Self::Time { is_msec: true },
@@ -102,7 +102,7 @@ impl Role {
 impl Variable {
     fn named(name: impl Into<String>) -> Self {
         let name = name.into();
-        Self { role: Role::of(&name), name }
+        Self { role: Role::from_variable(&name), name }
     }
 }
 

@@ -154,7 +154,7 @@ pub struct Outcomes {
     /// The first calls of the measured part that were not ok, by their status or failure; left out if there are none.
     #[serde(default, skip_serializing_if = "Examples::is_empty")]
     pub examples: Examples,
-    /// The slowest calls of the measured part that were a success, of those with a trace; left out if there are none.
+    /// The slowest successful calls of the measured part that have a trace id; left out if there are none.
     #[serde(default, skip_serializing_if = "Slowest::is_empty")]
     pub slowest: Slowest,
 }
