@@ -14,17 +14,17 @@ use crate::clients::CLIENTS;
 pub struct Args {
     /// The benchmarks, in order.
     pub benches: Vec<&'static Bench>,
-    /// The brunt to measure; built from this repository where none is given.
+    /// The measured brunt; by default it is built from this repository.
     pub brunt: Option<PathBuf>,
-    /// How often each client runs; each benchmark has its own number where none is given.
+    /// How often each client runs; by default each benchmark has its own number.
     pub rounds: Option<usize>,
     /// How long each run of a client is.
     pub length: Duration,
     /// How long `connections` watches its memory.
     pub watch: Duration,
-    /// How long to wait before each run for others to leave the cores alone.
+    /// The longest wait before each run for other processes to leave the cores.
     pub patience: Duration,
-    /// The clients that take part; all where none is named.
+    /// The clients that take part; all if the list is empty.
     pub clients: Vec<String>,
     /// The core of servers.
     pub server_core: usize,
@@ -59,7 +59,7 @@ fn names() -> Vec<&'static str> {
 }
 
 impl Args {
-    /// Reads the command line; none when help was asked for.
+    /// Reads the command line; `None` if it asks for help.
     pub fn read(words: impl IntoIterator<Item = String>) -> anyhow::Result<Option<Self>> {
         let mut args = Self {
             benches: Vec::new(),

@@ -1,28 +1,28 @@
-//! Bars: what must be reached.
+//! Bars: requirements of the benchmarks.
 
 use crate::table::Table;
 
-/// What came of a bar.
+/// Whether a bar was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It was reached.
     Met,
     /// It was not.
     Missed,
-    /// It cannot be said, for this reason.
+    /// It cannot be judged, for this reason.
     Unjudged(String),
 }
 
-/// Something that must be reached, and what was.
+/// A requirement, with the measured value.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// What is measured.
+    /// The measured figure.
     pub figure: String,
-    /// What it must be, for people.
+    /// The required value, for people.
     pub wanted: String,
-    /// What it was, for people.
+    /// The measured value, for people.
     pub got: String,
-    /// What that means.
+    /// Whether the bar was reached.
     pub outcome: Outcome,
 }
 
@@ -43,12 +43,12 @@ impl Bar {
         }
     }
 
-    /// The same, not judged for this reason.
+    /// The same bar, not judged for this reason.
     pub fn unjudged(self, why: &str) -> Self {
         Self { outcome: Outcome::Unjudged(why.to_owned()), ..self }
     }
 
-    /// The same, but a miss only counts where nothing else explains it.
+    /// The same bar; with an excuse, a miss is not judged.
     pub fn excused(self, excuse: Option<String>) -> Self {
         match (&self.outcome, excuse) {
             (Outcome::Missed, Some(excuse)) => Self { outcome: Outcome::Unjudged(excuse), ..self },

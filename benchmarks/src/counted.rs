@@ -13,15 +13,16 @@ use seccompiler::{
 
 use crate::process::{Process, pinned};
 
-/// The word by which this program starts valgrind: behind it stand valgrind's arguments.
+/// The word by which this program starts valgrind; valgrind's arguments follow.
 pub const AS_VALGRIND: &str = "--as-valgrind";
-/// How long a run may take, which is some fifty times as long as without valgrind.
+/// The longest time of a run, which takes some fifty times as long as without valgrind.
 const LONGEST: Duration = Duration::from_secs(300);
-/// The number of the system call `prctl`: on x86-64, or as most others have it.
+/// The number of the system call `prctl`: that of x86-64, or that of most other architectures.
 const PRCTL: i64 = if cfg!(target_arch = "x86_64") { 157 } else { 167 };
 /// `PR_GET_AUXV` of `prctl`(2).
 const GET_AUXV: u64 = 0x4155_5856;
-/// What a worker does once a second. It costs more the more times of calls differ, which a busy machine makes them do.
+/// The work of a worker once a second. Its cost grows with the number of distinct call times, which a busy machine
+/// increases.
 const ONCE_A_SECOND: &str = "brunt_engine::network::recorder::Recorder::take";
 
 /// Becomes valgrind.
@@ -39,12 +40,12 @@ pub fn become_valgrind(words: &[String]) -> anyhow::Result<()> {
     Err(Command::new("valgrind").args(words).exec()).context("cannot start valgrind: install it")
 }
 
-/// Runs a program on a core, and counts the instructions of all of its threads but the first, without [`ONCE_A_SECOND`].
+/// Runs a program on a core, and counts the instructions of all its threads but the first, without [`ONCE_A_SECOND`].
 pub fn instructions(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
     let folder = std::env::temp_dir().join(format!("brunt-benchmarks-{}-counted", std::process::id()));
     fs::create_dir_all(&folder)?;
     let counted = counted_in(&folder, core, program, arguments);
-    // Left behind, it is in nobody's way.
+    // A folder that stays behind does no harm.
     let _ = fs::remove_dir_all(&folder);
     counted
 }
@@ -70,7 +71,7 @@ fn counted_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) 
     }
 }
 
-/// The thread's number and its instructions without [`ONCE_A_SECOND`], in what callgrind wrote of it.
+/// The thread's number and its instructions without [`ONCE_A_SECOND`], from callgrind's output.
 fn thread_and_total(text: &str) -> Option<(u32, u64)> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let total: u64 = field("totals:")?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The machine: what it is, and how busy its cores are.
+//! The machine: its description, and how busy its cores are.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ pub struct CoreTime {
     pub total: u64,
 }
 
-/// What a core has spent so far; none where the system does not say.
+/// The time that a core has spent so far; `None` where the system does not tell.
 pub fn core_time(core: usize) -> Option<CoreTime> {
     core_time_in(&fs::read_to_string("/proc/stat").ok()?, core)
 }
@@ -26,7 +26,7 @@ fn core_time_in(stat: &str, core: usize) -> Option<CoreTime> {
     Some(CoreTime { busy: total - idle, total })
 }
 
-/// What all cores together have spent so far, and how many they are; none where the system does not say.
+/// The time that all cores together have spent so far, and their number; `None` where the system does not tell.
 pub fn all_cores_time() -> Option<(CoreTime, usize)> {
     all_cores_time_in(&fs::read_to_string("/proc/stat").ok()?)
 }

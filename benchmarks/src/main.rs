@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what was asked for; says whether no bar was missed.
+/// Runs the requested benchmarks; returns whether no bar was missed.
 fn run() -> anyhow::Result<bool> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.split_first() {

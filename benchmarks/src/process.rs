@@ -17,12 +17,12 @@ const LOOK: Duration = Duration::from_millis(20);
 pub fn pinned(core: usize, program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.arg("-c").arg(core.to_string()).arg(program);
-    // What runtimes with threads of their own go by: one thread, as for everybody else.
+    // Runtimes with several threads read these: one thread, as for the other clients.
     command.env("GOMAXPROCS", "1").env("TOKIO_WORKER_THREADS", "1");
     keeping_nothing(command)
 }
 
-/// A program to be run wherever the system puts it.
+/// A program to be run on any core.
 pub fn anywhere(program: &Path) -> Command {
     keeping_nothing(Command::new(program))
 }
@@ -43,24 +43,24 @@ pub struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What became of a process that ran to its end.
+/// The result of a process that ran to its end.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
     /// CPU time, user and system, of the whole process.
     pub cpu_ticks: u64,
-    /// The same to the nanosecond, for what takes little of it.
+    /// The same to the nanosecond, for programs that use little CPU time.
     pub cpu: Duration,
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub wall: Duration,
-    /// The most memory it had resident at once, in bytes.
+    /// The most resident memory, in bytes.
     pub peak_bytes: u64,
 }
 
@@ -71,7 +71,7 @@ impl Process {
         Self::start(command, name)
     }
 
-    /// Starts a server, which runs until this is dropped. What goes wrong with it is seen at once.
+    /// Starts a server, which runs until this is dropped. Its errors are printed at once.
     pub fn server(mut command: Command, name: &str) -> anyhow::Result<Self> {
         command.stderr(Stdio::inherit());
         Self::start(command, name)
@@ -83,13 +83,13 @@ impl Process {
         Ok(Self { child, name: name.to_owned(), answers: &[0] })
     }
 
-    /// The same, but these exit statuses are answers, too.
+    /// The same; these exit statuses count as success, too.
     pub fn answering_with(mut self, answers: &'static [i32]) -> Self {
         self.answers = answers;
         self
     }
 
-    /// What a server prints.
+    /// The standard output of a server.
     pub fn stdout(&mut self) -> anyhow::Result<impl Read + use<>> {
         self.child.stdout.take().with_context(|| format!("{}: its output was taken already", self.name))
     }
@@ -98,39 +98,40 @@ impl Process {
         fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).ok()
     }
 
-    /// CPU time so far, in clock ticks. Still there when the process has ended, until it is waited for.
+    /// CPU time so far, in clock ticks. It can be read after the process has ended, until it is waited for.
     pub fn cpu_ticks(&self) -> anyhow::Result<u64> {
         self.proc("stat")
             .and_then(|stat| cpu_ticks_in(&stat))
             .with_context(|| format!("{}: cannot read its CPU time", self.name))
     }
 
-    /// CPU time so far, of all of its threads, those that have ended too. None once it was waited for.
+    /// CPU time so far of all its threads, including ended ones. `None` once the process was waited for.
     pub fn cpu_time(&self) -> Option<Duration> {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
         let clock = nix::time::clock_getcpuclockid(pid).ok()?;
         nix::time::clock_gettime(clock).ok().map(Duration::from)
     }
 
-    /// Memory resident now, in bytes; none once it has ended. A page that several processes share counts in equal parts for each.
+    /// Resident memory, in bytes; `None` once the process has ended. A page shared by several processes counts in equal
+    /// parts for each.
     pub fn proportional_bytes(&self) -> Option<u64> {
         bytes_in(&self.proc("smaps_rollup")?, "Pss:")
     }
 
-    /// Ends it at once, as a machine that is switched off does.
+    /// Kills the process at once, like a machine that is switched off.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill().with_context(|| format!("{} cannot be killed", self.name))?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Memory resident now, and the most so far, in bytes; none once it has ended.
+    /// Resident memory now and at its peak, in bytes; `None` once the process has ended.
     pub fn resident_bytes(&self) -> Option<(u64, u64)> {
         let status = self.proc("status")?;
         Some((bytes_in(&status, "VmRSS:")?, bytes_in(&status, "VmHWM:")?))
     }
 
-    /// Sends it a signal.
+    /// Sends the process a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = Pid::from_raw(self.child.id().cast_signed()).context("a process without a number")?;
         kill_process(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
@@ -138,12 +139,12 @@ impl Process {
 
     fn has_ended(&self) -> anyhow::Result<bool> {
         let pid = Pid::from_raw(self.child.id().cast_signed()).context("a process without a number")?;
-        // Without reaping it, so that its figures can be read.
+        // The process is not reaped yet, so that its figures can be read.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(pid), options)?.is_some())
     }
 
-    /// Waits until it has ended by itself, `most` at most. `look` sees it every 20 ms.
+    /// Waits until the process has ended by itself, for `most` at most. Calls `look` every 20 ms.
     pub fn finish(mut self, most: Duration, mut look: impl FnMut(&Self)) -> anyhow::Result<Finished> {
         let began = Instant::now();
         let (out, err) = (drain(self.child.stdout.take()), drain(self.child.stderr.take()));
@@ -174,7 +175,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What cannot be read is not there; the parser of the output will say so.
+            // Output that cannot be read is missing; its parser reports that.
             let _ = pipe.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
@@ -200,7 +201,7 @@ pub fn ticks(ticks: u64) -> Duration {
     Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Runs a program to its end and returns what it printed, on either output.
+/// Runs a program to its end, and returns its output (both streams).
 pub fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output =
         Command::new(program).args(arguments).output().with_context(|| format!("cannot run {}", program.display()))?;

@@ -1,4 +1,4 @@
-//! Clients one after the other at the same server, in rounds, so that a machine that drifts drifts for all.
+//! Runs clients in turn against the same server, in rounds, so that a drift of the machine affects all of them.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::servers::Server;
 use crate::setup::{Installed, Setup};
 use crate::table::Table;
 
-/// Above this share of a core the server, and not the client, may be what is measured.
+/// The share of a core above which the server limits the rate, and not the client.
 pub const SERVER_BOUND: f64 = 0.95;
-/// Above this share of a core that others use, rates say little.
+/// The share of a core used by others above which rates are unreliable.
 pub const DISTURBED: f64 = 0.05;
-/// What a client may take beyond its load's length.
+/// The time that a client may take beyond its load's length.
 const SLACK: Duration = Duration::from_secs(30);
 
 /// One run of one client.
@@ -23,15 +23,15 @@ const SLACK: Duration = Duration::from_secs(30);
 pub struct Sample {
     /// The client.
     pub client: &'static str,
-    /// What it says it did.
+    /// The client's own report.
     pub report: Report,
     /// Requests that the server counted meanwhile.
     pub served: u64,
     /// CPU time of the whole process.
     pub cpu: Duration,
-    /// The most memory it had resident, in bytes.
+    /// The most resident memory, in bytes.
     pub peak_bytes: u64,
-    /// The share of its load's length in which the server's core was not idle, from 0 to 1.
+    /// The share of its load's length in which the server's core was busy, from 0 to 1.
     pub server_busy: f64,
     /// The share of the busier core that neither server nor client used, from 0 to 1.
     pub others: f64,
@@ -88,15 +88,15 @@ impl Race {
         self.rounds.iter().flatten().filter(move |sample| sample.client == client)
     }
 
-    /// The median of a figure over a client's undisturbed runs, or over all if there is none; none if it did not take
-    /// part.
+    /// The median of a figure over a client's undisturbed runs, or over all if none is undisturbed; `None` if the
+    /// client did not take part.
     pub fn median(&self, client: &str, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
         let undisturbed: Vec<_> = self.samples(client).filter(|sample| sample.is_undisturbed()).map(&figure).collect();
         median(undisturbed).or_else(|| median(self.samples(client).map(&figure).collect()))
     }
 
-    /// A client's run and another's in the same round, for each round in which neither was disturbed, or for all if there is
-    /// none such; and whether there is.
+    /// A client's run and another's in the same round, for each round in which neither was disturbed, or for all rounds
+    /// if there is no such one. The flag: whether there is one.
     fn pairs(&self, client: &str, other: &str) -> (bool, Vec<(&Sample, &Sample)>) {
         let all: Vec<_> =
             self.rounds.iter().filter_map(|round| Some((find(round, client)?, find(round, other)?))).collect();
@@ -122,7 +122,7 @@ impl Race {
         disturbed(median(others)?).filter(|_| !fair)
     }
 
-    /// Why a rate that is too low may not be the client's fault, if there is a reason.
+    /// Why the server may be the cause of a low rate, if it may.
     pub fn server_bound(&self) -> Option<String> {
         let busy = self.median("brunt", |sample| sample.server_busy)?;
         let why = format!("the server's core was {:.0} % busy; only CPU per request tells", busy * 100.0);
@@ -180,7 +180,7 @@ fn find<'a>(round: &'a [Sample], client: &str) -> Option<&'a Sample> {
     round.iter().find(|sample| sample.client == client)
 }
 
-/// Says so when others used too much of a core for rates and times to be the client's own.
+/// A note if others used so much of a core that rates and times are not the client's own.
 pub fn disturbed(others: f64) -> Option<String> {
     (others > DISTURBED).then(|| format!("other processes used {:.0} % of a core", others * 100.0))
 }
@@ -203,14 +203,14 @@ fn together(slices: &[Sample]) -> Option<Sample> {
     })
 }
 
-/// CPU time for each request, in µs, of clients that run at once and share the clients' core, in their order, for each
-/// round. Whatever the machine does meanwhile it does to all of them.
+/// CPU time of each request, in µs, of clients that run at once and share the clients' core, in their order, for each
+/// round. Whatever the machine does affects all of them.
 pub fn at_once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Result<Vec<Vec<f64>>> {
     let cpu_us = |round: Vec<Shared>| round.iter().map(|client| client.cpu_us).collect();
     (0..setup.rounds).map(|_| once(setup, load, clients).map(cpu_us)).collect()
 }
 
-/// What a client did that shared its core with others.
+/// The result of a client that shared its core with others.
 #[derive(Debug, Clone, Copy)]
 pub struct Shared {
     /// CPU time for each request, in µs.
@@ -258,7 +258,7 @@ fn sample(setup: &Setup, server: &Server, load: &Load, installed: &Installed) ->
     })
 }
 
-/// What happened around a client while it ran.
+/// What was measured while a client ran.
 #[derive(Debug, Clone, Copy)]
 pub struct Watched {
     /// Requests that the server counted.
@@ -270,7 +270,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Does `work`, which runs one client on the clients' core, and sees what the server and the cores do meanwhile.
+    /// Does `work`, which runs one client on the clients' core, and measures the server and the cores meanwhile.
     pub fn run<T>(
         setup: &Setup,
         server: &Server,
@@ -286,7 +286,7 @@ impl Watched {
         let server_core_after = core(setup.server_core)?;
         let server_others = used_by_others(server_core, server_core_after, server_ticks);
         let server_busy = used_by_others(server_core, server_core_after, 0);
-        // The first count's own request is in the second.
+        // The second count includes the request for the first one.
         let served = server.requests()?.saturating_sub(before + 1);
         Ok((Self { served, server_busy, server_others, client_core }, done))
     }
@@ -298,7 +298,7 @@ impl Watched {
     }
 }
 
-/// The median; none of an empty list.
+/// The median; `None` for an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -17,16 +17,16 @@ use crate::setup::{self, Setup};
 
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(10);
-/// After this long a target ends by itself, should nobody be left to end it.
+/// The longest life of a target, in case its benchmark does not end it.
 const LONGEST_RUN: Duration = Duration::from_secs(2 * 3600);
 
 /// A server that runs until this is dropped.
 pub struct Server {
-    /// Ends before the folder goes.
+    /// Declared first, so that it ends before the folder is removed.
     process: Process,
-    /// What clients ask for.
+    /// The URL for clients.
     pub url: String,
-    /// What it is, for people.
+    /// A description for people.
     pub about: String,
     count: Count,
     _folder: Option<Folder>,
@@ -41,10 +41,10 @@ pub struct Nginx {
     pub http2: bool,
 }
 
-/// How a server's count of requests is had: a port to ask, and a way to read what it says.
+/// How to get a server's count of requests: a port, and a function that reads the answer.
 struct Count {
     port: u16,
-    /// Requests that were counted, without the one that asks.
+    /// The count, without the request for it.
     read: fn(&str) -> Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         Ok(Self { process, url, about, count, _folder: None })
     }
 
-    /// brunt's built-in echo over another protocol: `ws`, `thrift` or `grpc`. It does not say how much it has answered.
+    /// brunt's built-in echo over another protocol: `ws`, `thrift` or `grpc`. It has no count of requests.
     pub fn echo(setup: &Setup, protocol: &str) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, &setup.brunt);
         command.args(["serve", protocol, "127.0.0.1:0", "--workers", "1", "--duration"]);
@@ -77,7 +77,7 @@ impl Server {
         Ok(Self { process, url, about: format!("brunt serve {protocol} --workers 1"), count, _folder: None })
     }
 
-    /// brunt's built-in gRPC echo, which writes down when it sent each message.
+    /// brunt's built-in gRPC echo, which logs when it sent each message.
     pub fn grpc(setup: &Setup, log: &Path) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, &setup.brunt);
         command.args(["serve", "grpc", "127.0.0.1:0", "--workers", "1", "--duration"]);
@@ -90,8 +90,8 @@ impl Server {
         Ok(Self { process, url, about: "brunt serve grpc --workers 1".to_owned(), count, _folder: None })
     }
 
-    /// Our own target, on this core or wherever the system puts it: it says when it had each request and when its answer
-    /// went out.
+    /// The benchmarks' own target, on this core or any: it records when it received each request and when its answer
+    /// was passed on.
     pub fn own(core: Option<usize>, latency: Latency) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("where this program is cannot be said")?;
         let mut command = core.map_or_else(|| anywhere(&program), |core| pinned(core, &program));
@@ -105,12 +105,12 @@ impl Server {
         Ok(Self { process, url, about: "our own target".to_owned(), count, _folder: None })
     }
 
-    /// The calls that our own target answered since this was last asked for.
+    /// The calls that the benchmarks' own target answered since this was last called.
     pub fn answered(&self) -> anyhow::Result<Vec<Answered>> {
         Answered::all(&get(self.count.port, clocked::CALLS)?)
     }
 
-    /// The example of the coalescing layer, with it or without; clients ask for this path of it.
+    /// The example of the coalescing layer, with or without it; clients request this path.
     pub fn gain(setup: &Setup, example: &Path, coalesce: bool, path: &str) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, example);
         if coalesce {
@@ -131,7 +131,7 @@ impl Server {
         Self::start_nginx(|program| pinned(setup.server_core, program), speaks)
     }
 
-    /// nginx over plain HTTP/1.1, wherever the system puts it, answering 12 bytes.
+    /// nginx over plain HTTP/1.1 on any core, with answers of 12 bytes.
     pub fn unpinned_nginx() -> anyhow::Result<Self> {
         Self::start_nginx(anywhere, Nginx { tls: false, http2: false })
     }
@@ -174,7 +174,7 @@ impl Server {
         }
     }
 
-    /// How many requests it has answered, without those that asked for this; 0 if it does not say.
+    /// The number of answered requests, without those for this count; 0 if the server has none.
     pub fn requests(&self) -> anyhow::Result<u64> {
         if self.count.port == 0 {
             return Ok(0);
@@ -183,12 +183,12 @@ impl Server {
         (self.count.read)(&body).with_context(|| format!("the server's count is unreadable: {body}"))
     }
 
-    /// The memory that it has resident, in bytes.
+    /// The resident memory of the server, in bytes.
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         self.process.resident_bytes().map(|(now, _)| now).context("the server has ended")
     }
 
-    /// Sends it a signal.
+    /// Sends the server a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
     }
@@ -199,7 +199,7 @@ impl Server {
     }
 }
 
-/// A folder that is gone when this is dropped.
+/// A folder that is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -212,7 +212,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind, it is in nobody's way.
+        // A folder that stays behind does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -238,7 +238,7 @@ fn nginx_configuration(folder: &Path, port: u16, count_port: u16, speaks: Nginx)
     } else {
         ("", String::new())
     };
-    // As a word of `listen`, which nginx before 1.25 knows, too.
+    // As a word of `listen`, which nginx before 1.25 understands, too.
     let http2 = if speaks.http2 { " http2" } else { "" };
     format!(
         "daemon off;

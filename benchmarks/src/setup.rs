@@ -1,4 +1,4 @@
-//! What every benchmark starts from: the brunt that is measured, the clients that are installed, the machine.
+//! The setup of every benchmark: the measured brunt, the installed clients, the machine.
 
 use std::env;
 use std::fmt::Write as _;
@@ -15,38 +15,38 @@ use crate::machine::used_by_others;
 use crate::race::DISTURBED;
 use crate::{machine, process};
 
-/// How often each client runs where nothing else was asked for.
+/// How often each client runs, by default.
 const ROUNDS: usize = 5;
 
-/// A client and where it is.
+/// A client and its program.
 #[derive(Debug, Clone)]
 pub struct Installed {
     /// The client.
     pub client: &'static Client,
-    /// Its program.
+    /// The path of its program.
     pub program: PathBuf,
-    /// What it calls its version.
+    /// Its version, in its own words.
     pub version: String,
 }
 
-/// What every benchmark starts from.
+/// The setup of every benchmark.
 #[derive(Debug)]
 pub struct Setup {
-    /// The brunt that is measured.
+    /// The measured brunt.
     pub brunt: PathBuf,
     /// The clients that take part, brunt first.
     pub clients: Vec<Installed>,
-    /// The names of those that are not installed.
+    /// The names of clients that are not installed.
     pub missing: Vec<&'static str>,
     /// How often each client runs.
     pub rounds: usize,
-    /// The same, only where it was asked for.
+    /// The requested number of rounds; `None` for the default.
     asked_rounds: Option<usize>,
     /// How long each run of a client is.
     pub length: Duration,
     /// How long `connections` watches its memory.
     pub watch: Duration,
-    /// How long to wait for others to leave the cores alone, before each run.
+    /// The longest wait before each run for other processes to leave the cores.
     pub patience: Duration,
     /// The core of servers.
     pub server_core: usize,
@@ -55,7 +55,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Builds brunt if none was given, and looks for the other clients.
+    /// Builds brunt if none was given, and finds the other clients.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
         if find("taskset").is_none() {
             bail!("taskset is needed to keep servers and clients on cores of their own: install util-linux");
@@ -100,7 +100,7 @@ impl Setup {
         self.clients.iter().find(|installed| installed.client.name == name)
     }
 
-    /// How often something is run that is counted and not compared: `usual` where nothing else was asked for.
+    /// How often to run what is counted and not compared: `usual` unless a number was requested.
     pub fn rounds_or(&self, usual: usize) -> usize {
         self.asked_rounds.unwrap_or(usual)
     }
@@ -122,7 +122,7 @@ impl Setup {
         text
     }
 
-    /// Waits until both cores are idle, or patience is at its end: what a run measured then says how it was disturbed.
+    /// Waits until both cores are idle, or patience is at its end: the disturbance then shows in the run's figures.
     pub fn wait_for_quiet(&self) {
         let began = Instant::now();
         let times = || [self.server_core, self.client_core].map(machine::core_time);
@@ -153,12 +153,12 @@ pub fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).chain(servers).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Builds brunt as it is released, and says where it is.
+/// Builds brunt for release, and returns its path.
 fn build() -> anyhow::Result<PathBuf> {
     build_target(&["--bin", "brunt"], "brunt")
 }
 
-/// Builds an example of a crate of this repository, and says where it is.
+/// Builds an example of a crate of this repository, and returns its path.
 pub fn build_example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     build_target(&["--package", package, "--example", name], name)
 }

@@ -1,4 +1,4 @@
-//! The gain of coalescing: the same hyper server with the layer and without, in turns or at once.
+//! The gain of coalescing: the same hyper server with and without the layer, in turn or at once.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -24,10 +24,10 @@ struct Case {
     about: &'static str,
     path: &'static str,
     options: &'static str,
-    /// Whether each request asks for something else.
+    /// Whether all requests differ.
     distinct: bool,
-    /// Whether its rates are close, so that a machine that changes its speed must change it for both: they run at once then,
-    /// and share the servers' core as their clients share theirs.
+    /// Whether its rates are close. Then both servers run at once and share a core, as their clients do, so that a
+    /// change of the machine's speed affects both.
     at_once: bool,
 }
 
@@ -53,10 +53,10 @@ const CASES: [Case; 4] = [
 /// How much more memory the server may have in the last round than in the second.
 const GROWTH: u64 = 1_000_000;
 
-/// URLs that are asked for in turn where each is to be another than those in flight.
+/// The number of URLs that are requested in turn where each has to differ from those in flight.
 const URLS: usize = 10_000;
 
-/// What one round of a server came to.
+/// The result of one round of a server.
 #[derive(Default)]
 struct ServerRound {
     answered: f64,
@@ -132,7 +132,7 @@ fn measure(
             running.map(|running| running.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
         let [without, with] = seen;
-        // Each is what the other sees of others.
+        // Each sees the other's CPU time as that of other processes, which is intended here.
         return Ok([without?, with?].map(|seen| ServerRound { others: 0.0, ..seen }));
     }
     if round.is_multiple_of(2) {
@@ -161,7 +161,7 @@ fn see(setup: &Setup, server: &Server, case: &Case, urls: &str) -> anyhow::Resul
     })
 }
 
-/// The median over the rounds of a figure with the layer, held against the same round without.
+/// The median over the rounds of a figure's ratio, with the layer to without it in the same round.
 fn paired(
     without: &[ServerRound],
     with: &[ServerRound],
@@ -183,7 +183,7 @@ fn judge(case: &Case, without: &[ServerRound], with: &[ServerRound]) -> anyhow::
         "sleep" => {
             let calls = paired(without, with, |_, with| with.calls_per_s() / 10.0)?;
             let later = paired(without, with, |without, with| with.p99_ms - without.p99_ms)?;
-            // One may be under way as the run begins, and one as it ends.
+            // One request may be under way at the run's beginning, and one at its end.
             let most = 1.0 + 2.0 / (10.0 * with.iter().map(|seen| seen.seconds).fold(f64::INFINITY, f64::min));
             vec![
                 Bar::new("calls in 100 ms", "≤ 1", format!("{calls:.2}"), calls <= most),

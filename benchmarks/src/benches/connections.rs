@@ -1,4 +1,4 @@
-//! Ten thousand connections: the memory they take, and whether it stays that way.
+//! The memory of ten thousand connections, and its growth.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::setup::Setup;
 use crate::table::Table;
 
 const CONNECTIONS: u64 = 10_000;
-/// The most memory that may be resident at any time, in bytes.
+/// The most resident memory at any time, in bytes.
 const MOST_BYTES: u64 = 100_000_000;
-/// By how much memory may grow once the run is under way, in bytes a minute: the distributions of each second, packed,
-/// are all that is added. They are bounded too, as seconds are put together when there are very many.
+/// The most growth of memory during the run, in bytes a minute. Only the packed distributions of each second are added;
+/// they are bounded as well, since seconds are merged when there are very many.
 const MOST_GROWTH_PER_MINUTE: f64 = 1e6;
 
 pub(super) const BENCH: Bench =

@@ -1,4 +1,4 @@
-//! How often a sampling interval of 95 % holds what it is about, where each latency resembles the last.
+//! How often a 95 % sampling interval contains the true value, where successive latencies are correlated.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// How often it is run, where nothing else is asked for.
+/// The number of runs, by default.
 const RUNS: usize = 200;
-/// So many at a time, each with a target of its own: together they take about half a core.
+/// The number of concurrent runs, each with a target of its own: together they take about half a core.
 const AT_ONCE: usize = 20;
 const LENGTH: Duration = Duration::from_secs(25);
 /// Enough connections that no call waits for one.
@@ -32,12 +32,12 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// Correlation of neighbours 0.9: ten calls tell about as much as a single independent one would.
+/// The correlation of neighbours is 0.9: ten calls carry about as much information as one independent call.
 fn latency(seed: u64) -> Latency {
     Latency::Ar1 { median_us: 5_000, sigma: 0.8, memory: 0.9, seed }
 }
 
-/// A run's intervals, in the order of [`FIGURES`], and what its target took for each call.
+/// A run's intervals, in the order of [`FIGURES`], and the target's time for each call.
 struct RunIntervals {
     shown: [Shown; FIGURES.len()],
     took: Vec<u64>,
@@ -50,7 +50,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     while seen.len() < count {
         seen.extend(some(setup, seen.len() as u64, AT_ONCE.min(count - seen.len()))?);
     }
-    // The targets' own times, all in one: what timers and the machine add is in them as it is in every run.
+    // The targets' own times of all runs: delays by timers and by the machine are in them as in every run.
     let population = Times::each(seen.iter().flat_map(|run| run.took.iter().copied()));
     let mut table = Table::new(&["figure", "drawn ms", "true ms", "covered", "too low", "too high", "no upper end"]);
     let mut bars = Vec::new();
@@ -74,7 +74,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars)
 }
 
-/// So many runs at once, each with a target and a seed of its own.
+/// Makes this many runs at once, each with a target and a seed of its own.
 fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<RunIntervals>> {
     let servers = (0..count as u64)
         .map(|number| Server::own(None, latency(1 + first + number)))
@@ -102,16 +102,16 @@ fn some(setup: &Setup, first: u64, count: usize) -> anyhow::Result<Vec<RunInterv
     servers.iter().zip(running).map(end).collect()
 }
 
-/// How many intervals held the truth, and how the others missed it.
+/// How many intervals contain the true value, and how the others missed it.
 #[derive(Debug, PartialEq, Eq)]
 struct Covered {
     runs: usize,
     held: usize,
-    /// Those that end below it.
+    /// Intervals that end below it.
     too_low: usize,
-    /// Those that begin above it.
+    /// Intervals that begin above it.
     too_high: usize,
-    /// Those that say nothing from above.
+    /// Intervals without an upper end.
     open: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Faults of the generator, planted for real, and slow targets, which must not read as one.
+//! Real faults of the generator, which the verdict has to name, and slow targets, which it must not take for a fault.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,12 +19,12 @@ use crate::servers::Server;
 use crate::setup::{self, Setup};
 use crate::table::Table;
 
-/// How often each is planted, where nothing else is asked for.
+/// How often each fault is made, by default.
 const RUNS: usize = 10;
-/// How long whoever is stopped stands still, and after how much of a run.
+/// How long a process is stopped, and how long after the run's beginning.
 const STOPPED: Duration = Duration::from_millis(300);
 const STOPPED_AFTER: Duration = Duration::from_millis(2_200);
-/// The second of the run in which that is.
+/// The second of the run in which the process is stopped.
 const STOPPED_SECOND: u64 = 2;
 /// How many busy loops want the starved generator's core.
 const BUSY: usize = 3;
@@ -35,16 +35,16 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// What is to be said of a run.
+/// The expected verdict on a run.
 #[derive(Debug, Clone, Copy)]
 enum ExpectedVerdict {
     /// It is spoiled by one of these causes.
     Cause(&'static [&'static str]),
-    /// The generator did nothing wrong.
+    /// The verdict blames the generator for nothing.
     Nothing,
 }
 
-/// What was said.
+/// The actual verdict.
 struct FaultVerdict {
     causes: Vec<String>,
     sentence: String,
@@ -58,7 +58,7 @@ impl FaultVerdict {
         Ok(Self { others: run.others(), ..said })
     }
 
-    /// The same, but only causes count that name this second.
+    /// The same; only causes that name this second count.
     fn of_second(run: &Run, second: u64) -> anyhow::Result<Self> {
         let verdict = Verdict::from_result(&run.result)?;
         let naming = verdict.decisive().filter(|finding| finding.names(second));
@@ -81,7 +81,8 @@ impl FaultVerdict {
 struct Fault {
     name: &'static str,
     wanted: ExpectedVerdict,
-    /// What is said where this is planted; none where this system does not allow it. Every other run is of another load.
+    /// Makes the fault and returns the verdict; `None` where this system does not allow it. The flag alternates between
+    /// runs, and chooses the load.
     plant: fn(&Setup, bool) -> anyhow::Result<Option<FaultVerdict>>,
 }
 
@@ -125,7 +126,7 @@ fn judge(name: &'static str, wanted: ExpectedVerdict, said: &[FaultVerdict]) -> 
     let right = said.iter().filter(|said| said.is(wanted)).count();
     let (text, excuse) = match wanted {
         ExpectedVerdict::Cause(names) => (format!("named each time: {}", names.join(", ")), None),
-        // Who is really held up by others says so, and rightly.
+        // If other processes really hold the generator up, the verdict says so, and rightly.
         ExpectedVerdict::Nothing => {
             let wrong = said.iter().filter(|said| !said.is(wanted));
             let least = wrong.map(|said| said.others).fold(f64::INFINITY, f64::min);
@@ -155,7 +156,7 @@ fn starved(setup: &Setup, open: bool) -> anyhow::Result<Option<FaultVerdict>> {
     FaultVerdict::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
-/// Stops somebody for a while, in the middle of a run.
+/// Stops a process for a while, in the middle of a run.
 #[derive(Default)]
 struct Stop {
     began: Option<Instant>,
@@ -168,7 +169,7 @@ impl Stop {
         let began = self.began.get_or_insert_with(Instant::now);
         if !self.is_over && began.elapsed() > STOPPED_AFTER {
             self.is_over = true;
-            // One that has ended already shows in what is said of the run.
+            // If the process has already ended, the verdict shows that.
             if signal(Signal::STOP).is_ok() {
                 thread::sleep(STOPPED);
                 let _ = signal(Signal::CONT);
@@ -195,7 +196,7 @@ fn slow_script(setup: &Setup, open: bool) -> anyhow::Result<Option<FaultVerdict>
     FaultVerdict::from_run(&brunt(setup, &server, &options, Duration::from_secs(3), |_| {})?).map(Some)
 }
 
-/// Target and generator in a network of their own, where there are local ports for half of the connections.
+/// Target and generator in a network namespace with local ports for half of the connections.
 fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict>> {
     const PREPARED: &str = "ip link set lo up && echo 40000 40019 >/proc/sys/net/ipv4/ip_local_port_range";
     let command = |script: &str| {
@@ -219,7 +220,7 @@ fn few_ports(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict>> {
     Ok(Some(FaultVerdict::by(&Verdict::from_result(&figures(&finished.stdout)?)?)))
 }
 
-/// It says so before it begins.
+/// brunt says so before the load.
 fn few_descriptors(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let Some(prlimit) = setup::find("prlimit") else { return Ok(None) };
     let brunt = setup.brunt.display().to_string();
@@ -232,7 +233,7 @@ fn few_descriptors(setup: &Setup, _: bool) -> anyhow::Result<Option<FaultVerdict
 
 fn slow_target(setup: &Setup, closed: bool) -> anyhow::Result<Option<FaultVerdict>> {
     let server = Server::target(setup, &["--delay", "50ms"])?;
-    // In the open model twice of what the connections can carry, so that calls wait for one.
+    // In the open model the rate is twice what the connections can carry, so that calls wait for one.
     let load = if closed { "-c 64" } else { "-c 16 -r 640 --drain 100ms" };
     let options = format!("{load} -d 5s");
     FaultVerdict::from_run(&brunt(setup, &server, &options, FIVE_SECONDS, |_| {})?).map(Some)

@@ -14,13 +14,14 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// Targets: how long each of their servers takes for an answer, how many there are, and what that makes a second.
+/// The targets: the time that a server takes for an answer, the number of servers, and their capacity in calls a
+/// second.
 const TARGETS: [(&str, &str, f64); 3] = [("5ms", "1", 200.0), ("2ms", "4", 2_000.0), ("exp:1ms", "8", 8_000.0)];
-/// What is asked. Trials of two seconds are long enough for a queue to show at these rates.
+/// The searched limit. Trials of two seconds are long enough for a queue to show at these rates.
 const OPTIONS: &str = "find -t 1 -d 2s -w 500ms --threshold p99<50ms --threshold error_rate<0.1%";
-/// What either end of the answer may differ from the capacity, as a share of it.
+/// The most by which either end of the answer may differ from the capacity, as a share of that.
 const TOLERANCE: f64 = 0.05;
-/// A search takes a minute; this long at the most.
+/// The longest time of a search, which usually takes a minute.
 const LONGEST: Duration = Duration::from_secs(300);
 
 pub(super) const BENCH: Bench =
@@ -29,7 +30,7 @@ pub(super) const BENCH: Bench =
 /// A search that ends without an answer has the exit status 1.
 const NO_ANSWER: i32 = 1;
 
-/// What was found of one target.
+/// The result for one target.
 struct Found {
     answer: Value,
     others: f64,

@@ -16,7 +16,7 @@ const ARGUMENTS: &str = r#"{"text": "hello"}"#;
 const CONNECTIONS: u32 = 8;
 /// Calls in flight on each connection.
 const STREAMS: u32 = 10;
-/// The most CPU time for a call, compared to ghz's.
+/// The most CPU time of a call, relative to ghz.
 const MOST: f64 = 0.20;
 
 const BRUNT: Client = Client { name: "brunt", version: &[], scripts: false, arguments, read: CLIENTS[0].read };
@@ -41,7 +41,7 @@ fn ghz_arguments(load: &Load) -> Vec<String> {
     fixed.into_iter().chain(load).chain(flight).map(str::to_owned).collect()
 }
 
-/// Reads what ghz prints as JSON.
+/// Reads ghz's output in JSON.
 fn read(output: &str) -> anyhow::Result<Report> {
     let result: Value = serde_json::from_str(output).context("ghz printed no JSON")?;
     let count = result["count"].as_u64().context("ghz's result has no count")?;

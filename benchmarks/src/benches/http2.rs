@@ -18,9 +18,9 @@ pub(super) const BENCH: Bench = Bench {
 
 const CONNECTIONS: u32 = 10;
 const STREAMS: [u32; 3] = [1, 10, 100];
-/// The most CPU time for a request, compared to h2load's.
+/// The most CPU time of a request, relative to h2load.
 const MOST: f64 = 0.85;
-/// Rates within this share of each other are equal: two of the same client differ as much.
+/// Rates count as equal within this share: two runs of one client differ as much.
 const EQUAL: f64 = 0.03;
 
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {

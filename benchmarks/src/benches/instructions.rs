@@ -1,4 +1,4 @@
-//! Instructions of a request, in brunt itself, beside another brunt's.
+//! Instructions of a request in brunt itself, relative to another build of brunt.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -15,14 +15,14 @@ use crate::table::Table;
 
 /// The variable that names the brunt to compare with.
 const BASE: &str = "BRUNT_BASE";
-/// The most instructions a request, compared to the other brunt's.
+/// The most instructions of a request, relative to the other build.
 const MOST: f64 = 1.01;
-/// How often each length is run, where nothing else is asked for.
+/// How often each length is run, by default.
 const ROUNDS: usize = 5;
-/// The shorter run has one in so many of the longer one's requests. What it takes to begin and to end is in both, and so is the first second, in
-/// which brunt does more than in others (it looks at more answers).
+/// The ratio of the longer run's requests to the shorter's. Both have the same beginning and end and the same first
+/// second, in which brunt does more than in others (it looks at more answers).
 const SHORTER: u64 = 3;
-/// Requests of the two calm runs, and how many there are a second.
+/// The numbers of requests of the two calm runs, and their rate.
 const CALM: [u64; 2] = [100, 600];
 const CALM_PER_S: u64 = 100;
 
@@ -32,26 +32,26 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// What is asked of a target.
+/// A kind of load.
 struct Case {
     name: &'static str,
     /// Requests of the longer run.
     many: u64,
     tls: bool,
-    /// brunt's arguments, for such a run at this URL.
+    /// brunt's arguments for a run of this length at this URL.
     arguments: fn(length: Length, url: &str) -> Vec<String>,
 }
 
 /// How many requests a run makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// So many, one after the other.
+    /// This many requests, as fast as possible.
     InARow(u64),
-    /// So many, [`CALM_PER_S`] a second.
+    /// This many requests, [`CALM_PER_S`] a second.
     Calm(u64),
 }
 
-/// What came of a run.
+/// What a run cost.
 #[derive(Debug, Clone, Copy)]
 struct Ran {
     requests: f64,
@@ -60,7 +60,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// What it has more than a shorter one.
+    /// The difference to a shorter run.
     fn less(self, shorter: Self) -> Self {
         Self {
             requests: self.requests - shorter.requests,
@@ -88,10 +88,10 @@ const CASES: [Case; 5] = [
     },
 ];
 
-/// What every run has. The kernel is asked for arrival times at a rate of its own, so it is not asked here.
+/// The arguments of every run. The kernel reports arrival times at a rate of its own, so that is off.
 const COMMON: [&str; 8] = ["-t", "1", "--seed", "1", "--quiet", "--no-save", "--arrival-times", "read"];
 
-/// One connection: with several, how many answers come at once would depend on the target.
+/// One connection: with several, the number of answers that come at once would depend on the target.
 fn flood(length: Length, url: &str, more: &[&str]) -> Vec<String> {
     let (requests, rate) = match length {
         Length::InARow(requests) => (requests.to_string(), None),
@@ -127,7 +127,7 @@ impl Counted {
         median(self.rounds.clone()).context("no rounds")
     }
 
-    /// The greatest less the least, over the median.
+    /// The range of the values, relative to their median.
     fn spread(&self) -> anyhow::Result<f64> {
         let least = self.rounds.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = self.rounds.iter().copied().fold(0.0, f64::max);
@@ -171,8 +171,8 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars)
 }
 
-/// Instructions of a request at the speed that brunt has without valgrind: what a second costs by itself (points of series, looks at
-/// answers) is taken off, since a second has some fifty times fewer requests here.
+/// Instructions of a request at the speed of brunt without valgrind: the cost of a second itself (points of series,
+/// looks at answers) is subtracted, since under valgrind a second has some fifty times fewer requests.
 fn a_request(setup: &Setup, brunt: &Path, case: &Case, url: &str) -> anyhow::Result<f64> {
     let ran = |length| {
         let result = RunResult::new();
@@ -187,7 +187,7 @@ fn a_request(setup: &Setup, brunt: &Path, case: &Case, url: &str) -> anyhow::Res
     Ok(of_a_request(busy, calm))
 }
 
-/// The file in which a run leaves its result.
+/// The file for a run's result.
 struct RunResult {
     path: PathBuf,
 }
@@ -197,7 +197,8 @@ impl RunResult {
         Self { path: env::temp_dir().join(format!("brunt-benchmarks-{}-result.json", std::process::id())) }
     }
 
-    /// How many seconds the run recorded, with the last one, which it did not finish. The clock would be up to a second off: a percent of a short run.
+    /// The number of seconds that the run recorded, including the unfinished last one. The clock's time could differ by
+    /// a second, a percent of a short run.
     fn seconds(&self) -> anyhow::Result<usize> {
         let text = fs::read_to_string(&self.path).context("the run left no result")?;
         let result: serde_json::Value = serde_json::from_str(&text)?;
@@ -207,12 +208,12 @@ impl RunResult {
 
 impl Drop for RunResult {
     fn drop(&mut self) {
-        // Left behind, it is in nobody's way.
+        // A file that stays behind does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Solves `instructions = of a request × requests + of a second × seconds` for the first.
+/// Solves `instructions = a × requests + b × seconds` for `a`.
 fn of_a_request(busy: Ran, calm: Ran) -> f64 {
     (busy.instructions * calm.seconds - calm.instructions * busy.seconds)
         / (busy.requests * calm.seconds - calm.requests * busy.seconds)

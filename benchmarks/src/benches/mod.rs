@@ -17,6 +17,7 @@ mod replay;
 mod scenario;
 mod script;
 mod shown;
+mod sinks;
 mod stall;
 mod streams;
 mod timestamps;
@@ -39,11 +40,11 @@ use crate::setup::{Installed, Setup};
 
 /// Something to measure.
 pub struct Bench {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures, in a sentence.
+    /// What it measures, in one sentence.
     pub about: &'static str,
-    /// Measures, prints what it saw, and judges.
+    /// Measures, prints figures, and judges them.
     pub run: fn(&Setup) -> anyhow::Result<Vec<Bar>>,
 }
 
@@ -65,6 +66,7 @@ pub const BENCHES: &[Bench] = &[
     agents::BENCH,
     rate::BENCH,
     replay::BENCH,
+    sinks::BENCH,
     stall::BENCH,
     connections::BENCH,
     coalesce::BENCH,
@@ -99,7 +101,7 @@ fn cpu_bar(race: &Race, most: f64) -> anyhow::Result<Bar> {
     Ok(bar.excused(race.disturbed("wrk")))
 }
 
-/// The same, of brunt and wrk at once on the clients' core.
+/// The same for brunt and wrk, run at once on the clients' core.
 fn cpu_bar_at_once(setup: &Setup, load: &Load, most: f64) -> anyhow::Result<Bar> {
     let wrk = setup.installed("wrk").context(WITHOUT_WRK)?;
     let brunt = setup.installed("brunt").context("brunt is not there")?;
@@ -107,7 +109,7 @@ fn cpu_bar_at_once(setup: &Setup, load: &Load, most: f64) -> anyhow::Result<Bar>
     Ok(beside.bar("CPU per request, both at once", most))
 }
 
-/// brunt's CPU time for a request compared to another client's, both at once on the clients' core.
+/// brunt's CPU time of a request relative to another client's, run at once on the clients' core.
 struct CpuComparison {
     other: &'static str,
     /// The median over the rounds.
@@ -146,15 +148,15 @@ fn counted_bar(race: &Race) -> Bar {
     Bar::new("counted by brunt and the server", "the same, none failed", got, uncounted == 0 && failed == 0)
 }
 
-/// One run of brunt, watched.
+/// One watched run of brunt.
 struct Run {
-    /// Its result, as JSON.
+    /// The result, as JSON.
     result: Value,
     finished: Finished,
     around: Watched,
 }
 
-/// Runs brunt with `options` at `server`; `look` sees it every 20 ms.
+/// Runs brunt with `options` against `server`, and calls `look` every 20 ms.
 fn brunt(
     setup: &Setup,
     server: &Server,

@@ -1,4 +1,4 @@
-//! Other protocols beside HTTP: small calls of each over as many connections on one core, in turns.
+//! Other protocols relative to HTTP: small calls over as many connections on one core, in turn.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// What of HTTP's calls another protocol must come to.
+/// The least rate of calls, relative to HTTP.
 const LEAST: f64 = 0.8;
-/// One slice: short, as a virtual machine may change its speed every few seconds.
+/// The length of a slice: short, since a virtual machine may change its speed every few seconds.
 const SLICE: Duration = Duration::from_secs(1);
 
 pub(super) const WEBSOCKET: Bench = Bench {
@@ -41,7 +41,7 @@ fn thrift(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     beside_http(setup, "thrift", &flags)
 }
 
-/// One slice of a protocol.
+/// One slice of a protocol's load.
 struct Slice {
     per_s: f64,
     cpu_us: f64,
@@ -100,7 +100,7 @@ fn judge(http: &[Slice], other: &[Slice]) -> anyhow::Result<Vec<Bar>> {
         median(http.iter().zip(other).map(|(http, other)| figure(http, other)).collect()).context("no slices")
     };
     let rate = ratio(|http, other| other.per_s / http.per_s)?;
-    // What one core could send if nothing but its CPU time were in the way.
+    // The rate of one core if CPU time were the only limit.
     let cpu = ratio(|http, other| http.cpu_us / other.cpu_us)?;
     let others = median(http.iter().chain(other).map(|slice| slice.others).collect()).unwrap_or(0.0);
     let busy = median(other.iter().map(|slice| slice.server_busy).collect()).unwrap_or(0.0);

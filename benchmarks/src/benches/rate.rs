@@ -13,7 +13,7 @@ use crate::table::Table;
 
 /// Calls a second.
 const RATE: u64 = 20_000;
-/// How long one run is.
+/// The length of a run.
 const LENGTH: Duration = Duration::from_secs(10);
 /// Bars, in nanoseconds.
 const MOST_LAG_NS: f64 = 50e3;

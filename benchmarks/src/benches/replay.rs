@@ -1,4 +1,4 @@
-//! What a replay costs beside a run at the same rate with the same requests in `--url-lines`, and whether its requests are sent when they are due.
+//! What a replay costs beside a run at the same rate with the same requests in `--url-lines`, and how late both send them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::setup::{Installed, Setup};
 
 /// Requests a second.
 const RATE: u64 = 5000;
-/// The most CPU time for a request, compared to `--url-lines`.
+/// The most CPU time of a request, relative to `--url-lines`.
 const MOST: f64 = 1.30;
 /// The most generator lag at the 99th percentile, in nanoseconds.
 const MOST_LAG_NS: f64 = 1e6;
@@ -32,7 +32,7 @@ const REPLAY: Client =
 const LINES: Client =
     Client { name: "--url-lines", version: &[], scripts: false, arguments: lines, read: CLIENTS[0].read };
 
-/// Both have the same requests, in a folder that stands in the place of a script.
+/// The folder with the requests of both, given in place of a script.
 fn folder(load: &Load) -> &Path {
     load.script.as_deref().unwrap_or(Path::new("."))
 }
@@ -50,18 +50,18 @@ fn lines(load: &Load) -> Vec<String> {
     [&words[..], &["--url-lines", &lines, &load.url]].concat().into_iter().map(str::to_owned).collect()
 }
 
-/// A folder that is gone with this.
+/// A folder that is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind, it is in nobody's way.
+        // A folder that stays behind does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 impl Folder {
-    /// With a log in the combined format of so many seconds, and its requests as lines.
+    /// Makes a folder with a log of this many seconds in the combined format, and its requests as lines.
     fn new(seconds: u64) -> anyhow::Result<Self> {
         let folder = Self(env::temp_dir().join(format!("brunt-benchmarks-{}-replay", process::id())));
         fs::create_dir_all(&folder.0)?;
@@ -89,14 +89,23 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let installed = |client| Installed { client, program: setup.brunt.clone(), version: String::new() };
     let beside = CpuComparison::measured(setup, &load, &installed(&REPLAY), &installed(&LINES))?;
     println!("{}; {:.2} µs of CPU a request of the replay\n", server.about, beside.cpu_us);
-    let alone = (0..setup.rounds).map(|_| alone(setup, &server, &load)).collect::<anyhow::Result<Vec<_>>>()?;
-    let lag = median(alone.iter().map(|run| run.lag_ns).collect()).context("no rounds")?;
-    let others = median(alone.iter().map(|run| run.others).collect()).context("no rounds")?;
-    let bar = Bar::new("p99 generator lag, alone", "< 1 ms", format!("{:.0} µs", lag / 1e3), lag < MOST_LAG_NS);
+    // By turns: what disturbs one disturbs the other.
+    let (mut replays, mut floods) = (Vec::new(), Vec::new());
+    for round in 0..setup.rounds {
+        for is_replay in if round % 2 == 0 { [true, false] } else { [false, true] } {
+            let (runs, arguments) = if is_replay { (&mut replays, replay(&load)) } else { (&mut floods, lines(&load)) };
+            runs.push(alone(setup, &server, &load, arguments)?);
+        }
+    }
+    let lag = |runs: &[Alone]| median(runs.iter().map(|run| run.lag_ns).collect()).context("no rounds");
+    let (lag, of_lines) = (lag(&replays)?, lag(&floods)?);
+    let others = median(replays.iter().map(|run| run.others).collect()).context("no rounds")?;
+    let text = format!("{:.0} µs (--url-lines: {:.0} µs)", lag / 1e3, of_lines / 1e3);
+    let bar = Bar::new("p99 generator lag, by turns", "< 1 ms", text, lag < MOST_LAG_NS);
     Ok(vec![beside.bar("CPU per request, both at once", MOST), bar.excused(disturbed(others))])
 }
 
-/// A replay with the core for itself.
+/// A run with the core for itself.
 struct Alone {
     /// The 99th percentile of how late requests were sent, in nanoseconds.
     lag_ns: f64,
@@ -104,11 +113,11 @@ struct Alone {
     others: f64,
 }
 
-fn alone(setup: &Setup, server: &Server, load: &Load) -> anyhow::Result<Alone> {
+fn alone(setup: &Setup, server: &Server, load: &Load, arguments: Vec<String>) -> anyhow::Result<Alone> {
     setup.wait_for_quiet();
     let mut command = pinned(setup.client_core, &setup.brunt);
-    command.args(replay(load));
-    let work = || Process::client(command, "brunt replay")?.finish(load.length * 10, |_| {});
+    command.args(arguments);
+    let work = || Process::client(command, "brunt")?.finish(load.length * 10, |_| {});
     let (around, finished) = Watched::run(setup, server, work)?;
     let run = Run { result: figures(&finished.stdout)?, finished, around };
     Ok(Alone { lag_ns: run.quantile("lag", "p99")? as f64, others: run.others() })

@@ -1,4 +1,5 @@
-//! Virtual users beside the flood, and beside k6: one GET with one check an iteration; and the memory of ten thousand.
+//! Virtual users relative to a flood, and to k6: an iteration is one GET with one check. And the memory of ten thousand
+//! users.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,12 +12,12 @@ use crate::race::{Race, Sample, Watched, disturbed};
 use crate::servers::Server;
 use crate::setup::{self, Installed, Setup};
 
-/// What virtual users are called in the table.
+/// The name of virtual users in the table.
 const USERS: &str = "brunt run";
 const CLIENT: Client = Client { name: USERS, version: &[], scripts: false, arguments, read };
 /// How long ten thousand users are watched.
 const WATCH: Duration = Duration::from_secs(20);
-/// The most memory that they may have resident at any time, in bytes.
+/// The most resident memory at any time, in bytes.
 const MOST_BYTES: u64 = 250_000_000;
 const PAUSING: u64 = 10_000;
 
@@ -33,7 +34,7 @@ fn script(name: &str) -> PathBuf {
 fn arguments(load: &Load) -> Vec<String> {
     let mut arguments = arguments_of(&script("scenario.lua"), &load.url, load.length);
     arguments.push("--threshold".to_owned());
-    // A check that is not counted would show as none that held.
+    // Were checks not counted, this threshold would not hold.
     arguments.push("checks>99.9%".to_owned());
     arguments
 }

@@ -1,13 +1,13 @@
-//! What brunt says of its own figures: intervals, distributions, and the verdict.
+//! brunt's statements about its own figures: intervals, distributions and the verdict.
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// Two ends between which a time is said to lie, in nanoseconds.
+/// The two ends of a time's interval, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) low: u64,
-    /// None where nothing is known from above.
+    /// The upper end; `None` for an interval that is open upwards.
     pub(super) high: Option<u64>,
 }
 
@@ -17,21 +17,21 @@ impl Ends {
     }
 }
 
-/// A percentile of the response times as it is shown.
+/// A percentile of the response times, as shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shown {
     /// In nanoseconds.
     pub(super) value: u64,
-    /// What own delays can have made of it.
+    /// The interval due to brunt's own delays.
     pub(super) instrument: Ends,
-    /// What chance can have; none of a run that is too short.
+    /// The sampling interval; `None` for a run that is too short.
     pub(super) sampling: Option<Ends>,
     /// Both: the interval that people are shown.
     pub(super) both: Ends,
 }
 
 impl Shown {
-    /// A percentile such as p99 of a result in JSON.
+    /// A percentile such as p99 from a result in JSON.
     pub(super) fn percentile(result: &Value, name: &str) -> anyhow::Result<Self> {
         let quantiles = result["times"]["response"]["quantiles"].as_array();
         let found = quantiles.into_iter().flatten().find(|quantile| quantile["name"] == name);
@@ -49,7 +49,7 @@ impl Shown {
     }
 }
 
-/// Times in full: pairs of a time in nanoseconds and how many calls took it, from the shortest.
+/// A distribution: pairs of a time in nanoseconds and the number of calls that took it, shortest first.
 #[derive(Debug)]
 pub(super) struct Times(Vec<(u64, u64)>);
 
@@ -61,7 +61,7 @@ impl Times {
         Ok(Self(counts.iter().map(pair).collect::<Option<_>>().context("a histogram is unreadable")?))
     }
 
-    /// Times one by one.
+    /// A distribution of these times.
     pub(super) fn each(times: impl Iterator<Item = u64>) -> Self {
         let mut times: Vec<_> = times.map(|time| (time, 1)).collect();
         times.sort_unstable();
@@ -72,7 +72,7 @@ impl Times {
         self.0.iter().map(|(_, n)| n).sum()
     }
 
-    /// The smallest time that at least a share `q` of all does not exceed; 0 of none.
+    /// The least time that a share of at least `q` does not exceed; 0 for an empty distribution.
     pub(super) fn quantile(&self, q: f64) -> u64 {
         let rank = (q * self.count() as f64 - 1e-6).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -89,7 +89,7 @@ impl Times {
 pub(super) struct Finding {
     pub(super) cause: String,
     pub(super) decisive: bool,
-    /// The seconds that it spoils, as ranges, both ends included.
+    /// The seconds that it spoils, as inclusive ranges.
     pub(super) seconds: Vec<(u64, u64)>,
 }
 
@@ -109,7 +109,7 @@ impl Finding {
     }
 }
 
-/// What the verdict of a result found wrong with the generator.
+/// The generator's faults, by the verdict of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) judgement: String,
@@ -135,7 +135,7 @@ impl Verdict {
         self.judgement == "trustworthy"
     }
 
-    /// What decides.
+    /// The findings that decide the verdict.
     pub(super) fn decisive(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.decisive)
     }

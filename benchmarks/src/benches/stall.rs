@@ -1,4 +1,4 @@
-//! A server that freezes now and then: whether the calls that had to wait for it are seen.
+//! A server that stalls regularly: whether the calls that had to wait for it are counted.
 
 use std::thread;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::table::Table;
 
 /// Calls a second.
 const RATE: u64 = 1_000;
-/// The target freezes for the last second of every five, counted from its start.
+/// The target stalls for the last second of every five, counted from its start.
 const STALL: &str = "1s/5s";
-/// The share of the time in which it answers.
+/// The share of the time in which the target answers.
 const SERVING: f64 = 0.8;
-/// Whole periods, so that each part of a period weighs the same.
+/// The length of a run: whole periods, so that each part of a period has the same weight.
 const LENGTH: Duration = Duration::from_secs(20);
-/// What a quantile may differ from the one computed, as a share of it.
+/// The tolerance of a quantile, as a share of the computed value.
 const TOLERANCE: f64 = 0.05;
 /// Quantiles above the 80 % of calls that did not have to wait.
 const QUANTILES: [f64; 8] = [0.81, 0.82, 0.85, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -46,10 +46,10 @@ fn by_hand(q: f64, capacity: f64) -> f64 {
 fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let seconds = LENGTH.as_secs();
     let measure = |options: &str| {
-        // A target of its own for each, so that the run begins with the first serving part and ends in one.
+        // Each has its own target, so that a run begins and ends with a part in which that answers.
         setup.wait_for_quiet();
         let server = Server::target(setup, &["--stall", STALL])?;
-        // So that the run ends well after a stall, with nothing left of it.
+        // The run ends well after a stall, when all its calls are answered.
         thread::sleep(Duration::from_secs(1));
         brunt(setup, &server, options, LENGTH, |_| {})
     };

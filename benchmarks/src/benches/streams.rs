@@ -1,4 +1,4 @@
-//! Streams of gRPC: the memory that one of 10,000 takes, and whether gaps between messages are those that their target wrote down.
+//! Streams of gRPC: the memory of one in 10,000, and whether gaps between messages equal those in the target's log.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// Concurrent streams whose memory is measured, and the connections that they share.
+/// The number of concurrent streams whose memory is measured, and of the connections that they share.
 const STREAMS: u64 = 10_000;
 const CONNECTIONS: u64 = 100;
-/// The most memory that a stream may take, in bytes: what there is more of than with one stream on each connection.
+/// The most memory of a stream, in bytes, beyond a run with one stream on each connection.
 const MOST_BYTES_EACH: f64 = 4_000.0;
 /// Streams with a message a second, and the messages of each.
 const TIMED: u64 = 1_000;
@@ -39,12 +39,13 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         bars.extend(gaps(setup, &log)?);
         Ok(bars)
     });
-    // Left behind, it is in nobody's way.
+    // A file that stays behind does no harm.
     let _ = fs::remove_file(&log);
     bars
 }
 
-/// So many streams, each with so many messages a second apart. `begins` is a flag that says when they begin; all at once without.
+/// Runs this many streams, each with this many messages a second apart. `begins` is a flag for the time at which they
+/// begin; without it all begin at once.
 fn stream(
     setup: &Setup,
     server: &Server,
@@ -86,8 +87,8 @@ fn memory(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
 fn gaps(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
     let server = Server::grpc(setup, log)?;
     println!("{}; {TIMED} streams of {MESSAGES} messages, one a second\n", server.about);
-    // Begun within a second, so that no more than one message is due in a millisecond: the target writes down when it makes a
-    // message, and many at once would wait for each other in the target.
+    // The streams begin over a second, so that at most one message is due in a millisecond: the target logs the time at
+    // which it makes a message, and simultaneous messages would wait for each other in the target.
     let run = stream(setup, &server, (10, TIMED, MESSAGES), &format!("-r {TIMED}"))?;
     let written = fs::read_to_string(log).context("the target wrote no log")?;
     let (sent, gaps) = gaps_of(&written)?;
@@ -120,7 +121,7 @@ fn gaps(setup: &Setup, log: &Path) -> anyhow::Result<Vec<Bar>> {
     Ok(vec![lost, near.excused(disturbed(run.others()))])
 }
 
-/// How many messages a log has, and the gaps between those of each call, shortest first, in nanoseconds.
+/// The number of messages in a log, and the gaps between those of each call, shortest first, in nanoseconds.
 fn gaps_of(log: &str) -> anyhow::Result<(u64, Vec<u64>)> {
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
     let (mut messages, mut gaps) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! What it costs a flood to ask the kernel when answers arrived.
+//! The cost of the kernel's arrival times in a flood.
 
 use anyhow::{Context as _, bail};
 
@@ -11,9 +11,9 @@ use crate::servers::Server;
 use crate::setup::{Installed, Setup};
 use crate::table::Table;
 
-/// How often both run, where nothing else is asked for.
+/// How often both run, by default.
 const ROUNDS: usize = 10;
-/// The most CPU time a call that it may take, compared to a flood without.
+/// The most CPU time of a call, relative to a flood without arrival times.
 const MOST: f64 = 1.015;
 /// Below this rate a run is no flood: brunt then asks about each call, and means to.
 const FLOOD_PER_S: f64 = 20_000.0;
@@ -81,7 +81,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(vec![bar.excused(no_flood(rate))])
 }
 
-/// Says so where the machine left too little CPU for a flood.
+/// A note if the machine left too little CPU for a flood.
 fn no_flood(per_s: f64) -> Option<String> {
     let why = || format!("{per_s:.0} calls/s are no flood, which begins at {FLOOD_PER_S:.0}: each call was timed");
     (per_s < FLOOD_PER_S).then(why)

@@ -1,4 +1,4 @@
-//! How often brunt trusts its own run on a machine that has nothing else to do.
+//! How often the verdict trusts a run on an otherwise idle machine.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// How often each load is run, where nothing else is asked for.
+/// How often each load is run, by default.
 const RUNS: usize = 100;
 const LENGTH: Duration = Duration::from_secs(5);
 /// Calls a second.
 const LOADS: [(u32, &str); 3] = [(100, "100/s"), (1_000, "1,000/s"), (5_000, "5,000/s")];
 /// The share of undisturbed runs that must be trustworthy.
 const LEAST: f64 = 0.95;
-/// Fewer undisturbed runs than this, and one decides.
+/// The fewest undisturbed runs that are judged. Among fewer, a single run would decide.
 const FEWEST: usize = 20;
 
 pub(super) const BENCH: Bench = Bench {
@@ -90,7 +90,7 @@ fn one(setup: &Setup, server: &Server, rate: u32) -> anyhow::Result<Run> {
     Ok(Run { verdict: Verdict::from_result(&figures(&finished.stdout)?)?, others })
 }
 
-/// How often each cause decided, most often first.
+/// How often each cause decided, most frequent first.
 fn causes(runs: &[Run]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for cause in runs.iter().flat_map(|run| run.verdict.causes()) {
@@ -106,7 +106,7 @@ fn causes(runs: &[Run]) -> String {
     })
 }
 
-/// Runs that others disturbed count for nothing.
+/// Judges the undisturbed runs.
 fn judge(name: &'static str, runs: &[Run]) -> Bar {
     let undisturbed: Vec<_> = runs.iter().filter(|run| run.is_undisturbed()).collect();
     let trusted = undisturbed.iter().filter(|run| run.verdict.is_trustworthy()).count();

@@ -1,5 +1,5 @@
-//! Whether the times that brunt shows are true where the machine is as unkind as it gets: target, generator and a busy
-//! loop on one core.
+//! Whether brunt's times are true on a machine under the worst conditions: target, generator and a busy loop share one
+//! core.
 
 use std::time::Duration;
 
@@ -15,26 +15,27 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// How often it is run, where nothing else is asked for.
+/// The number of runs, by default.
 const RUNS: usize = 100;
 const LENGTH: Duration = Duration::from_secs(5);
-/// Enough connections that next to no call waits for one: the target would know nothing of that.
+/// Enough connections that hardly any call waits for one: the target could not know of such a wait.
 const OPTIONS: &str = "-r 1000 -d 5s -c 1000";
 const FIGURES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
-/// The share of calls that may have waited for one all the same, as the first of a run may: too few to move a percentile.
+/// The share of calls that may have waited for a connection nevertheless, such as the first of a run: too few to move a
+/// percentile.
 const MOST_WAITED: f64 = 0.0005;
 /// The share of runs in which the truth must lie in the interval.
 const LEAST: f64 = 0.95;
-/// What a call takes beside the target's time, in nanoseconds: on its way from `send` to the target's socket and back.
-/// brunt counts it as the target's part, as it does with any network.
+/// The time of a call outside the target, in nanoseconds: from `send` to the target's socket and back. brunt counts it
+/// as the target's part, like that of any network.
 const LOOPBACK_NS: u64 = 20_000;
 /// What the instrument's interval alone may miss by, in nanoseconds: brunt takes no figure for spoiled by less. It reads
 /// the clock and then sends; on a core that others want, a few calls of 5,000 lose it between the two, and on a steep slope
 /// a few calls move a percentile by tens of microseconds.
 const NO_MATTER_NS: u64 = 50_000;
-/// brunt's histograms tell times apart that differ by this share.
+/// The relative resolution of brunt's histograms.
 const RESOLUTION: f64 = 1.0 / 1024.0;
-/// A figure that is further off than this is wrong: as a share of the truth, and in nanoseconds.
+/// The error beyond which a figure is wrong: as a share of the true value, and in nanoseconds.
 const WRONG: (f64, f64) = (0.1, 50e3);
 
 pub(super) const BENCH: Bench = Bench {
@@ -52,7 +53,7 @@ struct Figure {
 }
 
 impl Figure {
-    /// Whether the truth lies in this interval of it, or below by no more than this.
+    /// Whether the true value lies in this interval, or below it by no more than this.
     fn is_in(&self, ends: Ends, below_ns: u64) -> bool {
         let high = ends.high.map(|high| high + (high as f64 * RESOLUTION) as u64);
         Ends { low: ends.low.saturating_sub(below_ns), high }.hold(self.truth)
@@ -107,7 +108,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     Ok(bars(&seen))
 }
 
-/// One run's figures; none where calls waited for a connection, which is the target's part and unknown to it.
+/// The figures of one run; `None` if calls waited for a connection, which the target cannot know of.
 fn one(setup: &Setup, server: &Server) -> anyhow::Result<Option<[Figure; FIGURES.len()]>> {
     server.answered()?;
     let run = brunt(setup, server, OPTIONS, LENGTH, |_| {})?;
@@ -191,7 +192,7 @@ fn table(runs: &[[Figure; FIGURES.len()]]) -> Table {
     table
 }
 
-/// Others on the core are part of the plan, so nothing excuses a miss.
+/// Other processes on the core are intended here, so nothing excuses a miss.
 fn bars(runs: &[[Figure; FIGURES.len()]]) -> Vec<Bar> {
     const SHOWN: [&str; 3] = ["true p50 in the shown interval", "true p90 in it", "true p99 in it"];
     const INSTRUMENT: [&str; 3] =

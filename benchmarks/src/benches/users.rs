@@ -1,4 +1,5 @@
-//! What users cost: a check and a `JSONPath` an iteration, beside plain iterations; and the memory of users who wait.
+//! The cost of users: an iteration with a check and a `JSONPath` relative to a plain one; and the memory of waiting
+//! users.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,13 +15,13 @@ use crate::servers::Server;
 use crate::setup::{Installed, Setup};
 use crate::table::Table;
 
-/// How often both run, where nothing else is asked for.
+/// How often both run, by default.
 const ROUNDS: usize = 10;
-/// The most CPU time an iteration with a check and a `JSONPath`, compared to a plain one.
+/// The most CPU time of an iteration with a check and a `JSONPath`, relative to a plain one.
 const MOST: f64 = 1.5;
 /// How many users wait.
 const IDLE: [u64; 2] = [10_000, 50_000];
-/// The most memory that one more of them takes, in bytes.
+/// The most memory of an additional user, in bytes.
 const MOST_BYTES: f64 = 8_000.0;
 /// How long they wait.
 const WAIT: Duration = Duration::from_secs(5);

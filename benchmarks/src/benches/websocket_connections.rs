@@ -1,4 +1,5 @@
-//! As many WebSocket connections as the descriptor limit gives, each echoing once a second: the memory that one takes.
+//! The memory of a WebSocket connection that echoes once a second, with as many connections as the descriptor limit
+//! allows.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +14,16 @@ use crate::servers::Server;
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// The most memory that a connection may take, in bytes: the slope over their number.
+/// The most memory of a connection, in bytes: the slope over the number of connections.
 const MOST_BYTES_EACH: f64 = 12_000.0;
-/// Descriptors that are left for everything else.
+/// Descriptors that are kept for everything else.
 const SPARE_DESCRIPTORS: u64 = 1_000;
-/// The most connections, however many there could be.
+/// The most connections, even if the limit allows more.
 const MOST_CONNECTIONS: u64 = 100_000;
-/// Steps on the way to the most, and how long each is held.
+/// Smaller numbers of connections, and how long each is held.
 const STEPS: [u64; 2] = [2_000, 10_000];
 const STEP: Duration = Duration::from_secs(10);
-/// How long the most are held.
+/// How long the greatest number is held.
 const LENGTH: Duration = Duration::from_secs(60);
 
 pub(super) const BENCH: Bench = Bench {
@@ -31,13 +32,13 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// So many connections, held for a while.
+/// The result of holding some connections for a while.
 struct Held {
     connections: u64,
     made: u64,
     calls: u64,
     not_ok: u64,
-    /// The median of what was resident in the second half, in bytes.
+    /// The median of the resident memory in the second half, in bytes.
     resident: f64,
     others: f64,
 }
@@ -78,7 +79,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     ])
 }
 
-/// Holds so many connections for so long.
+/// Holds this many connections for this long.
 fn hold(setup: &Setup, server: &Server, (connections, length): (u64, Duration)) -> anyhow::Result<Held> {
     setup.wait_for_quiet();
     let options = format!("-c {connections} -r {connections} -d {}s --message 12B", length.as_secs());

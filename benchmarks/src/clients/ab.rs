@@ -5,7 +5,7 @@ use super::{Client, Load, Report, number_after, words};
 pub(super) const CLIENT: Client = Client { name: "ab", version: &["-V"], scripts: false, arguments, read };
 
 fn arguments(load: &Load) -> Vec<String> {
-    // -t sets -n to 50,000 unless -n comes after it. Much more than can be sent would cost ab memory.
+    // -t sets -n to 50,000 unless -n comes after it. A much greater number would cost ab memory.
     let seconds = load.length.as_secs();
     words(&format!("-q -k -c {} -t {seconds} -n {} {}", load.connections, seconds * 500_000, load.url))
 }

@@ -1,4 +1,4 @@
-//! brunt, on its default path: every histogram and timeout is on.
+//! brunt with its defaults: all histograms and timeouts are on.
 
 use anyhow::Context as _;
 use serde_json::Value;

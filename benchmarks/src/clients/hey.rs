@@ -16,7 +16,7 @@ fn read(output: &str) -> anyhow::Result<Report> {
     let bad = statuses.lines().filter(|line| line.trim_start().starts_with('[') && !line.contains("[200]"));
     let failed = bad.filter_map(|line| number_after::<u64>(line, "]").ok()).sum::<u64>()
         + errors.lines().filter_map(|line| number_after::<u64>(line, "[").ok()).sum::<u64>();
-    // It counts statuses only up to a million; its rate has them all.
+    // hey counts statuses only up to a million; its rate includes all requests.
     Ok(Report { answered: (per_s * seconds).round() as u64, per_s, failed })
 }
 

@@ -1,4 +1,4 @@
-//! k6, with the script that says what `scenario.lua` says.
+//! k6, with a script that does the same as `scenario.lua`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The clients that are compared: how each is called, and how its output is read. One file each.
+//! The compared clients: their arguments, and the parsing of their output. One file each.
 
 mod ab;
 mod brunt;
@@ -19,7 +19,7 @@ pub use self::brunt::figures;
 /// The load that a client is asked to put on a server, on one thread.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// What to ask for, over and over.
+    /// The requested URL.
     pub url: String,
     /// Connections kept open.
     pub connections: u32,
@@ -38,12 +38,12 @@ impl Load {
     }
 }
 
-/// What a client says it did.
+/// A client's own report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Requests that were answered.
     pub answered: u64,
-    /// Those a second.
+    /// Answers a second.
     pub per_s: f64,
     /// Requests that failed, or were answered with an error.
     pub failed: u64,
@@ -52,15 +52,15 @@ pub struct Report {
 /// A program that puts load on a server.
 #[derive(Debug)]
 pub struct Client {
-    /// Its name and its program's.
+    /// The name of the client and of its program.
     pub name: &'static str,
-    /// What makes it print its version; nothing if it cannot.
+    /// The arguments that print its version; empty if it cannot.
     pub version: &'static [&'static str],
-    /// Whether it runs scripts of wrk's.
+    /// Whether it runs wrk's scripts.
     pub scripts: bool,
-    /// Its arguments for a load.
+    /// The arguments for a load.
     pub arguments: fn(&Load) -> Vec<String>,
-    /// Reads what it printed.
+    /// Parses its output.
     pub read: fn(&str) -> anyhow::Result<Report>,
 }
 

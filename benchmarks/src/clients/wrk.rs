@@ -1,4 +1,4 @@
-//! wrk, what all others are compared to.
+//! wrk, to which all others are compared.
 
 use super::{Client, Load, Report, number_after, number_before, words};
 

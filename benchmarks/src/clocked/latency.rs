@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-/// How long answers take, and how each depends on the one before it.
+/// The latency of answers, and its dependence on the one before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Latency {
     /// Answers go out at once.
     None,
-    /// Latencies whose logarithms follow a stationary autoregressive process of first order, from request to request:
-    /// log-normal, each like the last.
+    /// Latencies whose logarithms follow a stationary autoregressive process of first order over the requests:
+    /// log-normal, and each close to the one before.
     Ar1 {
         /// The median, in microseconds.
         median_us: u64,
@@ -19,13 +19,13 @@ pub enum Latency {
         sigma: f64,
         /// The correlation of the logarithms of neighbours, from 0 to 1.
         memory: f64,
-        /// What makes it another sequence.
+        /// The seed of the sequence.
         seed: u64,
     },
 }
 
 impl Latency {
-    /// The words that it is read from.
+    /// The words of the command line for it.
     pub fn words(self) -> Vec<String> {
         match self {
             Self::None => vec!["none".to_owned()],
@@ -35,7 +35,7 @@ impl Latency {
         }
     }
 
-    /// Reads such words.
+    /// Reads it from such words.
     pub fn read(words: &[String]) -> anyhow::Result<Self> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
@@ -59,7 +59,7 @@ impl Latency {
     }
 }
 
-/// Latencies, one after the other.
+/// A sequence of latencies.
 pub(super) struct Latencies {
     latency: Latency,
     random: fastrand::Rng,
@@ -71,12 +71,12 @@ impl Latencies {
     pub(super) fn new(latency: Latency) -> Self {
         let seed = if let Latency::Ar1 { seed, .. } = latency { seed } else { 0 };
         let mut random = fastrand::Rng::with_seed(seed);
-        // From the process's long-run state, so that it is the same from the first request on.
+        // The process starts in its stationary state, so the first latency has the same distribution as all others.
         let at = normal(&mut random);
         Self { latency, random, at }
     }
 
-    /// The next one; none where the answer goes out at once.
+    /// The next latency; `None` if the answer is sent at once.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let Latency::Ar1 { memory, .. } = self.latency else { return None };
         self.at = self.at * memory + normal(&mut self.random) * (1.0 - memory * memory).sqrt();

@@ -27,32 +27,32 @@ use self::stamps::Stamps;
 
 /// The first word of a command line that makes this program the target.
 pub const AS_TARGET: &str = "--as-target";
-/// What it answers calls with.
+/// The answer to a call.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n";
-/// Where to ask for the calls since this was last asked for.
+/// The path that returns the calls since it was last requested.
 pub const CALLS: &str = "/_/calls";
 /// Where to ask for the number of requests so far.
 pub const COUNT: &str = "/_/count";
-/// After this long it ends by itself, should nobody be left to end it.
+/// The longest life of the target, in case its benchmark does not end it.
 const LONGEST: Duration = Duration::from_secs(2 * 3600);
 const LISTENER: u64 = u64::MAX;
 
 /// A call that was answered. Nanoseconds of the real-time clock, by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// When it had the request.
+    /// When the request was received.
     pub received: u64,
-    /// When it passed on the answer.
+    /// When the kernel passed on the answer.
     pub taken: u64,
 }
 
 impl Answered {
-    /// What the target took, in nanoseconds.
+    /// The target's time, in nanoseconds.
     pub fn took(self) -> u64 {
         self.taken.saturating_sub(self.received)
     }
 
-    /// Reads what [`CALLS`] says.
+    /// Parses the answer of [`CALLS`].
     pub fn all(text: &str) -> anyhow::Result<Vec<Self>> {
         let call = |line: &str| {
             let (received, taken) = line.split_once(' ')?;
@@ -102,9 +102,9 @@ pub fn serve(words: &[String]) -> anyhow::Result<()> {
 
 struct Connection {
     stream: TcpStream,
-    /// What came of a request so far.
+    /// The received part of a request.
     request: Vec<u8>,
-    /// When the kernel had the request that is to be answered.
+    /// When the kernel received the request that is being answered.
     received: Option<u64>,
 }
 
@@ -144,14 +144,15 @@ impl Target {
         }
     }
 
-    /// Something came on a connection. It is closed where that, or answering it, went wrong.
+    /// Handles bytes on a connection. Closes it after an error.
     fn turn(&mut self, number: u64) {
         if !self.read(number).unwrap_or(false) {
             self.connections.remove(&number);
         }
     }
 
-    /// Reads what is there, and begins with the answer of a whole request. Says whether the connection stays.
+    /// Reads the available bytes, and begins the answer to a complete request. Returns whether the connection stays
+    /// open.
     fn read(&mut self, number: u64) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(true) };
         let mut buffer = [0; 4096];
@@ -196,14 +197,14 @@ impl Target {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         connection.stream.write_all(ANSWER)?;
         let taken = self.stamps.taken(&connection.stream)?;
-        // A call without both is missed by who asks, and not guessed at.
+        // A call without both timestamps is left out; whoever reads the calls notices that one is missing.
         if let (Some(received), Some(taken)) = (connection.received.take(), taken) {
             self.answered.push(Answered { received, taken });
         }
         Ok(())
     }
 
-    /// Says on a connection, which is closed then, what the calls were or how many requests there were.
+    /// Sends the calls or the number of requests on a connection, and closes it.
     fn tell(&mut self, number: u64, calls: bool) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         let mut body = String::new();
@@ -218,7 +219,7 @@ impl Target {
         connection.stream.set_nonblocking(false)?;
         write!(connection.stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())?;
         connection.stream.shutdown(std::net::Shutdown::Write)?;
-        // Timestamps of what was sent are of no use to anybody.
+        // No timestamps are needed for these bytes.
         connection.stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         let _ = connection.stream.read(&mut [0; 16]);
         Ok(())

@@ -1,5 +1,5 @@
-//! Kernel timestamps of both directions (Documentation/networking/timestamping, `SO_TIMESTAMPING`): when it had a request,
-//! and when it took an answer. Nanoseconds of the real-time clock.
+//! Kernel timestamps in both directions (Documentation/networking/timestamping, `SO_TIMESTAMPING`): when a request was
+//! received, and when an answer was passed on. Nanoseconds of the real-time clock.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use nix::sys::socket::sockopt::Timestamping;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, recvmsg, setsockopt};
 
-/// Room for a control message with three timestamps, and for the one that says what a packet of the error queue is.
+/// Room for a control message with three timestamps, and for the one that describes a packet of the error queue.
 pub(super) struct Stamps(Vec<u8>);
 
 impl Default for Stamps {
@@ -16,7 +16,7 @@ impl Default for Stamps {
     }
 }
 
-/// Asks for timestamps on a socket. Connections that a listener accepts inherit them.
+/// Turns timestamps on for a socket. The connections that a listener accepts inherit this.
 pub(super) fn ask_for(socket: &impl AsFd) -> io::Result<()> {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -26,13 +26,13 @@ pub(super) fn ask_for(socket: &impl AsFd) -> io::Result<()> {
 }
 
 impl Stamps {
-    /// Reads what is there, and when the kernel had the last of it.
+    /// Reads the available bytes, and returns when the kernel received the last of them.
     pub(super) fn receive(&mut self, socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         self.message(socket, buffer, MsgFlags::empty())
     }
 
-    /// When the kernel passed on what was sent last. On loopback it does that within `send`, so that this is known right
-    /// after it. None where nothing is known yet.
+    /// When the kernel passed on the bytes that were sent last. On loopback it does that within `send`, so that the
+    /// time is known right after it. `None` if it is not known yet.
     pub(super) fn taken(&mut self, socket: &impl AsRawFd) -> io::Result<Option<u64>> {
         match self.message(socket, &mut [0; 64], MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT) {
             Ok((_, stamp)) => Ok(stamp),
