@@ -4,7 +4,7 @@
 # Go may come from elsewhere, too.
 GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
 TEST_PACKAGES := nginx curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 $(GO_PACKAGES)
-DIST_PACKAGES := rpm debootstrap python3-venv binutils iproute2 util-linux
+DIST_PACKAGES := rpm debootstrap busybox-static python3-venv binutils iproute2 util-linux
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind
 # What drives a browser in tests of pages; npm may come from elsewhere, and bring its Node.js.
 BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null || echo nodejs npm)
@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test
+.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
 
 # The main job on the built-in target.
 demo:
@@ -44,6 +44,10 @@ dist-twice: dist-packages
 dist-packages:
 	@sh .ci/packages $(SUDO) $(DIST_PACKAGES)
 
+# Whether crates that promise something keep it since the last release, or since `make semver BASE=revision`.
+semver:
+	packaging/semver.sh $(BASE)
+
 # The guide as a static site, in target/site; its links, its search and its accessibility, in a browser.
 site:
 	packaging/site.sh
@@ -51,8 +55,9 @@ site-test: site test-packages
 	cd web && npm ci --silent && SITE="$(CURDIR)/target/site" node --test --test-reporter=spec test/site.mjs
 
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
+# Three tests at once even on two cores: most of them wait.
 test: test-packages
-	BRUNT_SEEDS=1000 cargo test --workspace --locked --no-fail-fast -- --include-ignored
+	BRUNT_SEEDS=1000 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} cargo --config .ci/tests.toml test --workspace --locked --no-fail-fast -- --include-ignored
 	cd web && npm ci --silent && npm test --silent
 	fuzz/smoke.sh
 
@@ -71,13 +76,12 @@ bench: bench-packages
 	cargo build --release --locked
 	cargo run --release --manifest-path benchmarks/Cargo.toml -- $(BENCH)
 
-# Scripts of k6 and Locust beside what they become here: calls, failures, checks and verdicts agree. k6 comes from the registry of Go's modules,
-# Locust from Python's; `make moving MOVING="login batch"` picks some. Where k6 cannot be had, its shapes are named and not run: exit status 2.
+# Scripts of k6 and Locust beside what they become here: calls, failures, checks and verdicts agree. Locust comes from Python's registry, k6 is
+# the one on the PATH; `make moving MOVING="login batch"` picks some. Where there is no k6, its shapes are named and not run: exit status 2.
 moving: test-packages
 	cargo build --release --locked
-	-GOBIN="$(CURDIR)/target/moving" go install go.k6.io/k6@latest
 	python3 -m venv target/moving/python && target/moving/python/bin/pip install --quiet locust
-	benchmarks/moving/run.py --k6 target/moving/k6 --locust target/moving/python/bin/locust $(MOVING)
+	benchmarks/moving/run.py --locust target/moving/python/bin/locust $(MOVING)
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages

@@ -36,8 +36,6 @@ thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
 eval "set -- $flags $thresholds"
 "$brunt" "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
     -o "$folder/report.txt" "$GATE_TARGET" || status=$?
-if [ "$status" = 0 ]; then echo "### Performance: passed" >>"$folder/summary.md"; else echo "### Performance: failed (exit status $status)" >>"$folder/summary.md"; fi
-[ ! -f "$folder/report.txt" ] || quote "$folder/report.txt"
 
 compared=0
 conditions=$(each "${GATE_FAIL_IF:-}" --fail-if)
@@ -55,9 +53,19 @@ case $baseline in
         "$folder/result.json" || compared=$?
     ;;
 esac
+# The heading is what people read: it says what the exit status does.
+if [ "$status" != 0 ]; then
+    echo "### Performance: failed (exit status $status)"
+elif [ "$compared" != 0 ]; then
+    echo "### Performance: failed in the comparison (exit status $compared)"
+else
+    echo "### Performance: passed"
+fi >>"$folder/summary.md"
+[ ! -f "$folder/report.txt" ] || quote "$folder/report.txt"
 if [ -f "$folder/comparison.md" ]; then
     printf '\n' >>"$folder/summary.md"
     cat "$folder/comparison.md" >>"$folder/summary.md"
 fi
 [ "$status" != 0 ] || status=$compared
+echo "$(sed -n '1s/^### //p' "$folder/summary.md"): see $folder/summary.md"
 exit "$status"

@@ -3,9 +3,7 @@
 #
 #   fuzz/smoke.sh [SECONDS [TARGET…]]        20 seconds each by default, one target per processor at a time
 #
-# Exit status 0: nothing was found. Needs a stable Rust toolchain and a C++ compiler, and neither nightly nor cargo-fuzz:
-# the coverage that steers libFuzzer comes from LLVM passes that stable rustc has too. Only a sanitizer would need
-# nightly, and the code under test has no unsafe block that one could say something about.
+# Exit status 0: nothing was found.
 set -eu
 cd "$(dirname "$0")"
 
@@ -14,30 +12,22 @@ seconds=${1:-20}
 [ $# -gt 0 ] || set -- http1_response http2_connection grpc_answers model_text websocket_messages websocket_handshake tcp_answers thrift_idl thrift_reply \
     scenario_answer proxy replay_log imports
 
-host=$(rustc -vV | sed -n 's/^host: //p')
-out=${CARGO_TARGET_DIR:-target}
-case $out in /*) ;; *) out=$PWD/$out ;; esac
-
-# What cargo-fuzz passes, without a sanitizer. With --target, so that build scripts are spared.
-RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
--Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
--Ccodegen-units=1 ${RUSTFLAGS:-}" \
-    cargo build --release --target "$host" --target-dir "$out/fuzz"
+built=$(./build.sh)
+out=${built%/*/*}
 
 # Fuzzes one target and says what came of it.
 fuzz() {
     # What is discovered on the way stays out of the committed corpus.
-    found="$out/fuzz/corpus/$1"
+    found="$out/corpus/$1"
     mkdir -p "$found" "artifacts/$1"
-    log="$out/fuzz/$1.log"
-    if ! "$out/fuzz/$host/release/$1" "$found" "corpus/$1" -artifact_prefix="artifacts/$1/" \
+    log="$out/$1.log"
+    if ! "$built/$1" "$found" "corpus/$1" -artifact_prefix="artifacts/$1/" \
         -max_total_time="$seconds" -timeout=60 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$1.dict" \
         -print_final_stats=1 >"$log" 2>&1; then
         echo "== $1"
         tail -n 40 "$log"
         echo "$1: found something; its input lies in $PWD/artifacts/$1/" >&2
-        echo "again: $out/fuzz/$host/release/$1 INPUT" >&2
+        echo "again: $built/$1 INPUT" >&2
         return 1
     fi
     echo "== $1, $seconds s"

@@ -4,6 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/tools.sh
+need_zig
+need cargo-auditable 0.7.7
 triple=x86_64-unknown-linux-gnu
 glibc=2.17
 export CARGO_TARGET_DIR="$PWD/target/packaged" CARGO_INCREMENTAL=0
@@ -27,7 +29,9 @@ zig cc -target "x86_64-linux-gnu.$glibc" -O2 -fPIC -c -o "$CARGO_TARGET_DIR/fram
 maps="$PWD=/brunt ${CARGO_HOME:-$HOME/.cargo}=/cargo"
 rustflags="-C link-arg=-Wl,--as-needed -C link-arg=$CARGO_TARGET_DIR/liblua_exports.so
     -C link-arg=$CARGO_TARGET_DIR/frames.o"
+# mimalloc has the time at which it was compiled among its texts, so that two builds differed.
 cflags="-D__register_frame=lua_register_frame -D__deregister_frame=lua_deregister_frame"
+cflags="$cflags -Wno-builtin-macro-redefined -D__DATE__=\"none\" -D__TIME__=\"none\""
 for map in $maps; do
     rustflags="$rustflags --remap-path-prefix=$map"
     cflags="$cflags -ffile-prefix-map=$map"

@@ -15,6 +15,7 @@ rm "$folder/usr/share/doc/brunt/"LICENSE-*
 mv "$folder/copyright" "$folder/usr/share/doc/brunt/copyright"
 mv "$folder/usr/share/doc/brunt/CHANGELOG.md" "$folder/usr/share/doc/brunt/changelog"
 gzip -9 -n "$folder/usr/share/doc/brunt/changelog"
+"$(dirname "$0")/links.py" "$folder/usr/share/doc/brunt"
 mkdir "$folder/DEBIAN"
 cat >"$folder/DEBIAN/control" <<EOF
 Package: brunt

@@ -3,6 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/tools.sh
+need cargo-cyclonedx 0.5.9
 # Dates in packages are the commit's: the same commit makes the same bytes.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH LC_ALL=C

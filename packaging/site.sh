@@ -3,6 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/tools.sh
+need mdbook 0.5.4 --no-default-features --features search
 output=${1:-$PWD/target/site}
 book=$PWD/target/book
 rm -rf "$book" "$output"
@@ -14,16 +15,18 @@ cp -r docs "$book/src/docs"
 cp -r README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md LICENSE-MIT LICENSE-APACHE "$book/src/"
 mkdir -p "$book/src/benchmarks" "$book/src/examples"
 cp benchmarks/README.md "$book/src/benchmarks/"
+mkdir -p "$book/src/benchmarks/moving"
+cp -r benchmarks/moving/shapes "$book/src/benchmarks/moving/"
 cp -rL examples/. "$book/src/examples/"
 mkdir -p "$book/src/coalescing/layer" "$book/src/crates/whole-runs/src"
 cp -r coalescing/layer/examples "$book/src/coalescing/layer/"
 cp crates/whole-runs/src/websocket.rs "$book/src/crates/whole-runs/src/"
 # A folder that a page leads to is a list of its files.
-for folder in "$book/src/examples" "$book/src/examples/"*/; do
+for folder in "$book/src/examples" "$book/src/examples/"*/ "$book/src/benchmarks/moving/shapes"; do
     {
         name=${folder#"$book/src/"}
-        echo "<!doctype html><html lang=en><meta charset=utf-8><title>${name%/}</title><h1>${name%/}</h1><ul>"
-        for file in "$folder"/*; do echo "<li><a href=\"$(basename "$file")\">$(basename "$file")</a></li>"; done
+        echo "<!doctype html><html lang=en><meta charset=utf-8><title>${name%/}</title><style>li a { display: inline-block; min-height: 24px; min-width: 24px }</style><h1>${name%/}</h1><ul>"
+        for file in "${folder%/}"/*; do [ "${file##*/}" = index.html ] || echo "<li><a href=\"$(basename "$file")\">$(basename "$file")</a></li>"; done
         echo "</ul></html>"
     } >"$folder/index.html"
 done

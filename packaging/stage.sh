@@ -7,7 +7,7 @@ rm -rf "$root"
 install -D -m 755 "$program" "$root/usr/bin/brunt"
 share=$root/usr/share
 mkdir -p "$share/man/man1" "$share/man/man7" "$share/bash-completion/completions" "$share/zsh/vendor-completions" \
-    "$share/fish/vendor_completions.d" "$share/doc/brunt/examples"
+    "$share/fish/vendor_completions.d" "$share/doc/brunt/examples" "$share/doc/brunt/docs"
 "$program" man --dir "$root/man"
 mv "$root/man/"*.1 "$share/man/man1/"
 mv "$root/man/"*.7 "$share/man/man7/"
@@ -16,8 +16,11 @@ gzip -9 -n "$share/man/"*/*
 "$program" completions bash >"$share/bash-completion/completions/brunt"
 "$program" completions zsh >"$share/zsh/vendor-completions/_brunt"
 "$program" completions fish >"$share/fish/vendor_completions.d/brunt.fish"
-cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$share/doc/brunt/"
+cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md SECURITY.md "$share/doc/brunt/"
+cp docs/*.md docs/report.svg "$share/doc/brunt/docs/"
+cp -r action "$share/doc/brunt/"
 cp -rL examples/scenarios examples/wrk examples/grpc examples/thrift "$share/doc/brunt/examples/"
+packaging/links.py "$share/doc/brunt"
 install -D -m 644 packaging/systemd/brunt-agent.service "$root/usr/lib/systemd/system/brunt-agent.service"
 find "$root" -type d -exec chmod 755 {} +
 find "$share" -type f -exec chmod 644 {} +

@@ -7,8 +7,8 @@ trap 'rm -rf "$folder"' EXIT
 top=$folder/$name
 mkdir -p "$top"
 cp -r "$stage/usr/bin" "$stage/usr/share" "$top/"
-mv "$top/share/doc/brunt/examples" "$top/share/doc/brunt/"LICENSE-* "$top/share/doc/brunt/CHANGELOG.md" "$top/"
+mv "$top/share/doc/brunt/"* "$top/"
 rm -r "$top/share/doc"
-cp "$stage/usr/lib/systemd/system/brunt-agent.service" README.md "$top/"
+cp "$stage/usr/lib/systemd/system/brunt-agent.service" "$top/"
 tar --create --directory "$folder" --sort=name --format=gnu --owner=0 --group=0 --numeric-owner \
     --mtime="@$SOURCE_DATE_EPOCH" "$name" | gzip -9 -n >"$output"

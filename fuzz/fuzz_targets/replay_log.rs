@@ -11,6 +11,7 @@ use brunt_plan::target::Url;
 use brunt_replay::entry::Skips;
 use brunt_replay::format::{Format, MOST_LINE_BYTES, Options, Parser, har};
 use brunt_replay::input::{Lines, unpacked};
+use brunt_replay::neighbours::Neighbours;
 use brunt_replay::order::Sorter;
 use brunt_replay::request::Composer;
 use brunt_replay::schedule::{Scaling, Schedule};
@@ -36,10 +37,18 @@ fuzz_target!(|input: &[u8]| {
     let target = Url::parse("http://127.0.0.1:8080/").expect("a URL").target;
     let mut selection = Selection::new(target.clone());
     (selection.writes, selection.hosts) = (true, FromHosts::Any);
-    let mut sorter = Sorter::new(2_000_000_000);
-    let mut take = |entry, skips: &mut Skips| match selection.take(entry) {
-        Ok(entry) => sorter.push(entry, skips),
-        Err(skip) => skips.add(skip),
+    let (mut neighbours, mut sorter) = (Neighbours::default(), Sorter::new(2_000_000_000));
+    let mut select = |neighbours: &mut Neighbours, skips: &mut Skips| {
+        while let Some(entry) = neighbours.pop() {
+            match selection.take(entry) {
+                Ok(entry) => sorter.push(entry, skips),
+                Err(skip) => skips.add(skip),
+            }
+        }
+    };
+    let mut take = |entry, skips: &mut Skips| {
+        neighbours.push(entry, skips);
+        select(&mut neighbours, skips);
     };
     if format == Format::Har {
         for entry in har::entries(bytes, &options).into_iter().flatten() {
@@ -66,7 +75,9 @@ fuzz_target!(|input: &[u8]| {
             }
         }
     }
-    sorter.finish(&mut skips);
+    neighbours.finish(&mut skips);
+    select(&mut neighbours, &mut skips);
+    sorter.finish();
     let scaling = Scaling { speed: 3.0, scale: 1.5, shift_ns: 50_000_000, seed: 1 };
     let (mut schedule, mut composer, mut last) = (Schedule::new(scaling), Composer::new(&target, Vec::new()), 0);
     while let Some(timed) = sorter.pop() {
@@ -77,7 +88,7 @@ fuzz_target!(|input: &[u8]| {
             head.ends_with("\r\n") && !head.contains("\r\n\r\n") && !head.replace("\r\n", "").contains(['\r', '\n'])
         );
         assert_eq!(head.lines().next().map(|line| line.split(' ').count()), Some(3), "{head}");
-        schedule.push(&timed, &());
+        schedule.push(&timed, &(), 1);
     }
     assert_eq!(taken + skips.total(), read);
     schedule.end_pass(false);
