@@ -1,5 +1,6 @@
 // The page of a run that goes on, in a real browser; and browsers that are slow, gone or somebody else's.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
@@ -136,6 +137,63 @@ test("an hour of seconds in one tab leaves nothing behind", async () => {
   await page.close();
   hour.closeAllConnections();
   hour.close();
+});
+
+test("virtual users of a closed scenario are more and fewer by a button, and Enter presses the button of its field", async () => {
+  const script = files.path("users.lua");
+  await writeFile(
+    script,
+    `local brunt = require "brunt"
+     local http = brunt.http { base = "${server.url.replace(/\/$/, "")}" }
+     brunt.scenario("s", function() http:get("/") brunt.pause("20ms") end):inject { brunt.users(2, "1h") }`,
+  );
+  const run = await goingOn("run", "-t", "1", script);
+  const { page, complaints } = await watch(run);
+  const said = (text) => page.waitForFunction((text) => document.querySelector("#change output").textContent.includes(text), text);
+  try {
+    await page.waitForSelector("#change");
+    assert.deepEqual(await page.$$eval("#change button", (all) => all.map((one) => one.value)), ["users", "pause", "resume", "mark"]);
+    await page.fill("#change [name=users]", "7");
+    await page.click("#change [value=users]");
+    await said("7 virtual users, at 0:");
+    // A field that is empty is no 0, and what brunt refuses has no effect.
+    for (const [text, why] of [["", "expected a rate"], ["2.5", "a whole number of users"], ["0", "1 to 100000"]]) {
+      await page.fill("#change [name=users]", text);
+      await page.press("#change [name=users]", "Enter");
+      await said(why);
+    }
+    await page.fill("#change [name=mark]", "by Enter");
+    await page.press("#change [name=mark]", "Enter");
+    await said("marked 'by Enter' at 0:");
+    await page.waitForFunction(() => document.querySelector("main").textContent.includes("7 users"));
+    run.interrupt();
+    await page.waitForSelector("#change", { state: "detached" });
+    const done = await run.end();
+    assert.equal(done.status, 130, done.stderr);
+    assert.match(done.stdout, /7 users, by the live page/);
+    // Chromium notes answers that are errors, and nothing else is amiss.
+    assert.deepEqual(complaints.filter((one) => !/status of 4(00|09)/.test(one)), []);
+  } finally {
+    run.kill();
+    await run.end();
+    await page.close();
+  }
+});
+
+test("a run without virtual users has no field for them", async () => {
+  const run = await goingOn("-r", "50", "-d", "1h", "-t", "1", "-c", "1", server.url);
+  const { page } = await watch(run);
+  try {
+    await page.waitForSelector("#change");
+    assert.deepEqual(await page.$$eval("#change input", (all) => all.map((one) => one.name)), ["rate", "mark"]);
+    await page.fill("#change [name=rate]", "70");
+    await page.press("#change [name=rate]", "Enter");
+    await page.waitForFunction(() => document.querySelector("#change output").textContent.startsWith("70 calls a second, at 0:"));
+  } finally {
+    run.kill();
+    await run.end();
+    await page.close();
+  }
 });
 
 test("before there is a figure it is running, and nothing is red", async () => {

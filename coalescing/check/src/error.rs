@@ -1,4 +1,4 @@
-//! Why a check came to no findings.
+//! Reasons for which a check has no findings.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use http::StatusCode;
 use tokio::task::JoinError;
 use tokio::time::error::Elapsed;
 
-/// Why a check came to no findings.
+/// The reason for which a check has no findings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -39,7 +39,7 @@ pub enum CheckError {
     /// The page that counts origin hits cannot be had.
     #[error("--origin-count: the page is answered with {0}")]
     CountStatus(StatusCode),
-    /// The page that counts origin hits has no number on it.
+    /// The page that counts origin hits shows no number.
     #[error("--origin-count: expected a number on the page, got '{0}'")]
     NoCount(String),
     /// The number of origin hits became less.
@@ -54,7 +54,7 @@ pub enum AskError {
     /// It was not answered.
     #[error(transparent)]
     Unanswered(#[from] hyper_util::client::legacy::Error),
-    /// Its answer had an end too early, or none within what is kept.
+    /// Its answer ended too early, or was too long to be kept.
     #[error("the answer broke off: {0}")]
     BrokenOff(String),
 }

@@ -1,4 +1,4 @@
-//! Probes of what hostile clients do: fields nominated in `Connection`, and reads that may be answered from before a write.
+//! Probes for hostile clients: fields nominated in `Connection`, and reads that may be answered from before a write.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::error::CheckError;
 use crate::probes::{Meter, value};
 use crate::{Check, Offence, PairFinding, PairVerdict};
 
-/// How often a read after a write is tried before it is said that nothing can be told of it.
+/// How often a read after a write is tried before its result is called unknown.
 const TRIES: u32 = 5;
 
-/// How long a pair's second request is held back at most, so that it finds the first on its way.
+/// How long a pair's second request is held back at most, so that it finds the first under way.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Check {
-    /// What came of every hostile pair; `took` is about how long an answer takes.
+    /// The results of all hostile pairs; `took` is about the time of an answer.
     pub(crate) async fn hostile(&self, took: Duration) -> Result<Vec<PairFinding>, CheckError> {
         let mut findings = Vec::new();
         for (kind, field) in [("nominated language", ACCEPT_LANGUAGE), ("nominated Origin", ORIGIN)] {
@@ -30,8 +30,8 @@ impl Check {
         Ok(findings)
     }
 
-    /// Two that say the same of a field, which one of them nominates in `Connection`. A proxy that takes it away from that one
-    /// must not answer the other with what came of it.
+    /// Two requests with the same value of a field, which one of them nominates in `Connection`. A proxy that removes
+    /// the field from that one must not give its answer to the other.
     async fn nominated(&self, field: &HeaderName, pause: Duration) -> Result<PairVerdict, CheckError> {
         let secret = self.secret(0);
         let said = if *field == ORIGIN { format!("https://{secret}.invalid") } else { format!("x-{secret}") };
@@ -42,13 +42,13 @@ impl Check {
             }
             self.probe(Method::GET, &format!("nominated-{field}-{name}"), headers)
         };
-        // Whether the origin repeats what it is asked.
+        // Whether the origin echoes its request.
         let repeats = self.client.ask(&probe("alone", false)).await?.contains(&secret);
         let mut worst = PairVerdict::Apart;
         for round in 0..self.asked.rounds {
             let name = format!("{round}");
             let probes = [probe(&name, true), probe(&name, false)];
-            // The one that nominates is sent first, so that the other follows it.
+            // The nominating request is sent first, so that the other follows it.
             let asking = async {
                 let [hostile, honest] = &probes;
                 let hostile = self.client.starts(hostile);
@@ -72,13 +72,13 @@ impl Check {
         Ok(worst)
     }
 
-    /// A read that comes once a write has been answered, while a read from before is under way: it must reach the origin (RFC
+    /// A read that comes after a write was answered, while an earlier read is under way: it must reach the origin (RFC
     /// 9111, section 4.4).
     async fn read_after_write(&self, took: Duration) -> Result<PairVerdict, CheckError> {
         let mut verdict = PairVerdict::Unknown;
         for round in 0..self.asked.rounds {
             for attempt in 0..TRIES {
-                // Before the write, and, if writes take as long as reads, in the middle of it.
+                // Before the write and, if writes take as long as reads, in the middle of it.
                 let name = format!("read-after-write-{round}-{attempt}");
                 let is_first = attempt % 2 == 0;
                 match self.one_read_after_write(&name, is_first, took / 2).await? {
@@ -94,7 +94,7 @@ impl Check {
         Ok(verdict)
     }
 
-    /// None if the read from before was over too early to tell.
+    /// `None` if the earlier read was over too early to tell.
     async fn one_read_after_write(
         &self,
         name: &str,

@@ -1,6 +1,7 @@
-//! Whether a server coalesces identical HTTP requests, and whether that is safe: what is asked, and what the answers prove.
+//! Whether a server coalesces identical HTTP requests, and whether that is safe: the requests of the check, and what
+//! the answers prove.
 //!
-//! It is a check and no load: it asks a few hundred times, and keeps every answer.
+//! It is a check, not a load: it sends a few hundred requests, and keeps every answer.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -44,15 +45,15 @@ use probes::Meter;
 
 pub use error::{AskError, CheckError};
 
-/// Writes a URL as readers may see it: its user and its query may hold secrets.
+/// Writes a URL for display: its user and its query may hold secrets.
 pub type ShowUrl = fn(&str) -> Cow<'_, str>;
 
-/// What is asked for, and how.
+/// The settings of a check.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// An absolute URL that takes a while, and may be asked for often.
+    /// An absolute URL that takes a while, and may be requested often.
     pub url: Uri,
-    /// What counts the requests that reach the origin.
+    /// The source of the number of requests that reach the origin.
     pub origin_hits: OriginHits,
     /// Identical requests at once.
     pub connections: u32,
@@ -64,20 +65,20 @@ pub struct CheckOptions {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// How long an answer may take.
     pub timeout: Duration,
-    /// Whom to trust of a target with TLS.
+    /// The certificates to trust, for a target with TLS.
     pub trust: Trust,
     /// Writes URLs in findings and errors.
     pub shown: ShowUrl,
 }
 
-/// What counts the requests that reach the origin.
+/// The source of the number of requests that reach the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OriginHits {
-    /// A page with a number on it, which grows by one with each of them.
+    /// A page with a number on it that grows by one with each request.
     Page(Uri),
-    /// A header of answers that is another for each of them.
+    /// A header that differs in each answer of the origin.
     Header(HeaderName),
-    /// Nothing: whether answers are shared cannot be told then.
+    /// None: it cannot be known then whether answers are shared.
     Unknown,
 }
 
@@ -86,7 +87,7 @@ pub struct Check {
     client: Client,
     asked: CheckOptions,
     meter: Meter,
-    /// Makes URLs and secrets that nobody used before.
+    /// Makes URLs and secrets that were never used before.
     seed: u64,
 }
 
@@ -97,10 +98,10 @@ impl fmt::Debug for Check {
 }
 
 impl Check {
-    /// Asks once, so that a target that does not answer is known before anything else.
+    /// Sends one request, so that a target that does not answer is known before anything else.
     ///
     /// # Errors
-    /// [`CheckError::NoAnswer`] of such a target; authorities and pages of counts that cannot be read.
+    /// [`CheckError::NoAnswer`] for such a target; authorities and pages of counts that cannot be read.
     pub async fn begin(asked: CheckOptions) -> Result<Self, CheckError> {
         let client = Client::new(&asked)?;
         let first = client.ask(&Probe::get(&asked.url)).await;
@@ -119,7 +120,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Whether somebody was given another's answer.
+    /// Whether a client got another client's answer.
     pub fn is_unsafe(&self) -> bool {
         self.pairs.iter().any(|pair| matches!(pair.verdict, PairVerdict::Shared(_)))
     }
@@ -131,47 +132,47 @@ impl fmt::Display for Findings {
     }
 }
 
-/// What came of identical requests at once.
+/// The result of identical requests at once.
 #[derive(Debug)]
 pub(crate) struct Identical {
     pub(crate) requests: u64,
-    /// How many of them reached the origin, if anything counts that.
+    /// The number of them that reached the origin, if it is counted.
     pub(crate) origin_hits: Option<u64>,
-    /// How many answers said that they led, and that they followed.
+    /// The numbers of answers that reported that they led, and that they followed.
     pub(crate) said: (u64, u64),
-    /// What the requests that were sent first took.
+    /// The durations of the requests that were sent first.
     pub(crate) first: Vec<Duration>,
-    /// What the others took.
+    /// The durations of the others.
     pub(crate) others: Vec<Duration>,
 }
 
-/// What is known of one kind of pair.
+/// The finding on one kind of pair.
 #[derive(Debug)]
 pub(crate) struct PairFinding {
     pub(crate) kind: &'static str,
     pub(crate) verdict: PairVerdict,
 }
 
-/// Whether two requests that differ were told apart.
+/// Whether two different requests were told apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PairVerdict {
     /// Each had an answer of its own.
     Apart,
-    /// One hit of the origin served both, and each as it asked.
+    /// One hit of the origin served both, and each got its own answer.
     OneHitTwoAnswers,
-    /// One hit of the origin served both, and nothing shows what the origin was asked.
+    /// One hit of the origin served both, and nothing shows its request.
     OneHitUnseen,
-    /// One had the other's answer.
+    /// One got the other's answer.
     Shared(Box<Offence>),
     /// Nothing shows it.
     Unknown,
 }
 
-/// Two requests; one had the other's answer.
+/// A pair of requests in which an answer went to the wrong one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Offence {
     /// The requests, as they were sent.
     pub(crate) requests: [String; 2],
-    /// What shows it.
+    /// The proof.
     pub(crate) proof: String,
 }

@@ -11,14 +11,14 @@ use crate::{Check, Findings, Identical, Offence, OriginHits, PairFinding, PairVe
 
 const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
 
-/// What tells how many requests reached the origin.
+/// Counts the requests that reached the origin.
 #[derive(Debug, Clone)]
 pub(crate) enum Meter {
-    /// The number on this page, and by how much it grows because it is looked at.
+    /// The number on this page, and its growth by being requested.
     Page { page: Uri, itself: u64 },
-    /// A header that is another for each.
+    /// A header that differs in each answer.
     Header(HeaderName),
-    /// Nothing.
+    /// Unknown.
     None,
 }
 
@@ -37,7 +37,7 @@ impl Meter {
 }
 
 impl Check {
-    /// Makes every probe, as often as was asked for.
+    /// Makes every probe, as often as asked for.
     ///
     /// # Errors
     /// A request that fails or takes too long, and a page whose number cannot be read.
@@ -53,7 +53,7 @@ impl Check {
         Ok(Findings { identical, pairs, rounds: self.asked.rounds })
     }
 
-    /// Many of the same at once.
+    /// Many identical requests at once.
     async fn identical(&self) -> Result<Identical, CheckError> {
         let (mut first, mut others) = (Vec::new(), Vec::new());
         let (mut origin_hits, mut said) = (Some(0), (0, 0));
@@ -107,7 +107,7 @@ impl Check {
             let requests = probes.each_ref().map(|probe| self.client.shown(probe));
             PairVerdict::Shared(Box::new(Offence { requests, proof }))
         };
-        // What only the other one said, though this one said something else.
+        // Text that only the other request had, although this one had another.
         for (answer, others) in [(one, kind.said_by(probes, 1)), (two, kind.said_by(probes, 0))] {
             if others.is_some_and(|text| answer.contains(&text)) {
                 return Ok(shared("an answer repeats what only the other request said".to_owned()));
@@ -138,7 +138,7 @@ impl Check {
             Meter::Header(name) => {
                 let answers = asking.await?;
                 let values = answers.as_ref().iter().map(|answer| answer.headers.get(name));
-                // Hits cannot be counted by what is not in every answer.
+                // Hits cannot be counted by a header that some answers lack.
                 let values: Option<BTreeSet<_>> = values.map(|value| value.map(HeaderValue::as_bytes)).collect();
                 let hits = values.map(|values| values.len() as u64);
                 Ok((answers, hits))
@@ -153,7 +153,7 @@ impl Check {
         }
     }
 
-    /// A request for a URL that nobody asked for before.
+    /// A request for a URL that was never requested before.
     pub(crate) fn probe(&self, method: Method, name: &str, headers: Vec<(HeaderName, HeaderValue)>) -> Probe {
         Probe { method, uri: self.uri(&format!("brunt-check={:x}-{name}", self.seed)), headers }
     }
@@ -197,7 +197,7 @@ impl Check {
         probes
     }
 
-    /// Something that nothing but the request with it can say.
+    /// A text that only the request with it has.
     pub(crate) fn secret(&self, which: usize) -> String {
         format!("{:x}{}", self.seed, ["alice", "bob"].get(which).unwrap_or(&"carol"))
     }
@@ -211,16 +211,16 @@ fn ask_for_role() -> (HeaderName, HeaderValue) {
     (COALESCED, HeaderValue::from_static("?"))
 }
 
-/// What two requests differ in.
+/// The difference between two requests.
 enum Difference {
     Query,
-    /// In a header that says something that is in no other request, after this.
+    /// A header with a text that is in no other request, behind this prefix.
     Secret(HeaderName, &'static str),
     /// In the values of a header.
     Values(HeaderName, [Option<&'static str>; 2]),
-    /// The second is asked with this method.
+    /// The method of the second.
     Method(&'static str),
-    /// In nothing: neither may stand for the other.
+    /// None: neither may stand for the other.
     Nothing,
 }
 
@@ -229,7 +229,7 @@ struct Kind {
     name: &'static str,
     method: &'static str,
     differs_in: Difference,
-    /// One hit may serve both, if each is answered as it asked.
+    /// One hit may serve both, if each gets its own answer.
     is_range: bool,
 }
 
@@ -257,7 +257,7 @@ static KINDS: [Kind; 12] = [
 ];
 
 impl Kind {
-    /// What only this one of two requests said.
+    /// The text that only this one of two requests has.
     fn said_by(&self, probes: &[Probe; 2], which: usize) -> Option<String> {
         let probe = probes.get(which)?;
         match &self.differs_in {
@@ -270,13 +270,13 @@ impl Kind {
         }
     }
 
-    /// Whether each answer repeats what its own request said.
+    /// Whether each answer echoes its own request.
     fn reflected(&self, probes: &[Probe; 2], answers: [&Answer; 2]) -> bool {
         answers.iter().enumerate().all(|(at, answer)| self.said_by(probes, at).is_some_and(|own| answer.contains(&own)))
     }
 }
 
-/// Whether those who asked for a range have theirs, and those who did not have all.
+/// Whether requests for a range got theirs, and those without got everything.
 fn are_each_their_own(probes: &[Probe; 2], answers: [&Answer; 2]) -> bool {
     probes.iter().zip(answers).all(|(probe, answer)| {
         let Some((_, asked)) = probe.headers.iter().find(|(name, _)| *name == RANGE) else {

@@ -46,7 +46,7 @@ impl Identical {
         self.first.iter().chain(&self.others).max().copied().unwrap_or_default()
     }
 
-    /// Whether one hit of the origin served more than one request; none if nothing counts hits.
+    /// Whether one hit of the origin served more than one request; `None` if hits are not counted.
     fn coalesces(&self) -> Option<bool> {
         self.origin_hits.map(|hits| hits < self.requests)
     }

@@ -1,32 +1,33 @@
-//! Which answers may be given to others than the one who asked (RFC 9111, section 3 and 4.1; RFC 9110, section 15).
+//! Whether an answer may be shared with other requests (RFC 9111, sections 3 and 4.1; RFC 9110, section 15).
 
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-/// Whom an answer is for.
+/// With whom an answer may be shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// Everyone who waits for it and whose values of these headers are the leader's.
+    /// With all that wait for it and have the leader's values of these headers.
     With(Vec<HeaderName>),
-    /// The leader alone: it says so of itself, or is too long to be shared.
+    /// With nobody: its headers forbid it, or it is too long.
     No,
-    /// The leader alone, as its status may be about its request. Another may well be answered with one for all.
+    /// With nobody, as its status may be due to the leader's request alone. Another request may get an answer that can
+    /// be shared.
     NotThis,
 }
 
-/// What of an answer is decided by configuration.
+/// The configured rules for answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judge {
     /// Bytes that a flight may hold: longer answers are not shared.
     pub(crate) longest: u64,
-    /// Whether requests for ranges are told apart by their key, so that partial answers may be shared.
+    /// Whether the key tells ranges apart, so that partial answers may be shared.
     pub(crate) ranges: bool,
-    /// Whether to share what says `Cache-Control: no-cache`.
+    /// Whether to share answers with `Cache-Control: no-cache`.
     pub(crate) no_cache: bool,
 }
 
 impl Judge {
-    /// Whom an answer with this head, and a body of at least this many bytes, is for.
+    /// With whom an answer with this head, and a body of at least this many bytes, may be shared.
     #[inline]
     pub(crate) fn sharing<B>(&self, head: &Response<B>, least_bytes: u64) -> Sharing {
         if !self.status_is_shared(head.status()) {
@@ -41,7 +42,7 @@ impl Judge {
         self.headers_are_shared(head.headers())
     }
 
-    /// One pass over the few fields takes less time than a lookup of each that counts.
+    /// One pass over the few fields takes less time than looking up each relevant name.
     fn headers_are_shared(&self, headers: &HeaderMap) -> Sharing {
         let mut vary = Vec::new();
         for (name, value) in headers {
@@ -59,9 +60,9 @@ impl Judge {
         Sharing::With(vary)
     }
 
-    /// Statuses that are cacheable by default (RFC 9110, section 15.1), without those that one client can bring about by what
-    /// is in no key: 405 by asking for another method in a header, 414 and 501 by what else it says. 304 answers a condition,
-    /// which is in the key.
+    /// Statuses that are cacheable by default (RFC 9110, section 15.1), without those that a client can cause by a part
+    /// of its request that is not in the key: 405 by asking for another method in a header, 414 and 501 by other
+    /// headers. 304 is included, as its condition is in the key.
     #[inline]
     fn status_is_shared(&self, status: StatusCode) -> bool {
         match status {
@@ -79,10 +80,10 @@ impl Judge {
         }
     }
 
-    /// Whether `Cache-Control` keeps an answer from others (RFC 9111, section 5.2.2). What cannot be read does.
+    /// Whether `Cache-Control` forbids sharing an answer (RFC 9111, section 5.2.2). An unreadable value does.
     fn is_kept_private(&self, cache_control: &HeaderValue) -> bool {
         let Ok(value) = cache_control.to_str() else { return true };
-        // A comma in a quoted string cuts it in two, which can only hide something from being shared.
+        // A comma in a quoted string splits it, which can only prevent sharing.
         value.split(',').any(|directive| {
             let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
             name.eq_ignore_ascii_case("private")
@@ -92,13 +93,13 @@ impl Judge {
     }
 }
 
-/// Bodies that go on for as long as somebody listens.
+/// Whether a body of this type goes on for as long as somebody reads it.
 fn is_endless(content_type: &HeaderValue) -> bool {
     let kind = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     kind.eq_ignore_ascii_case(b"text/event-stream") || kind.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
 }
 
-/// Adds the headers that `Vary` nominates; false if it is `*` or cannot be read.
+/// Adds the headers that `Vary` names; false if it is `*` or unreadable.
 fn nominate(vary: &HeaderValue, names: &mut Vec<HeaderName>) -> bool {
     for name in vary.as_bytes().split(|&byte| byte == b',') {
         match name.trim_ascii() {
@@ -113,8 +114,8 @@ fn nominate(vary: &HeaderValue, names: &mut Vec<HeaderName>) -> bool {
     true
 }
 
-/// The headers that a follower is given: those of the answer without the ones that are about the leader's connection (RFC
-/// 9110, section 7.6.1).
+/// A follower's headers: those of the answer, without the fields about the leader's connection (RFC 9110, section
+/// 7.6.1).
 pub(crate) fn shared_headers(headers: &HeaderMap) -> HeaderMap {
     let mut shared = headers.clone();
     for value in headers.get_all(CONNECTION) {

@@ -17,18 +17,18 @@ use crate::writes::Write;
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a body ended before its end. A server that is given it must not end the body as if it were whole: hyper closes
-/// the connection, or resets the stream.
+/// Why a body broke off. A server that gets this error must not end the body as if it were complete: hyper closes the
+/// connection, or resets the stream.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// The body that the service makes failed; everyone who reads it is told the same.
+    /// The body from the service failed; all its readers get the same error.
     #[error("the body that was shared failed: {0}")]
     Inner(#[source] Arc<dyn Error + Send + Sync>),
     /// The body that the service makes panicked.
     #[error("the body that was shared panicked")]
     Panicked,
-    /// This reader fell behind others by more than may be held for it.
+    /// This reader fell further behind the others than the limit of held bytes allows.
     #[error(
         "expected to be read within {limit} bytes of the fastest reader, but fell further behind; raise the limit, or read faster"
     )]
@@ -52,7 +52,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// None for a frame that is neither data nor trailers; HTTP has no other.
+    /// The piece in a frame; `None` if that is neither data nor trailers (HTTP has no other frames).
     pub(crate) fn from_frame<D: bytes::Buf>(frame: Frame<D>) -> Option<Self> {
         match frame.into_data() {
             Ok(mut data) => Some(Self::Data(data.copy_to_bytes(data.remaining()))),
@@ -60,12 +60,12 @@ impl Piece {
         }
     }
 
-    /// Bytes of body in it.
+    /// The number of body bytes in it.
     pub(crate) fn data(&self) -> usize {
         if let Self::Data(data) = self { data.len() } else { 0 }
     }
 
-    /// About how much memory it holds, in bytes.
+    /// The approximate memory that it takes, in bytes.
     pub(crate) fn weight(&self) -> usize {
         const ITSELF: usize = 64;
         ITSELF
@@ -83,24 +83,24 @@ impl Piece {
     }
 }
 
-/// What a reader of a shared body is given.
+/// A piece of a shared body, for one of its readers.
 #[derive(Debug)]
 pub(crate) struct SharedPiece {
     pub(crate) piece: Piece,
-    /// Whether it is known already that nothing comes after it.
+    /// Whether it is known to be the last.
     pub(crate) is_last: bool,
 }
 
-/// Where the pieces of a shared body come from.
+/// The source of a shared body's pieces.
 pub(crate) trait Pieces: Send + Sync {
-    /// The next, or how it ended.
+    /// The next piece, or the end of the body.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>>;
 }
 
 pin_project! {
-    /// The body of an answer: that of the service, or one that is shared.
+    /// The body of an answer: the service's own, or a shared one.
     ///
-    /// A shared body is made at the pace of its fastest reader, and by whoever of its readers is polled.
+    /// A shared body is read from the service at the pace of its fastest reader, by whichever reader is polled.
     pub struct CoalesceBody<B> {
         #[pin]
         kind: Kind<B>,
@@ -118,24 +118,24 @@ pin_project! {
     }
 }
 
-/// Pieces that are there, and how many bytes of body are in them.
+/// Pieces that are already there, and the number of body bytes in them.
 struct HeldPieces {
     pieces: smallvec::IntoIter<[Piece; 1]>,
     left: u64,
 }
 
 impl<B> CoalesceBody<B> {
-    /// What the service makes, for one alone.
+    /// The service's body, for one reader.
     pub(crate) fn own(body: B) -> Self {
         Self { kind: Kind::Own { body, write: None } }
     }
 
-    /// The same, of a request that writes until its end.
+    /// The service's body for a write, which ends with it.
     pub(crate) fn of_write(body: B, write: Option<Write>) -> Self {
         Self { kind: Kind::Own { body, write } }
     }
 
-    /// What is there already.
+    /// A body whose pieces are all there.
     pub(crate) fn held(mut pieces: SmallVec<[Piece; 1]>) -> Self {
         let kind = match (pieces.len(), pieces.pop()) {
             (_, None) => Kind::Whole { data: None },
@@ -149,7 +149,7 @@ impl<B> CoalesceBody<B> {
         Self { kind }
     }
 
-    /// What comes while it is made.
+    /// A shared body that is still being made.
     pub(crate) fn shared(pieces: Box<dyn Pieces>, hint: SizeHint) -> Self {
         Self { kind: Kind::Shared { pieces, left: hint, ended: false } }
     }
@@ -222,7 +222,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
     }
 }
 
-/// What is left to come after so many bytes.
+/// The size that is left after this many bytes.
 fn less(hint: SizeHint, came: u64) -> SizeHint {
     let mut left = SizeHint::new();
     left.set_lower(hint.lower().saturating_sub(came));

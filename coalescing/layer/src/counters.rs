@@ -1,19 +1,20 @@
-//! What happened: counters, and a hook for those who count themselves.
+//! Counters of events, and a hook for observers with counters of their own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something that happened to a request, a flight or a reader of its body.
+/// An event of a request, a flight or a reader of a shared body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// A request went straight to the service: it may not be coalesced.
     Passed,
-    /// A request went straight to the service: its flight had as many waiters as may be, or too much is held.
+    /// A request went straight to the service, because its flight has too many waiters or the layer holds too many
+    /// bytes.
     Refused,
-    /// A request found nobody to wait for: it leads a flight.
+    /// A request found no flight to join, and leads a new one.
     FlightStarted,
-    /// A request waits for a flight that was under way.
+    /// A request joined a flight under way, and waits for it.
     Joined,
     /// A flight's answer was complete, or its body failed after the headers were out.
     FlightEnded,
@@ -21,25 +22,25 @@ pub enum Event {
     FlightUnshared,
     /// A flight's last leader failed before its headers.
     FlightFailed,
-    /// Nobody waited for a flight any more, and its call of the service was dropped.
+    /// All requests of a flight were dropped, and its call of the service with them.
     FlightCancelled,
     /// A follower was given the answer.
     Shared,
-    /// A follower became leader, because the one before failed.
+    /// A follower became leader, because the leader before it failed.
     Promoted,
-    /// A follower was answered with an error, because leader after leader failed.
+    /// A follower was answered with an error, because all leaders failed.
     SharedFailure,
-    /// A follower went to the service itself: the answer was not for it, or did not come in time.
+    /// A follower went to the service itself: the answer could not be shared with it, or came too late.
     WentAlone,
     /// A follower's client went away while it waited.
     Vanished,
-    /// A reader fell behind by more than may be held, and its body ended with an error.
+    /// A reader fell further behind than the limit of held bytes allows, and its body ended with an error.
     CutOff,
     /// A follower was sent this many bytes of a body that the service did not have to make again.
     Saved(u64),
 }
 
-/// Is told of each [`Event`], on the thread where it happens: it must not block.
+/// Receives each [`Event`], on the thread where it happens: it must not block.
 pub trait Observer: Send + Sync {
     /// Something happened.
     fn observe(&self, event: Event);
@@ -56,9 +57,10 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         struct Live { $($name: AtomicU64,)+ bytes_saved: AtomicU64 }
 
-        /// How often what happened, since the layer was made.
+        /// The number of each event since the layer was made.
         ///
-        /// They add up: every request that the layer saw is one of `passed + refused + flights + followers`. Once
+        /// The counters add up: every request that the layer saw is one of `passed + refused + flights + followers`.
+        /// Once
         /// nothing is in flight, `flights = ended + unshared + failed + cancelled` and
         /// `followers = shared + promoted + shared_failures + went_alone + vanished`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,23 +101,23 @@ counters! {
     passed: Event::Passed,
     /// Requests that went straight to the service, as their flight had as many waiters as may be, or too much was held.
     refused: Event::Refused,
-    /// Flights: requests that became leader of one as they came.
+    /// Flights: requests that led a new flight.
     flights: Event::FlightStarted,
     /// Requests that joined a flight.
     followers: Event::Joined,
-    /// Flights whose answer was shared, to its end.
+    /// Flights whose shared answer ended.
     ended: Event::FlightEnded,
     /// Flights whose answer was for their leader alone.
     unshared: Event::FlightUnshared,
-    /// Flights that failed before they had an answer, and all promotions with them.
+    /// Flights that failed without an answer, after all promotions.
     failed: Event::FlightFailed,
     /// Flights that everyone left.
     cancelled: Event::FlightCancelled,
     /// Followers that were given their leader's answer.
     shared: Event::Shared,
-    /// Followers that became leader, because the one before failed.
+    /// Followers that became leader, because the leader before them failed.
     promoted: Event::Promoted,
-    /// Followers that were told that their leaders failed.
+    /// Followers that were answered with an error, because their leaders failed.
     shared_failures: Event::SharedFailure,
     /// Followers that went to the service themselves.
     went_alone: Event::WentAlone,
@@ -125,8 +127,8 @@ counters! {
     cut_off: Event::CutOff,
 }
 
-/// What became of requests that met nobody, in one part of a table. They are most of all, so they are counted where each has a
-/// lock anyway: by who holds it, and for everyone to read, which costs no atomic addition.
+/// The outcomes of requests that no other request joined, in one part of a table. They are the most frequent, so the
+/// holder of the part's lock counts them, which saves an atomic addition.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct SoloCounters {
@@ -137,13 +139,13 @@ pub(crate) struct SoloCounters {
 }
 
 impl SoloCounters {
-    /// Counts one that comes; how many came before. The caller holds the lock.
+    /// Counts a request that comes, and returns the number of those before it. The caller holds the lock.
     #[inline]
     pub(crate) fn comes(&self) -> u64 {
         Self::add(&self.started)
     }
 
-    /// Counts how one ended. The caller holds the lock.
+    /// Counts a request that ended. The caller holds the lock.
     #[inline]
     pub(crate) fn count(&self, event: Event) {
         let counter = match event {
@@ -168,15 +170,15 @@ impl SoloCounters {
     }
 }
 
-/// What all clones of a tally count together.
+/// The counters of a tally and all its clones.
 #[derive(Debug, Default)]
 struct SharedCounters {
     live: Live,
-    /// Of tables that are, for each of their parts; and what those that are no more had.
+    /// The totals of dropped tables, and the counters of each part of the others.
     lone: Mutex<(Counters, Vec<Arc<[SoloCounters]>>)>,
 }
 
-/// Counts, and passes on to who else wants to know.
+/// Counts events, and passes them on to the observer.
 #[derive(Default, Clone)]
 pub(crate) struct Tally {
     counted: Arc<SharedCounters>,
@@ -194,7 +196,7 @@ impl Tally {
         self.observe(event);
     }
 
-    /// Passes on what [`SoloCounters`] has counted.
+    /// Passes an event that [`SoloCounters`] counts on to the observer.
     #[inline]
     pub(crate) fn observe(&self, event: Event) {
         if let Some(observer) = &self.observer {
@@ -202,14 +204,14 @@ impl Tally {
         }
     }
 
-    /// Where a table of so many parts counts.
+    /// The counters for a new table with this many parts.
     pub(crate) fn lone(&self, parts: usize) -> Arc<[SoloCounters]> {
         let lone: Arc<[SoloCounters]> = (0..parts).map(|_| SoloCounters::default()).collect();
         self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner).1.push(Arc::clone(&lone));
         lone
     }
 
-    /// Keeps what a table has counted that is no more.
+    /// Adds the counters of a dropped table to the totals.
     pub(crate) fn retire(&self, lone: &Arc<[SoloCounters]>) {
         let mut guard = self.counted.lone.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, tables) = &mut *guard;

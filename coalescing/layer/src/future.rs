@@ -22,10 +22,10 @@ use crate::request::{MARK, WaitAtMost};
 use crate::shared::Shared;
 use crate::writes::Write;
 
-/// What followers are told when leader after leader failed.
+/// The answer to followers whose leaders have all failed.
 const FAILED: &str = "the request that this one waited for failed\n";
 
-/// The future of an answer, by the service or by another request's call of it.
+/// The future of an answer, from the service or shared from another request.
 pub struct ResponseFuture<S, B>
 where
     S: Service<Request<B>>,
@@ -35,7 +35,7 @@ where
     marked: bool,
 }
 
-// What it polls has a box of its own.
+// The future that it polls is in a box.
 impl<S, B> Unpin for ResponseFuture<S, B>
 where
     S: Service<Request<B>>,
@@ -51,11 +51,11 @@ where
     Boards(Boards<S, B>),
     Leads(Option<Member<Oneshot<S, Request<B>>>>),
     Follows(Option<Box<Follower<S, B>>>),
-    /// It has nothing to do with others.
+    /// A request that cannot be coalesced calls the service.
     Calls(Call<S, B>),
-    /// Nor has it, but for what it writes to.
+    /// A request that writes calls the service; `Write` closes the flights of its URI.
     Writes(Call<S, B>, Option<Write>),
-    /// It has been told.
+    /// Its result is ready.
     Told(CallResult<Oneshot<S, Request<B>>>),
     Over,
 }
@@ -63,7 +63,8 @@ where
 /// A call of the service that may become a flight's.
 pub(crate) type Call<S, B> = Pin<Box<Oneshot<S, Request<B>>>>;
 
-/// One who has not been polled yet: only then it looks whom it may wait for, so that nobody waits for one who is not.
+/// A request that has not been polled yet. It looks for a flight only when it is polled, so that no other waits for a
+/// request that is never polled.
 struct Boards<S, B>
 where
     S: Service<Request<B>>,
@@ -74,14 +75,14 @@ where
     call: Call<S, B>,
 }
 
-/// One who waits for another's call.
+/// A request that waits for another's call.
 struct Follower<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
     member: Member<Oneshot<S, Request<B>>>,
-    /// Its own, which is not made for now.
+    /// Its own call, which it makes only if the wait fails.
     call: Call<S, B>,
     key: Key,
     max_wait: Option<Duration>,
@@ -89,7 +90,7 @@ where
     fate: Fate,
 }
 
-/// Counts what came of a follower when it is dropped: that it vanished, if nothing else.
+/// Counts a follower's outcome when dropped. Unless one was set, that is [`Event::Vanished`].
 struct Fate {
     event: Event,
     tally: Tally,
@@ -120,7 +121,7 @@ where
         Self { state: State::Boards(Boards { shared, key, call }), marked }
     }
 
-    /// One that boards now, and is polled soon: what it waits for wakes it then.
+    /// A request that looks for a flight at once. It is polled soon after, and only then leaves its waker.
     #[cfg(feature = "hyper")]
     #[inline]
     pub(crate) fn boarding(shared: &Shared<Oneshot<S, Request<B>>>, key: Key, call: Call<S, B>, marked: bool) -> Self {
@@ -173,13 +174,13 @@ where
     }
 }
 
-/// What a client is answered with.
+/// The answer to a client.
 type Answer<F> = Response<CoalesceBody<<F as Answering>::Body>>;
 
-/// What the one who calls is told.
+/// The result for the request that calls the service.
 type CallResult<F> = Result<Answer<F>, <F as Answering>::Error>;
 
-/// What becomes of a follower.
+/// How a follower goes on.
 enum Turn<S, B>
 where
     S: Service<Request<B>>,
@@ -199,7 +200,7 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let marked = self.marked;
-        // Most futures are polled once, and this is all that there is to them.
+        // The short way for most futures, which are polled once.
         if let State::Boards(_) | State::Told(_) = self.state {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Told(told) => return Poll::Ready(told),
@@ -218,7 +219,7 @@ where
                 State::Writes(call, write) => {
                     let answer = ready!(call.as_mut().poll(cx));
                     let write = write.take();
-                    // Before anybody hears of it.
+                    // The flights are closed before the client can learn of the answer.
                     write.iter().for_each(Write::closes_flights);
                     return Poll::Ready(
                         answer.map(|response| response.map(|body| CoalesceBody::of_write(body, write))),
@@ -231,7 +232,7 @@ where
                     Some(Turn::Leads(member)) => State::Leads(Some(member)),
                     Some(Turn::Calls(call)) => State::Calls(call),
                 },
-                // Polled after its end, as a future should not be.
+                // The future was polled after its end, which callers should not do.
                 State::Boards(_) | State::Told(_) | State::Over => return Poll::Pending,
             };
         }
@@ -239,7 +240,7 @@ where
 }
 
 fn poll_leader<F: Answering>(place: &mut Option<Member<F>>, cx: &mut Context<'_>, marked: bool) -> Poll<CallResult<F>> {
-    // Polled after its end, as a future should not be.
+    // The future was polled after its end, which callers should not do.
     let Some(member) = place else { return Poll::Pending };
     let arrival = ready!(member.poll_head(cx));
     Poll::Ready(arrive_as_leader(place.take(), arrival, marked))
@@ -251,12 +252,12 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
         Arrival::Led(parts, supply) => {
             Ok(mark(Response::from_parts(*parts, body(member, supply, None)), marked, LEADER))
         }
-        // Its own request was given away with the call, which is not to be had any more.
+        // This request was given away with its call, so it cannot be made again.
         Arrival::Followed(..) | Arrival::Alone | Arrival::Failed | Arrival::Promoted => Ok(failure()),
     }
 }
 
-/// What came of its own call is for the one who made it as it would be without us.
+/// The leader's own result, as it would be without the layer.
 #[inline]
 fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> CallResult<F> {
     match outcome {
@@ -266,7 +267,7 @@ fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> CallResult<F> {
     }
 }
 
-/// None for what has been polled after its end.
+/// Polls a follower; `None` if it was polled after its end.
 fn poll_follower<S, B>(
     place: &mut Option<Box<Follower<S, B>>>,
     cx: &mut Context<'_>,
@@ -321,7 +322,7 @@ where
             }
             Arrival::Failed => {
                 self.fate.event = Event::SharedFailure;
-                // Of the body that an answer to HEAD has not (RFC 9110, section 9.3.2), HTTP/2 would send all that there is.
+                // The answer to HEAD has no body (RFC 9110, section 9.3.2); over HTTP/2 its bytes would be sent.
                 let is_head = self.call.request().is_some_and(|request| request.method() == Method::HEAD);
                 let mut failure = failure();
                 if is_head {
@@ -336,7 +337,7 @@ where
         }
     }
 
-    /// Whether the answer would have been the same for this request, as far as its service says what it depends on.
+    /// Whether the answer applies to this request, judging by its `Vary`.
     fn may_have(&self, head: &Head) -> bool {
         let asked = head.asked.as_ref().unwrap_or_else(|| self.member.key());
         self.call.request().is_some_and(|request| asked.has_in_common(&head.vary, request.headers()))
@@ -350,7 +351,7 @@ where
     }
 }
 
-/// A body of what a member is supplied with; for followers, what they are saved is counted.
+/// The body from a supply. Bytes that a follower is saved are counted by `saved`.
 fn body<F: Answering>(member: Option<Member<F>>, supply: Supply, saved: Option<&Tally>) -> CoalesceBody<F::Body> {
     match (supply, member) {
         (Supply::Held(pieces), _) => {
@@ -367,7 +368,7 @@ fn body<F: Answering>(member: Option<Member<F>>, supply: Supply, saved: Option<&
     }
 }
 
-/// Reads a body while it is made.
+/// Reads a body while it is being made.
 struct Reader<F: Answering> {
     member: Member<F>,
     saved: Option<Tally>,

@@ -1,27 +1,29 @@
-//! What requests must have in common to be answered by one.
+//! What requests must have in common to share an answer.
 
 use std::cell::Cell;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
-/// What requests must have in common to be answered by one, and what else of them an answer may vary by.
+/// What requests must have in common to share an answer, and the other headers that an answer may vary by.
 ///
-/// All of it is written one after the other: the URI's epoch, the target's parts after their lengths, then each header with its lengths before
-/// it, so that two requests have the same parts if and only if they have the same bytes. Keys are the same when every byte is: the hash only says where to look.
+/// The parts stand one after the other: the URI's epoch, the lengths of the target's parts and those parts, then each
+/// header behind its lengths. So
+/// two requests have the same parts if and only if they have the same bytes. Keys are compared byte by byte; the hash
+/// only finds the place in the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
-    /// First the key, then the headers that are not in it.
+    /// The key, followed by the headers that are not in it.
     bytes: Vec<u8>,
     /// Where the headers of the key begin.
     headers: usize,
     /// Where the key ends.
     end: usize,
-    /// Says where to look, once the table has made it.
+    /// The hash of the key, once the table has computed it.
     pub(crate) hash: u64,
 }
 
-/// What a key is made of, headers aside.
+/// The parts of a key apart from headers.
 #[derive(Default)]
 pub(crate) struct Target<'a> {
     pub(crate) method: &'a str,
@@ -30,15 +32,15 @@ pub(crate) struct Target<'a> {
     pub(crate) authority: Option<&'a str>,
     pub(crate) host: Option<&'a HeaderValue>,
     pub(crate) path_and_query: Option<&'a str>,
-    /// What `Forwarded` says of the host and scheme that were asked for.
+    /// Host and scheme according to `Forwarded`.
     pub(crate) forwarded: Option<&'a [u8]>,
-    /// What the key function said.
+    /// The result of the key function.
     pub(crate) own: Option<&'a [u8]>,
-    /// How often its URI has been written to: what was asked for before a write is no answer to what came after it.
+    /// The number of writes to the URI: a request from before a write must not answer one from after it.
     pub(crate) epoch: u64,
 }
 
-/// Headers of a request, in the order in which they came.
+/// Headers of a request, in their order.
 pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 8]>;
 
 thread_local! {
@@ -49,7 +51,7 @@ thread_local! {
 const NONE: u32 = u32::MAX;
 
 impl Key {
-    /// None if a part is longer than can be written down, as none is that a server takes.
+    /// The key; `None` if a part is too long to encode, which no server accepts anyway.
     pub(crate) fn new(target: &Target<'_>, keyed: &Headers<'_>, others: &Headers<'_>) -> Option<Self> {
         let mut bytes = SPARE.take();
         bytes.clear();
@@ -62,7 +64,7 @@ impl Key {
             target.forwarded,
             target.own,
         ];
-        // All lengths first, and at once: most parts are short, or not there.
+        // All lengths come first, together: most parts are short or absent.
         if parts.iter().flatten().map(|part| part.len()).sum::<usize>() >= NONE as usize {
             return None;
         }
@@ -81,7 +83,7 @@ impl Key {
         Some(Self { bytes, headers, end, hash: 0 })
     }
 
-    /// Leaves its memory to the thread's next key, so that a request that meets nobody allocates none for it.
+    /// Leaves the key's memory to the thread's next key, so that a request without a flight to join allocates none.
     pub(crate) fn recycle(self) {
         const MOST: usize = 16 * 1024;
         if self.bytes.capacity() <= MOST {
@@ -89,24 +91,24 @@ impl Key {
         }
     }
 
-    /// About how much memory a request with this key takes while it waits, in bytes: the key, and the head that it was made of.
+    /// The approximate memory of a waiting request, in bytes: its key, and the head that the key was made from.
     pub(crate) fn weight(&self) -> usize {
         const ITSELF: usize = 256;
         ITSELF + 2 * self.bytes.len()
     }
 
-    /// What must be the same.
+    /// The part that must be equal.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.end).unwrap_or_default()
     }
 
-    /// Whether the request that this is of and one with the same key and these headers have the same values of each of
-    /// these names (RFC 9111, section 4.1).
+    /// Whether this key's request and one with the same key and these headers have equal values of each of these names
+    /// (RFC 9111, section 4.1).
     pub(crate) fn has_in_common(&self, names: &[HeaderName], other: &HeaderMap) -> bool {
         let keyed = self.bytes.get(self.headers..self.end).unwrap_or_default();
         let others = self.bytes.get(self.end..).unwrap_or_default();
         names.iter().all(|name| {
-            // What is in the key of one is in that of the other, and is the same.
+            // A header in the key is equal in both requests.
             *name == http::header::HOST
                 || values(keyed, name).next().is_some()
                 || values(others, name).eq(other.get_all(name).iter().map(HeaderValue::as_bytes))
@@ -134,7 +136,7 @@ fn write_header(bytes: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> 
     write(bytes, value.as_bytes())
 }
 
-/// The values of a header among those that were written down.
+/// The encoded values of a header.
 fn values<'a>(headers: &'a [u8], name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = headers;
     let pairs = std::iter::from_fn(move || Some((read(&mut rest)?, read(&mut rest)?)));

@@ -67,8 +67,8 @@ impl<B> CoalesceLayer<B> {
         }
     }
 
-    /// Tells requests apart by this header too. One that keeps requests from being coalesced (`Authorization`, `Cookie`,
-    /// `Range`, …) does so no longer: only those with the same value of it are.
+    /// Tells requests apart by this header, too. A header that would otherwise exclude a request (`Authorization`,
+    /// `Cookie`, `Range`, …) no longer does: requests with the same value of it are coalesced.
     #[must_use]
     pub fn key_header(mut self, name: HeaderName) -> Self {
         self.realm = Realm::default();
@@ -76,11 +76,13 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Tells requests apart by what this says of them, beside everything else that does; those of which it says `None` are
-    /// not coalesced. It speaks for *who* is asking: requests with `Authorization`, `Cookie` and the like are coalesced
-    /// if it says something, so it must say something else for each identity.
+    /// Tells requests apart by the result of this function, in addition to the usual parts; requests for which it
+    /// returns `None` are
+    /// not coalesced. The function identifies the client: requests with `Authorization`, `Cookie` and the like are
+    /// coalesced
+    /// if it returns a value, so it must return another value for each identity.
     ///
-    /// It has no say in methods and bodies: unsafe methods and requests with a body are never coalesced.
+    /// It does not decide on methods and bodies: unsafe methods and requests with a body are never coalesced.
     #[must_use]
     pub fn key_by(mut self, key: impl Fn(&Parts) -> Option<Bytes> + Send + Sync + 'static) -> Self {
         self.realm = Realm::default();
@@ -88,8 +90,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Coalesces OPTIONS and TRACE beside GET and HEAD: all safe methods (RFC 9110, section 9.2.1) without a body.
-    /// There is no way to ask for others. Default: false.
+    /// Coalesces OPTIONS and TRACE as well as GET and HEAD: all safe methods (RFC 9110, section 9.2.1) without a body.
+    /// Other methods cannot be coalesced. Default: false.
     #[must_use]
     pub fn all_safe_methods(mut self, yes: bool) -> Self {
         self.realm = Realm::default();
@@ -97,8 +99,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Shares answers that say `Cache-Control: no-cache`, too. To the letter they may answer nobody else (RFC 9111,
-    /// section 5.2.2.4), though what nobody stored is fresh to everyone who waits for it. Default: false.
+    /// Shares answers with `Cache-Control: no-cache`, too. Strictly they may answer no other request (RFC 9111, section
+    /// 5.2.2.4), though an answer that was never stored is fresh for all that wait for it. Default: false.
     #[must_use]
     pub fn share_no_cache(mut self, yes: bool) -> Self {
         self.realm = Realm::default();
@@ -125,10 +127,10 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// How many bytes of a body one flight holds for readers that are slower than the fastest. Who falls further behind
-    /// is cut off: it goes to the service itself if it has been sent nothing yet, else its body ends with an error. A body
-    /// that is known to be longer is not shared, so that no reader of one whose length is known is cut off for
-    /// this. Default: 8 MiB.
+    /// The most bytes of a body that one flight holds for readers slower than the fastest. A reader that falls further
+    /// behind is cut off: it goes to the service itself if nothing has been sent to it yet, else its body ends with an
+    /// error. A body that is known to be longer is not shared, so that this cuts off readers only of bodies of unknown
+    /// length. Default: 8 MiB.
     #[must_use]
     pub fn max_bytes_per_flight(mut self, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -136,9 +138,9 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// The most that all flights hold together, keys and heads with it. Once half of it is held, requests that come go to the
-    /// service themselves, and of those that are under way only the readers of a flight that holds more than its share of that
-    /// half are cut off: nobody's reader is for what other flights hold. Default: 256 MiB.
+    /// The most bytes that all flights hold together, including keys and heads. Once half of it is held, new requests
+    /// go to the service themselves, and readers are cut off from flights that hold more than their share of that half;
+    /// a reader is never cut off because of what other flights hold. Default: 256 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -146,8 +148,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// A request may join a flight whose headers are out for this long, as long as the body so far is at most this many
-    /// bytes. Default: 1 s, 256 KiB; zero of either for not at all.
+    /// A request may join a flight until this long after its headers were sent, if its body so far has at most this
+    /// many bytes. Default: 1 s, 256 KiB; if either is zero, no request joins that late.
     #[must_use]
     pub fn join_late(mut self, within: Duration, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -158,9 +160,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// How often a follower becomes leader in the place of one that failed, or whose status is for it alone, before all that
-    /// wait are answered with 500 or call the service themselves.
-    /// Default: 2.
+    /// How often a follower replaces a leader that failed, or whose status may be due to its own request. After that,
+    /// all that wait are answered with 500, or call the service themselves. Default: 2.
     #[must_use]
     pub fn max_promotions(mut self, promotions: u32) -> Self {
         self.realm = Realm::default();
@@ -168,8 +169,8 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Whether those who wait are answered with 500 once the last who may lead has failed; if not, each calls the service
-    /// itself. The latter is for services whose failure one client can bring about, three times over. Default: true.
+    /// Whether requests that wait are answered with 500 once the last leader has failed. If not, each calls the service
+    /// itself: for services that one client's request can make fail, even three times in a row. Default: true.
     #[must_use]
     pub fn share_failures(mut self, yes: bool) -> Self {
         self.realm = Realm::default();
@@ -177,10 +178,10 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Gives a whole answer to requests that come up to this long after its end, too: to smooth a herd, for some
-    /// milliseconds. Default: zero, which is no cache at all.
+    /// Keeps a complete answer for requests that come up to this long after its end: some milliseconds smooth a
+    /// thundering herd. Default: zero, which keeps none.
     ///
-    /// What is held is bounded by [`max_bytes`](Self::max_bytes), and let go of as requests come.
+    /// Kept answers are bounded by [`max_bytes`](Self::max_bytes), and are dropped as requests come.
     #[must_use]
     pub fn hold(mut self, hold: Duration) -> Self {
         self.realm = Realm::default();
@@ -188,7 +189,7 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Whether answers say who led and who followed. Default: when asked.
+    /// Whether answers say which request led and which followed. Default: when asked.
     #[must_use]
     pub fn mark(mut self, mark: Mark) -> Self {
         self.realm = Realm::default();
@@ -196,7 +197,7 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Who is told of everything that happens.
+    /// Receives every event.
     #[must_use]
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.realm = Realm::default();
@@ -204,13 +205,13 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// A layer with the same settings and flights of its own. Counters, and the limit of bytes, are still in common.
+    /// A layer with the same settings, and flights of its own. It shares counters and the limit of bytes with this one.
     #[must_use]
     pub fn separate(&self) -> Self {
         Self { realm: Realm::default(), ..self.clone() }
     }
 
-    /// How often what happened so far, over all clones of this layer and those that were separated from it.
+    /// The counters so far, over all clones of this layer and the layers separated from it.
     pub fn counters(&self) -> Counters {
         self.tally.read()
     }

@@ -1,6 +1,6 @@
 //! A [tower] layer that serves identical HTTP requests in flight once.
 //!
-//! A service that gets the same expensive GET a thousand times at once does the work once: the first request, the
+//! With it, a service that gets the same expensive GET a thousand times at once does the work once: the first request, the
 //! *leader*, calls the service; the others, its *followers*, wait, and are given the same answer while it is made.
 //!
 //! ```
@@ -19,14 +19,14 @@
 //! println!("{:?}", layer.counters());
 //! ```
 //!
-//! It goes around any [`tower_service::Service`] of HTTP requests: an axum `Router` (`.layer(CoalesceLayer::new())`), or
-//! by itself with hyper's own server, which takes what the layer makes as it is (feature `hyper`, on by default); the
-//! crate's examples show both. Put it
-//! *inside* of whatever decides by something that is not in the request's head, such as the client's address, and of
-//! layers with deadlines; and *outside* of what is expensive. A layer and its clones share their flights: see
+//! The layer goes around any [`tower_service::Service`] of HTTP requests: an axum `Router`
+//! (`.layer(CoalesceLayer::new())`), or a service for hyper's own server, which accepts the layer's service as it is
+//! (feature `hyper`, on by default); the crate's examples show both. Put the layer
+//! *inside* of layers with deadlines, and of those that decide by something outside of the request's head, such as the
+//! client's address; and *outside* of the expensive work. A layer and its clones share their flights: see
 //! [`CoalesceLayer`] for what that means where routers are nested.
 //!
-//! # What it holds to
+//! # Rules
 //!
 //! 1. **Nobody gets another's answer.** Only GET and HEAD are coalesced, and only without `Authorization`, `Cookie`,
 //!    `Range` (and the like) and a body. They are told apart by method, scheme, host, path and query, by the headers by
@@ -37,18 +37,18 @@
 //!    section 4.1). All others then call the service themselves, at the same time. A handler that goes by something else
 //!    without saying so in `Vary` needs [`CoalesceLayer::key_header`] or [`CoalesceLayer::key_by`].
 //! 2. **Nobody's bad request is answered for others.** Only statuses that are cacheable by default are shared (200, 203, 204,
-//!    300, 301, 304, 308, 404, 410); any other is its leader's, and the next who waits leads. Requests that override their
+//!    300, 301, 304, 308, 404, 410); an answer with any other status goes to its leader alone, and the next follower leads. Requests that override their
 //!    method by a header, or nominate a field in `Connection`, are not coalesced.
-//! 3. **Unsafe methods are never coalesced**, and there is no way to ask for it. One closes the flights of its URI to
-//!    newcomers as it starts and as it ends, so that who asks after a write sees it (RFC 9111, section 4.4).
-//! 4. **The leader may go away.** The call goes on for those who wait, and is dropped when nobody does. If it fails or
+//! 3. **Unsafe methods are never coalesced**, by no setting. A write closes the flights of its URI to new requests when
+//!    it starts and when it ends, so that a read after it sees it (RFC 9111, section 4.4).
+//! 4. **The leader may go away.** The call goes on for the followers, and is dropped when none is left. If it fails or
 //!    panics before its headers, the leader sees that as it would without the layer, and one follower becomes leader, a few
 //!    times; then all are answered with 500 (or each calls, by [`CoalesceLayer::share_failures`]).
-//! 5. **Bodies stream.** Pieces reach everyone as they come, trailers included. The fastest reader sets the pace; who falls
-//!    too far behind is cut off, and sees its body end with an error. Event streams, and bodies that are known to be longer
+//! 5. **Bodies stream.** Pieces reach all readers as they come, trailers included. The fastest reader sets the pace; one that
+//!    falls too far behind is cut off: its body ends with an error. Event streams, and bodies that are known to be longer
 //!    than what may be held, are not shared.
 //! 6. **Waiting is bounded**: in number, in time for each ([`WaitAtMost`]), and in the bytes of bodies, keys and heads.
-//!    Whoever may not wait, or no longer, calls the service itself.
+//!    A request beyond a limit calls the service itself.
 //! 7. **It is no cache.** A request that comes after the end of an answer starts anew ([`CoalesceLayer::hold`] aside).
 //! 8. Headers of the connection stay with the leader, and so do extensions of the response.
 //! 9. [`Counters`] and [`Observer`] tell what happens; `x-coalesced: leader` or `follower` tells a client that asks for
@@ -56,10 +56,10 @@
 //!
 //! # What it costs
 //!
-//! A request looks for others when its future is polled for the first time; under hyper itself one of HTTP/1 does so right
-//! before that, as the service is called. One that meets nobody, and that the service
-//! answers at once with a body of known length (of 64 KiB at most), costs one allocation and one lock taken twice. Any
-//! other becomes a flight, which is some more of either; but no task is spawned, no timer is set, and no body is copied.
+//! A request looks for a flight when its future is polled for the first time; directly under hyper, a request of HTTP/1
+//! does so when the service is called. A request that no other joins, and that the service answers at once with a body of
+//! known length (of 64 KiB at most), costs one allocation and one lock taken twice. Any other becomes a flight, with some
+//! more of both; but no task is spawned, no timer is set, and no body is copied.
 //! tokio is used for timers alone.
 //!
 //! [tower]: https://docs.rs/tower

@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Mark {
-    /// Those to requests that have a header of that name do.
+    /// Answers to requests that have a header of that name do.
     #[default]
     WhenAsked,
     /// All that were coalesced do.
     Always,
-    /// None do.
+    /// No answers do.
     Never,
 }
 

@@ -7,7 +7,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 pin_project! {
-    /// Waits until the service is ready, calls it, and is its answer.
+    /// A future that waits until the service is ready, calls it, and gives its answer.
     #[project = OneshotProj]
     #[project_replace = OneshotOwned]
     pub enum Oneshot<S, R> where S: Service<R> {
@@ -36,7 +36,7 @@ impl<S: Service<R>, R> Future for Oneshot<S, R> {
             match self.as_mut().project() {
                 OneshotProj::Called { future } => return future.poll(cx),
                 OneshotProj::Waiting { service, .. } => ready!(service.poll_ready(cx))?,
-                // Only if a service panicked as it was called, which ends this future.
+                // Reached only if the service panicked when it was called, which ends this future.
                 OneshotProj::Moving => return Poll::Pending,
             }
             if let OneshotOwned::Waiting { mut service, request } = self.as_mut().project_replace(Self::Moving) {

@@ -1,4 +1,4 @@
-//! Which requests may be coalesced, and what tells them apart.
+//! Which requests may be coalesced, and how they are told apart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,59 +15,59 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use crate::key::{Headers, Key, Target};
 
-/// Says whether a request may be coalesced, and with what it is told apart from others beside everything else.
+/// Says whether a request may be coalesced, and gives a part of its key.
 pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
 
-/// By asking for it, a client learns whether it led or followed.
+/// A request with this header asks whether it led or followed.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
 
-/// An extension of a request: how long it waits for another's headers at most, instead of what the layer says.
+/// An extension of a request: the longest wait for another request's headers, in place of the layer's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitAtMost(pub Duration);
 
 /// Which requests may be coalesced.
 #[derive(Clone, Default)]
 pub(crate) struct Eligible {
-    /// Headers that are in the key. One that would keep a request from being coalesced does not, if it is here.
+    /// Headers in the key. A header that would exclude a request from coalescing does not if it is here.
     pub(crate) key_headers: Vec<HeaderName>,
     pub(crate) key_function: Option<KeyFunction>,
     pub(crate) all_safe_methods: bool,
 }
 
-/// What is known of a request by its head.
+/// What the head of a request decides.
 pub(crate) enum RequestClass {
     /// It may be coalesced.
     May(Coalescible),
     /// It goes to the service by itself.
     Passes,
-    /// It changes what is at its URI, for all that the layer knows, and goes to the service by itself.
+    /// It may change its resource, and goes to the service by itself.
     Writes,
 }
 
 /// A request that may be coalesced.
 pub(crate) struct Coalescible {
     pub(crate) key: Key,
-    /// Whether its client asked for [`MARK`].
+    /// Whether the client asked for [`MARK`].
     pub(crate) asks: bool,
 }
 
-/// What a header does to its request.
+/// The effect of a header on its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Keeps it from being coalesced.
+    /// It excludes the request from coalescing.
     Bars,
-    /// Tells it apart.
+    /// Its value is part of the key.
     Key,
     Host,
     Mark,
-    /// What it says of the host and scheme that were asked for tells it apart.
+    /// The host and scheme in it are part of the key.
     Forwarded,
-    /// Nothing, unless the answer varies by it.
+    /// It has no effect, unless the answer varies by it.
     Other,
 }
 
 impl Eligible {
-    /// Whether a request may be coalesced, and what tells it apart; `epoch` is that of its URI.
+    /// Whether a request may be coalesced, and its key; `epoch` is that of its URI.
     #[inline]
     pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> RequestClass {
         if !is_safe(request.method()) {
@@ -101,7 +101,7 @@ impl Eligible {
             match self.role(name, value) {
                 Role::Bars => return None,
                 Role::Key => keyed.push((name, value)),
-                // Who names two hosts is not understood by everyone in the same way.
+                // Different servers choose a different one of two hosts.
                 Role::Host if host.is_some() => return None,
                 Role::Host => host = Some(value),
                 Role::Mark => asks = true,
@@ -126,8 +126,8 @@ impl Eligible {
         Some(Coalescible { key, asks })
     }
 
-    /// Unsafe methods (RFC 9110, section 9.2.1) change something: each of them must arrive. There is no way to ask for
-    /// them.
+    /// Unsafe methods (RFC 9110, section 9.2.1) change something, so each of them must reach the service. No setting
+    /// coalesces them.
     fn method_is_coalesced(&self, method: &Method) -> bool {
         match *method {
             Method::GET | Method::HEAD => true,
@@ -142,19 +142,19 @@ impl Eligible {
         }
         match *name {
             HOST => Role::Host,
-            // What an answer is chosen by (RFC 9110, section 12.5), even by a service that forgets to say `Vary`.
+            // Answers are chosen by these (RFC 9110, section 12.5), even if a service forgets to say `Vary`.
             ACCEPT | ACCEPT_ENCODING | ACCEPT_LANGUAGE | ORIGIN
-            // Those who have something see 304 where others see 200 (RFC 9110, section 13).
+            // A client with a stored copy gets 304 where others get 200 (RFC 9110, section 13).
             | IF_NONE_MATCH | IF_MODIFIED_SINCE | IF_MATCH | IF_UNMODIFIED_SINCE => Role::Key,
-            // A key function speaks for who is asking.
+            // A key function identifies the client.
             AUTHORIZATION | PROXY_AUTHORIZATION | COOKIE => self.unless_key_function(Role::Bars),
             RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
             CONTENT_LENGTH if value.as_bytes() != b"0" => Role::Bars,
             CACHE_CONTROL | PRAGMA if wants_its_own(value) => Role::Bars,
-            // Who nominates a field may have it taken away on the way to the handler, after it was looked at here.
+            // A nominated field may be removed on its way to the handler, after it was checked here.
             CONNECTION if nominates_a_field(value) => Role::Bars,
             FORWARDED => Role::Forwarded,
-            // Usual ones, so that no more is asked about them.
+            // Usual headers, so that the checks below are skipped.
             USER_AGENT | REFERER | CONNECTION | TE | UPGRADE_INSECURE_REQUESTS | DNT | VIA => Role::Other,
             _ if *name == MARK => Role::Mark,
             _ => self.role_of_unregistered(name, value),
@@ -164,18 +164,18 @@ impl Eligible {
     /// The role of a header without a standard.
     fn role_of_unregistered(&self, name: &HeaderName, value: &HeaderValue) -> Role {
         match name.as_str() {
-            // Who is asking.
+            // These identify the client.
             "x-api-key" | "api-key" | "x-auth-token" | "x-access-token" | "x-csrf-token" => {
                 self.unless_key_function(Role::Bars)
             }
-            // By these a request asks for another method than its own.
+            // These headers ask for another method than the request's.
             name if METHOD_OVERRIDES.contains(&name) => Role::Bars,
-            // What is asked for, in the place of host, scheme and path, to many frameworks.
+            // Many frameworks take these in place of the host, the scheme and the path.
             "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-scheme" | "x-forwarded-port"
             | "x-forwarded-prefix" | "x-forwarded-path" | "x-forwarded-server" | "x-forwarded-ssl" | "x-host"
             | "x-original-host" | "x-original-url" | "x-original-uri" | "x-rewrite-url" | "x-url-scheme"
             | "front-end-https" => Role::Key,
-            // Who makes variables of headers, as CGI does, has the same one for both.
+            // CGI and the like make one variable of both spellings.
             name if name.contains('_') => HeaderName::try_from(name.replace('_', "-")).map_or(Role::Other, |dashed| {
                 match self.role(&dashed, value) {
                     Role::Host | Role::Forwarded => Role::Key,
@@ -191,7 +191,7 @@ impl Eligible {
     }
 }
 
-/// What the key function says of a request, whose head it is lent.
+/// The result of the key function for a request, which is lent its head.
 fn own_key<B>(function: &KeyFunction, request: &mut Request<B>) -> Option<Bytes> {
     let (mut parts, ()) = Request::new(()).into_parts();
     let swap = |request: &mut Request<B>, parts: &mut Parts| {
@@ -207,15 +207,15 @@ fn own_key<B>(function: &KeyFunction, request: &mut Request<B>) -> Option<Bytes>
     own
 }
 
-/// Whether a method is safe (RFC 9110, section 9.2.1). Of one that is not known here, nobody can say so.
+/// Whether a method is safe (RFC 9110, section 9.2.1). Unknown methods are not.
 fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// By which frameworks take a request for one with another method.
+/// Headers by which frameworks take a request for one with another method.
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
 
-/// What a request with a safe method is that may not be coalesced.
+/// The class of a request with a safe method that may not be coalesced.
 fn without_key(headers: &HeaderMap) -> RequestClass {
     let overrides = |name: &HeaderName| METHOD_OVERRIDES.contains(&name.as_str().replace('_', "-").as_str());
     if headers.keys().any(overrides) { RequestClass::Writes } else { RequestClass::Passes }
@@ -230,7 +230,7 @@ fn nominates_a_field(connection: &HeaderValue) -> bool {
     })
 }
 
-/// Adds what `Forwarded` says of host and scheme (RFC 7239, section 4): all of it, where its quotes do not end.
+/// Adds host and scheme from `Forwarded` (RFC 7239, section 4); its whole value if a quote in it is not closed.
 fn what_was_asked_for(forwarded: &HeaderValue, asked_for: &mut Vec<u8>) {
     let value = forwarded.as_bytes();
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -258,7 +258,7 @@ fn what_was_asked_for(forwarded: &HeaderValue, asked_for: &mut Vec<u8>) {
     asked_for.append(&mut found);
 }
 
-/// Whether a client wants an answer that was begun for it (RFC 9111, section 5.2.1).
+/// Whether a client asks for an answer of its own (RFC 9111, section 5.2.1).
 fn wants_its_own(value: &HeaderValue) -> bool {
     value.as_bytes().split(|&byte| byte == b',').any(|directive| {
         let directive = directive.trim_ascii();

@@ -106,8 +106,8 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, B>;
 
-    /// A request of HTTP/1 is looked after at once: hyper polls what this gives before it does anything else, so that nobody
-    /// waits for one who is not polled. Those of HTTP/2 are polled by tasks of their own, which may be other threads'.
+    /// A request of HTTP/1 looks for a flight at once: hyper polls its future next, so that no other request waits for
+    /// one that is never polled. Requests of HTTP/2 are polled by separate tasks, perhaps on other threads.
     fn call(&self, request: Request<B>) -> Self::Future {
         let is_polled_next = request.version() < http::Version::HTTP_2;
         match self.look_at(request) {
@@ -126,7 +126,7 @@ where
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
     B: Body,
 {
-    /// The call of the service for a request, which is not made yet, and whether it may be shared.
+    /// Prepares the call of the service for a request, and says whether it may be shared.
     #[inline]
     fn look_at(&self, request: Request<B>) -> (Call<S, B>, Role) {
         let has_body = !request.body().is_end_stream();
@@ -140,7 +140,7 @@ where
         if matches!(role, Role::Alone(_)) {
             self.shared.table.tally.count(Event::Passed);
         }
-        // Written where it stays: a request is large enough for one copy more to show.
+        // Built in place: a request is so large that another copy would show in measurements.
         let call = Box::into_pin(Box::write(Box::new_uninit(), Oneshot::new(self.inner.clone(), request)));
         (call, role)
     }
@@ -148,8 +148,8 @@ where
 
 /// Whether a call may be shared.
 enum Role {
-    /// By those with this key; whether its answer is marked.
+    /// It may be shared by requests with this key. The flag: whether its answer is marked.
     Boards(Key, bool),
-    /// By nobody; what it writes to.
+    /// It cannot be shared. `Write` if it may change its resource.
     Alone(Option<Write>),
 }

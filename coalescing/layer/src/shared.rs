@@ -1,4 +1,4 @@
-//! What all calls by a service and its clones have in common.
+//! The state that a service and its clones share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::mark::Mark;
 use crate::request::Eligible;
 use crate::writes::Epochs;
 
-/// What every call needs to know.
+/// What every call needs.
 pub(crate) struct Shared<F: Answering> {
     pub(crate) table: Arc<Table<F>>,
     pub(crate) epochs: Arc<Epochs>,

@@ -1,7 +1,7 @@
-//! What flights are built on. The model of `tests/loom.rs` puts its own in its place.
+//! The primitives that flights are built on. The model in `tests/loom.rs` replaces them.
 
 pub(crate) use hashbrown::DefaultHashBuilder as Hasher;
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
-/// Into so many parts the table is divided, so that threads seldom wait for each other.
+/// The number of parts of the table, so that threads seldom wait for each other.
 pub(crate) const SHARDS: usize = 32;

@@ -1,8 +1,10 @@
-//! What was written to: no answer that was asked for before a write is given to who asks after it (RFC 9111, section 4.4).
+//! Writes: no answer to a request from before a write is given to a request from after it (RFC 9111, section 4.4).
 //!
-//! Each URI has an epoch, which is in the key of its flights and grows as an unsafe request starts and as it ends. So the
-//! flights from before are closed to newcomers without being looked for. URIs whose hashes meet share an epoch: one of them
-//! that is written to parts the flights of the other once, and nothing worse.
+//! Each URI has an epoch, which is in the key of its flights, and grows when an unsafe request starts and when it ends.
+//! That
+//! closes earlier flights to new requests without a search for them. URIs whose hashes collide share an epoch: a write
+//! to one
+//! of them closes the other's flights as well, which costs one more call and is otherwise harmless.
 
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ impl Epochs {
         Self { hasher: Hasher::default(), epochs: (0..EPOCHS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// By path and query alone: the same host is written in more than one way.
+    /// The epoch of a path and query. The host is left out, as one host has several spellings.
     fn epoch(&self, uri: &Uri) -> Option<&AtomicU64> {
         let target = uri.path_and_query().map_or("", |target| target.as_str());
         self.epochs.get(self.hasher.hash_one(target.as_bytes()) as usize % EPOCHS)
@@ -40,7 +42,7 @@ impl Epochs {
     }
 }
 
-/// An unsafe request, which closes its URI's flights to newcomers as it starts, and as it ends in whatever way.
+/// An unsafe request. It closes its URI's flights to new requests when it starts, and when it ends, however it does.
 #[derive(Debug)]
 pub(crate) struct Write {
     epochs: Arc<Epochs>,
@@ -54,7 +56,7 @@ impl Write {
         write
     }
 
-    /// Whoever asks from now on is not answered by what was asked for before.
+    /// Closes the flights of the URI: later requests are not answered by earlier ones.
     pub(crate) fn closes_flights(&self) {
         if let Some(epoch) = self.epochs.epoch(&self.uri) {
             epoch.fetch_add(1, Ordering::AcqRel);

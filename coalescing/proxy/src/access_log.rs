@@ -1,4 +1,4 @@
-//! The access log: a line of JSON for each request, written by a thread of its own.
+//! The access log: one line of JSON for each request, written by a separate thread.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -17,11 +17,11 @@ use crate::metrics::Metrics;
 /// Lines that may wait to be written; more are lost, and counted.
 const ROOM: usize = 16 * 1024;
 
-/// What is written of a request.
+/// The record of one request.
 pub(crate) struct Line {
     pub(crate) client: String,
     pub(crate) method: String,
-    /// Written as [`AccessLog::shown`] shows it.
+    /// The request's target, as [`AccessLog::shown`] shows it.
     pub(crate) target: String,
     pub(crate) version: &'static str,
     pub(crate) status: u16,
@@ -31,7 +31,7 @@ pub(crate) struct Line {
     pub(crate) coalesced: Option<&'static str>,
     /// Whether the whole answer was sent.
     pub(crate) whole: bool,
-    /// Why the upstream's answer was not to be had. Of those who waited for one that failed, the leader's line says it.
+    /// Why the upstream gave no answer. Among requests that shared a failed answer, only the leader's line has it.
     pub(crate) error: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens the log, and starts what writes it: it ends once every clone of this is gone.
+    /// Opens the log, and starts its writing thread, which ends once every clone of this is dropped.
     pub(crate) fn open(log: &AccessLog, metrics: Arc<Metrics>) -> Result<(Self, JoinHandle<()>), StartError> {
         let output: Box<dyn Write + Send> = match &log.output {
             LogOutput::Stdout => Box::new(io::stdout()),
@@ -85,7 +85,7 @@ impl Log {
         Ok((Self { lines, metrics }, writer))
     }
 
-    /// A log whose lines are taken by someone else.
+    /// A log whose lines go to this channel.
     #[cfg(test)]
     pub(crate) fn to(lines: SyncSender<Line>, metrics: Arc<Metrics>) -> Self {
         Self { lines, metrics }
@@ -98,12 +98,12 @@ impl Log {
     }
 }
 
-/// Writes lines as they come, and sees to it that they are out when no more wait.
+/// Writes lines as they come, and flushes when no more are waiting.
 fn write(lines: &Receiver<Line>, mut output: BufWriter<Box<dyn Write + Send>>, shown: fn(&str) -> Cow<'_, str>) {
     while let Ok(first) = lines.recv() {
         let all = std::iter::once(first).chain(lines.try_iter().take(ROOM));
         for line in all {
-            // A log that cannot be written (a full disk) must not end what it is about.
+            // A log that cannot be written (a full disk) must not stop the proxy.
             let _ = writeln!(output, "{}", line.to_json(SystemTime::now(), shown));
         }
         let _ = output.flush();

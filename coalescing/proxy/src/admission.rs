@@ -1,5 +1,5 @@
-//! What a request must be to come in, and how it is written down: once, before anything looks at it, so that what tells
-//! requests apart, what is logged and what the upstream gets are the same.
+//! Checks a request and brings it into one form before anything looks at it, so that the coalescing, the log and the
+//! upstream see the same request.
 
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, TRANSFER_ENCODING};
 use http::uri::Authority;
@@ -9,7 +9,7 @@ use crate::config::{Config, TrustedProxy, UpgradeProtocol, Upstream};
 use crate::forwarded::{Origin, add_forwarded};
 use crate::headers::{add_via, asked_upgrade, remove_hop_by_hop, remove_lookalikes};
 
-/// Why a request does not come in.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) status: StatusCode,
@@ -22,24 +22,25 @@ const fn reject(status: StatusCode, text: &'static str) -> Rejection {
 
 const BAD: StatusCode = StatusCode::BAD_REQUEST;
 
-/// A request that came in, besides what it has become.
+/// What is known of an admitted request besides its new form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Admitted {
-    /// The protocol that its client wants to upgrade to, and may.
+    /// The protocol that its client asks to upgrade to, if that is allowed.
     pub(crate) upgrade: Option<HeaderValue>,
-    /// Whether its connection ends with its answer, as others on its way could see the end of its body elsewhere.
+    /// Whether its connection is closed after its answer, because an intermediary could have seen the end of its body
+    /// elsewhere.
     pub(crate) closes: bool,
-    /// Whether it nominates a field that answers depend on. It is passed on, as if it did not; but whoever does so is up to
-    /// something, and nobody else is given its answer.
+    /// Whether it nominates a header field that answers depend on. It is passed on with that field; but as such a
+    /// request is suspicious, its answer is shared with no other.
     pub(crate) is_alone: bool,
 }
 
-/// What requests are held to.
+/// The rules for requests.
 pub(crate) struct Admission {
     upstream: Upstream,
     upgrades: Vec<UpgradeProtocol>,
     trusted: Vec<TrustedProxy>,
-    /// Those that answers depend on by configuration: no client takes them away by nominating them.
+    /// The configured fields that tell requests apart: no client can remove them by nominating them.
     key_headers: Vec<HeaderName>,
 }
 
@@ -54,8 +55,8 @@ impl Admission {
         }
     }
 
-    /// Makes a request what is passed on: its target is a path with its query, its host is in `Host` and nowhere else, and
-    /// what is about the client's connection is gone.
+    /// Brings a request into the form that is passed on: its target is a path with a query, its host stands in `Host`
+    /// alone, and fields about the client's connection are removed.
     pub(crate) fn admit<B>(&self, request: &mut Request<B>, origin: Origin) -> Result<Admitted, Rejection> {
         if request.method() == Method::CONNECT {
             return Err(reject(StatusCode::NOT_IMPLEMENTED, "this is a reverse proxy, which makes no tunnels\n"));
@@ -78,9 +79,10 @@ impl Admission {
     }
 }
 
-/// Where a body ends must not be in doubt (RFC 9112, section 6.3): hyper has checked that what it went by is well-formed,
-/// and goes by `Transfer-Encoding` if there is a `Content-Length` too, which it does not show then. So a request that has
-/// one ends its connection: whoever went by the length before this proxy gets nothing behind it answered.
+/// Checks that the end of a body is not in doubt (RFC 9112, section 6.3), and returns whether the connection must
+/// close. Of a request with both fields, hyper uses `Transfer-Encoding` and hides `Content-Length`. So every request
+/// with `Transfer-Encoding` closes its connection: if an intermediary went by the length, whatever it sent behind that
+/// is not answered.
 fn check_framing(headers: &HeaderMap, version: Version) -> Result<bool, Rejection> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     if let Some(length) = lengths.next()
@@ -101,7 +103,7 @@ fn check_framing(headers: &HeaderMap, version: Version) -> Result<bool, Rejectio
     }
 }
 
-/// The host that is asked for. One must be said, once, and in one way (RFC 9112, section 3.2; RFC 9113, section 8.3.1).
+/// The requested host. A request must name exactly one (RFC 9112, section 3.2; RFC 9113, section 8.3.1).
 fn host(uri: &Uri, headers: &HeaderMap, version: Version, upstream: &Upstream) -> Result<HeaderValue, Rejection> {
     let mut hosts = headers.get_all(HOST).iter();
     let field = hosts.next();
@@ -118,7 +120,7 @@ fn host(uri: &Uri, headers: &HeaderMap, version: Version, upstream: &Upstream) -
         (Some(asked), Some(named)) if version == Version::HTTP_2 && asked != named => {
             return Err(reject(BAD, "the Host is not the authority that is asked for\n"));
         }
-        // Of a whole URI as target, the Host counts for nothing (RFC 9112, section 3.2.2).
+        // If the target is an absolute URI, the Host field is ignored (RFC 9112, section 3.2.2).
         (Some(authority), _) | (None, Some(authority)) => authority,
     };
     let all = authority.as_str();
@@ -128,7 +130,7 @@ fn host(uri: &Uri, headers: &HeaderMap, version: Version, upstream: &Upstream) -
     HeaderValue::from_str(all).map_err(|_| reject(BAD, "the Host is not one\n"))
 }
 
-/// The target in its origin form.
+/// The target in origin form.
 fn target(uri: &Uri, method: &Method) -> Result<Uri, Rejection> {
     let wrong = reject(BAD, "the request target is not one that can be passed on\n");
     if uri.scheme_str().is_some_and(|scheme| scheme != "http" && scheme != "https") {
@@ -140,7 +142,8 @@ fn target(uri: &Uri, method: &Method) -> Result<Uri, Rejection> {
     if is_path { Ok(path.into()) } else { Err(wrong) }
 }
 
-/// `Expect: 100-continue` is answered by this proxy, as it begins to read the body; there is no other.
+/// Checks and removes `Expect: 100-continue`, which the proxy answers itself once it reads the body. No other
+/// expectation is defined.
 fn take_expectation(headers: &mut HeaderMap) -> Result<(), Rejection> {
     let is_known = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
     if !headers.get_all(EXPECT).iter().all(is_known) {
@@ -150,7 +153,7 @@ fn take_expectation(headers: &mut HeaderMap) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// HTTP/2 may cut `Cookie` into several, which HTTP/1.1 has as one (RFC 9113, section 8.2.3).
+/// Joins the `Cookie` fields: HTTP/2 may split them, HTTP/1.1 has one (RFC 9113, section 8.2.3).
 fn join_cookies(headers: &mut HeaderMap) {
     let mut cookies = headers.get_all(COOKIE).iter();
     let (Some(first), Some(_)) = (cookies.next(), cookies.next()) else { return };

@@ -16,13 +16,13 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::metrics::{Metrics, UpstreamFailure};
 use crate::patience::WaitClock;
 
-/// What a client sends.
+/// A request's body, from the client.
 pub(crate) type RequestBody = Upload<Limited<Incoming>>;
 
-/// What the upstream sends, or the proxy in its place.
+/// An answer's body, from the upstream or from the proxy itself.
 pub(crate) type ResponseBody = Either<Download<Incoming>, Full<Bytes>>;
 
-/// The sender of a body sent nothing for too long, in the middle of it.
+/// The error of a body whose sender sent nothing for too long.
 #[derive(Debug, thiserror::Error)]
 #[error("expected more of the {sender}'s body within {most:?}, got nothing; raise the {limit} if it may be that slow")]
 pub(crate) struct Stalled {
@@ -42,7 +42,7 @@ pin_project! {
     }
 }
 
-/// What polling a paced body came to.
+/// The result of polling a paced body.
 enum Next<D, E> {
     Frame(Option<Result<Frame<D>, E>>),
     Stalled,
@@ -70,8 +70,8 @@ impl<B: Body> Paced<B> {
 }
 
 pin_project! {
-    /// A client's body, which fails if its next piece takes too long; and which says when the upstream is waited for, and
-    /// not the client.
+    /// A client's body. It fails if its next piece takes too long, and tells when the proxy waits for the upstream and
+    /// not for the client.
     pub(crate) struct Upload<B> {
         #[pin]
         paced: Paced<B>,
@@ -122,7 +122,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for Upload<B> {
 }
 
 pin_project! {
-    /// A body of the upstream's, which fails if its next piece takes too long. How it fails is counted.
+    /// An upstream's body. It fails if its next piece takes too long. Failures are counted.
     pub(crate) struct Download<B> {
         #[pin]
         paced: Paced<B>,

@@ -1,4 +1,4 @@
-//! What a proxy is asked to be.
+//! The configuration of a proxy.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ pub struct Upstream {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected an upstream such as http://127.0.0.1:3000 or https://app.internal, without a path, got '{got}'")]
 pub struct UpstreamError {
-    /// The text that came. It may hold a user's password.
+    /// The given text. It may hold a user's password.
     pub got: String,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for Upstream {
 pub enum Listen {
     /// On this TCP address; port 0 takes a free one.
     Tcp(SocketAddr),
-    /// On a Unix socket that listens already. Its file is whose who made it.
+    /// On a Unix socket that already listens. Its file belongs to the caller.
     Unix(UnixListener),
 }
 
@@ -71,36 +71,36 @@ impl From<SocketAddr> for Listen {
     }
 }
 
-/// Who the proxy is to clients that speak TLS.
+/// The proxy's identity for clients that use TLS.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// Who these files say, in PEM.
+    /// From these PEM files.
     Files {
-        /// The certificate and what leads from it to its root.
+        /// The certificate, and the chain up to its root.
         certificate: PathBuf,
         /// Its private key.
         key: PathBuf,
     },
-    /// As this says, but for its protocols (ALPN), which are the proxy's.
+    /// From this configuration, apart from its protocols (ALPN), which the proxy sets.
     Made(Arc<rustls::ServerConfig>),
 }
 
-/// By whom the upstream's certificate must be signed.
+/// Whose signature on the upstream's certificate is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Trust {
-    /// One of the system's authorities.
+    /// The authorities of the operating system.
     #[default]
     System,
-    /// One of those in this PEM file.
+    /// The authorities in this PEM file.
     Authorities(PathBuf),
-    /// Anybody: it is not verified.
+    /// Any: the certificate is not verified.
     Anyone,
 }
 
 /// A trusted proxy before this one: its `Forwarded` and `X-Forwarded-…` are passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedProxy {
-    /// Whoever connects from one of these addresses.
+    /// Whoever connects from an address of this network.
     Network(IpNet),
     /// Whoever connects by a Unix socket.
     Unix,
@@ -110,7 +110,7 @@ pub enum TrustedProxy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected an address such as 10.0.0.1, a network such as 10.0.0.0/8, or unix, got '{got}'")]
 pub struct TrustedProxyError {
-    /// The text that came.
+    /// The given text.
     pub got: String,
 }
 
@@ -135,7 +135,7 @@ pub struct UpgradeProtocol(pub(crate) String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected the name of a protocol such as websocket (h2c is none: it would pass the proxy by), got '{got}'")]
 pub struct UpgradeProtocolError {
-    /// The text that came.
+    /// The given text.
     pub got: String,
 }
 
@@ -156,11 +156,12 @@ impl std::str::FromStr for UpgradeProtocol {
 /// How requests are coalesced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coalescing {
-    /// Headers by which requests are told apart, beside all else; one that would bar a request does so no longer.
+    /// Headers that tell requests apart in addition to the usual ones. A header that would otherwise exclude a request
+    /// from coalescing no longer does if it is named here.
     pub key_headers: Vec<HeaderName>,
-    /// How long a whole answer is held for those who come after its end; zero for not at all.
+    /// How long a complete answer is kept for later requests; zero keeps none.
     pub hold: Duration,
-    /// How long a follower waits before it asks the upstream itself; [`Config::response_timeout`] if none.
+    /// How long a follower waits before it asks the upstream itself; `None` for [`Config::response_timeout`].
     pub max_wait: Option<Duration>,
     /// Bytes that a flight may hold for slow readers.
     pub flight_bytes: Option<usize>,
@@ -171,9 +172,9 @@ pub struct Coalescing {
 /// The access log: a line of JSON for each request.
 #[derive(Debug, Clone)]
 pub struct AccessLog {
-    /// Where it goes.
+    /// Where the log goes.
     pub output: LogOutput,
-    /// Writes a request's target, which is a path with its query, as readers of the log may see it: queries carry secrets.
+    /// Makes a request's target (a path with a query) fit for readers of the log: queries carry secrets.
     pub shown: fn(&str) -> Cow<'_, str>,
 }
 
@@ -186,44 +187,46 @@ pub enum LogOutput {
     File(PathBuf),
 }
 
-/// What a proxy is asked to be. [`Config::new`] has what is usual.
+/// The configuration of a proxy. [`Config::new`] sets the usual values.
 #[derive(Debug)]
 pub struct Config {
     /// The server behind the proxy.
     pub upstream: Upstream,
     /// Where to listen.
     pub listen: Listen,
-    /// Threads; as many as there are cores if none.
+    /// The number of threads; `None` for the number of cores.
     pub threads: Option<usize>,
     /// Speaks TLS to clients with this.
     pub identity: Option<Identity>,
-    /// Whom to trust of an upstream with TLS.
+    /// Whose certificates are trusted, of an upstream with TLS.
     pub trust: Trust,
     /// Coalesces identical requests.
     pub coalesce: Option<Coalescing>,
     /// How long making a connection to the upstream may take.
     pub connect_timeout: Duration,
-    /// How long the upstream may take until its headers are there, and between pieces of its body.
+    /// The longest time that the upstream may take for its headers, and between pieces of its body.
     pub response_timeout: Duration,
-    /// How long a client may take for TLS, for HTTP/2's preface, and for the head of a request from its first byte on.
+    /// The longest time that a client may take for TLS, for HTTP/2's preface, and for the head of a request from its
+    /// first byte on.
     pub header_timeout: Duration,
     /// How long a client's connection may be without a request.
     pub keep_alive_timeout: Duration,
-    /// How long a client may keep the proxy waiting for the next piece of its body, or with the next piece of its answer.
+    /// The longest time that a client may take to send the next piece of its body, or to accept the next piece of its
+    /// answer.
     pub client_timeout: Duration,
     /// How long an upgraded connection may be silent in both directions.
     pub tunnel_timeout: Duration,
     /// How long idle connections to the upstream are kept.
     pub idle_timeout: Duration,
-    /// Connections of clients at a time, upgraded ones among them; further ones wait to be accepted.
+    /// The most client connections at a time, upgraded ones included; further ones wait to be accepted.
     pub max_connections: usize,
     /// The longest head of a request, in bytes; 8 KiB at least.
     pub max_head: usize,
     /// The longest body of a request, in bytes.
     pub max_body: u64,
-    /// How long requests in flight may take once the proxy is told to stop.
+    /// The longest time that requests in flight may take once the proxy is told to stop.
     pub grace: Duration,
-    /// Proxies before this one. What anybody else says of who asked is dropped.
+    /// Trusted proxies in front of this one. What others say about the origin of a request is dropped.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// Protocols that clients may upgrade to, beside WebSocket. Any other upgrade is ignored.
     pub upgrades: Vec<UpgradeProtocol>,

@@ -1,4 +1,4 @@
-//! One connection of a client: its place among as many as there may be, and a limit of time for each stage of it.
+//! One client connection: its place within the limit of connections, and a time limit for each stage.
 
 use std::io;
 use std::pin::Pin;
@@ -14,25 +14,25 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::metrics::{Metrics, Open};
 
-/// What HTTP/2 begins with (RFC 9113, section 3.4).
+/// The first bytes of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a connection that is told to end may take to do so, with no request under way.
+/// How long a connection without a request may take to end once it is told to.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How long the stages of a connection may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// TLS, HTTP/2's preface, the head of a request from its first byte on.
+    /// For TLS, HTTP/2's preface, and the head of a request from its first byte on.
     pub(crate) head: Duration,
     /// Without a request.
     pub(crate) idle: Duration,
-    /// Taking nothing of what is sent.
+    /// For a client that accepts none of what is sent.
     pub(crate) client: Duration,
 }
 
-/// A place among as many connections as there may be, for as long as there is a clone of it: an upgraded connection keeps
-/// it too. Whoever waits for all connections to end waits for these.
+/// A place within the limit of connections. It is taken as long as a clone of it exists: an upgraded connection keeps
+/// it as well. The proxy's end waits for all of them.
 #[derive(Clone)]
 pub(crate) struct Seat {
     _shared: Arc<(OwnedSemaphorePermit, Option<Open>, watch::Receiver<bool>)>,
@@ -44,20 +44,20 @@ impl Seat {
     }
 }
 
-/// What a client does on a connection, as far as time goes.
+/// The stage of a client connection, for its time limits.
 pub(crate) struct Progress(Mutex<State>);
 
 struct State {
     stage: Stage,
     /// When the stage began.
     since: Instant,
-    /// Requests whose answers are not sent yet: they have limits of their own.
+    /// Requests whose answers are not yet sent; those have limits of their own.
     in_flight: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing but this many bytes of HTTP/2's preface has come.
+    /// Only this many bytes of HTTP/2's preface have come.
     Preface(usize),
     /// A head of HTTP/1 has begun.
     Head,
@@ -79,13 +79,13 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The head of a request has come.
+    /// Notes that the head of a request has come.
     pub(crate) fn request(self: &Arc<Self>) -> InFlight {
         self.state().in_flight += 1;
         InFlight(Arc::clone(self))
     }
 
-    /// These bytes have come.
+    /// Notes that these bytes have come.
     fn came(&self, bytes: &[u8]) {
         let mut state = self.state();
         match state.stage {
@@ -106,7 +106,7 @@ impl Progress {
         }
     }
 
-    /// When this stage is over at the latest; none while a request is in flight.
+    /// When this stage must be over; `None` while a request is in flight.
     fn deadline(&self, patience: Patience) -> Option<Instant> {
         let state = self.state();
         let most = match state.stage {
@@ -122,7 +122,7 @@ impl Progress {
             match self.deadline(patience) {
                 Some(deadline) if deadline <= Instant::now() => return,
                 Some(deadline) => sleep_until(deadline).await,
-                // A stage that begins meanwhile is not over before this wakes.
+                // A stage that begins during the sleep cannot be overdue before its end.
                 None => sleep(patience.head.min(patience.idle)).await,
             }
         }
@@ -142,10 +142,11 @@ impl Drop for InFlight {
     }
 }
 
-/// A connection that is served, in a box: the compiler cannot tell otherwise that serving it may go from thread to thread.
+/// A connection that is served. It is boxed, since the compiler cannot otherwise prove that serving it is `Send`.
 pub(crate) type Serving<E> = Pin<Box<dyn GracefulConnection<Error = E, Output = Result<(), E>> + Send>>;
 
-/// Serves a connection until it ends, or a stage of it takes too long. Told to end, it does so with its last request.
+/// Serves a connection until it ends, or one of its stages takes too long. Once told to end, it ends after its last
+/// request.
 pub(crate) async fn serve<E>(
     mut connection: Serving<E>,
     progress: Arc<Progress>,
@@ -154,12 +155,12 @@ pub(crate) async fn serve<E>(
     metrics: Arc<Metrics>,
 ) {
     let is_over = tokio::select! {
-        // What breaks a connection is its client's affair, and is in the access log by its request.
+        // An error of a connection concerns its client alone; the access log has it with its request.
         _ = connection.as_mut() => true,
         _ = ends.wait_for(|ends| *ends) => false,
         () = progress.is_overdue(patience) => {
             metrics.timed_out();
-            // Whoever has not got so far as to say what it wants is not spoken to.
+            // A client that has not completed its request gets no answer.
             matches!(progress.state().stage, Stage::Preface(_) | Stage::Head)
         }
     };
@@ -176,13 +177,13 @@ pub(crate) async fn serve<E>(
 }
 
 pin_project! {
-    /// A client's connection, which notes what comes, and fails if what is sent is not taken.
+    /// A client connection that notes received bytes, and fails if the client accepts nothing for too long.
     pub(crate) struct Watched<I> {
         #[pin]
         io: I,
         progress: Arc<Progress>,
         most: Duration,
-        // Runs while something is to be sent and nothing is taken.
+        // Runs while bytes wait to be sent and the client accepts none.
         stalled: Option<Pin<Box<Sleep>>>,
     }
 }
@@ -193,7 +194,7 @@ impl<I> Watched<I> {
     }
 }
 
-/// What sending came to, or an error once it has been waited for too long.
+/// The result of sending, or an error once that has taken too long.
 fn in_time<T>(
     polled: Poll<io::Result<T>>,
     stalled: &mut Option<Pin<Box<Sleep>>>,

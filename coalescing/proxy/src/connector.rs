@@ -25,7 +25,8 @@ pub(crate) enum Connector {
     Process(Dial),
 }
 
-/// Whether an answer has come over a connection, which its next request finds out: the upstream may have closed it since.
+/// Whether a connection has brought an answer before. If its next request fails, the upstream may have closed it in
+/// between.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HasAnswered(Arc<AtomicBool>);
 
@@ -91,7 +92,7 @@ impl Upstream {
 
 impl Connection for Upstream {
     fn connected(&self) -> Connected {
-        // HTTP/1.1 is all that it speaks: no other protocol is offered by TLS.
+        // The connector speaks HTTP/1.1 alone: TLS offers no other protocol.
         Connected::new().extra(self.has_answered.clone())
     }
 }

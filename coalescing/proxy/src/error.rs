@@ -11,9 +11,9 @@ pub enum StartError {
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {source}; expected a free address of this machine (port 0 takes a free port)")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A Unix socket cannot be taken over.
@@ -24,19 +24,19 @@ pub enum StartError {
     File {
         /// The file.
         path: PathBuf,
-        /// What it should have been.
+        /// What was expected of it.
         expected: &'static str,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// A PEM file does not hold what it should.
+    /// A PEM file lacks the expected content.
     #[error("{}: expected {expected}, got: {got}", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What was looked for.
+        /// The expected content.
         expected: &'static str,
-        /// What was found.
+        /// The actual content.
         got: String,
     },
     /// Certificate and key do not work together.

@@ -1,4 +1,5 @@
-//! How passing a request on fails. It is an error to the layer, so that it is nobody's answer but its own client's.
+//! Failures of forwarding a request. They are errors to the coalescing layer, so that they answer only the client whose
+//! request failed.
 
 use std::error::Error;
 
@@ -42,7 +43,7 @@ impl ForwardError {
         }
     }
 
-    /// How the upstream failed, if it did.
+    /// The upstream's failure, if it was at fault.
     pub(crate) fn upstream(&self) -> Option<UpstreamFailure> {
         match self {
             Self::Unreachable(_) => Some(UpstreamFailure::Connect),
@@ -52,7 +53,7 @@ impl ForwardError {
         }
     }
 
-    /// What the client is answered with: not why, which is for the access log.
+    /// The answer to the client. It does not tell the cause; the access log does.
     pub(crate) fn answer(&self) -> Response<ResponseBody> {
         let (status, text) = match self {
             Self::Unreachable(_) => (StatusCode::BAD_GATEWAY, "the upstream cannot be reached\n"),
@@ -87,7 +88,7 @@ fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dy
     std::iter::successors(error.source(), |&error| error.source())
 }
 
-/// Whether one of an error's causes is one of these.
+/// Whether one of an error's causes has this type.
 pub(crate) fn is_caused_by<E: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     sources(error).any(<dyn Error>::is::<E>)
 }
@@ -101,7 +102,7 @@ pub(crate) fn is_broken_off(error: &ClientError) -> bool {
     })
 }
 
-/// An error with what caused it, each once.
+/// An error with its causes, each of them once.
 fn causes(error: &ClientError) -> String {
     let mut text = error.to_string();
     for cause in sources(error) {

@@ -27,7 +27,7 @@ use crate::headers::{add_via, remove_hop_by_hop, switches_to};
 use crate::metrics::Metrics;
 use crate::{tls, tunnel};
 
-/// What a request to be upgraded brings along: the protocol, and its connection's place.
+/// What an upgrade needs: its protocol, and the place of its connection.
 #[derive(Clone)]
 pub(crate) struct WantsUpgrade {
     pub(crate) protocol: HeaderValue,
@@ -41,7 +41,7 @@ pub(crate) struct Forward(Arc<Shared>);
 struct Shared {
     /// Over connections that are kept.
     pool: Client<Connector, RequestBody>,
-    /// Each over a new one.
+    /// Each request over a new connection.
     fresh: Client<Connector, Empty<Bytes>>,
     upstream: Upstream,
     response_timeout: Duration,
@@ -73,7 +73,7 @@ impl Forward {
     async fn forward(self, mut request: Request<RequestBody>) -> Result<Response<ResponseBody>, ForwardError> {
         let shared = &self.0;
         let upgrade = request.extensions_mut().remove::<WantsUpgrade>();
-        // Taken before the request is given away; used if the upstream agrees.
+        // Taken before the request is given away; used only if the upstream agrees.
         let upgrade = upgrade.map(|wants| (wants, hyper::upgrade::on(&mut request)));
         shared.address(&mut request, upgrade.as_ref().map(|(wants, _)| &wants.protocol))?;
         let upstream = request.body().upstream();
@@ -100,13 +100,13 @@ fn network(config: &Config) -> Result<HttpsConnector<HttpConnector>, StartError>
     Ok(HttpsConnector::from((connector, tls::client(&config.trust)?)))
 }
 
-/// Methods whose bodies mean nothing (RFC 9110, section 9.3), so that a server may leave one unread.
+/// Methods whose bodies have no meaning (RFC 9110, section 9.3), so that a server may leave one unread.
 fn body_means_nothing(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::DELETE)
 }
 
 impl Shared {
-    /// Makes a request one to the upstream.
+    /// Addresses a request to the upstream.
     fn address(&self, request: &mut Request<RequestBody>, upgrade: Option<&HeaderValue>) -> Result<(), ForwardError> {
         let (has_body, is_unread) = (!request.body().is_end_stream(), body_means_nothing(request.method()));
         let headers = request.headers_mut();
@@ -115,10 +115,10 @@ impl Shared {
             headers.insert(UPGRADE, protocol.clone());
         }
         if has_body && is_unread {
-            // What a server left unread it would take for the next request on this connection.
+            // A server that leaves the body unread would take it for the next request on this connection.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
             if !headers.contains_key(CONTENT_LENGTH) {
-                // hyper would leave it out.
+                // hyper would otherwise leave the body out.
                 headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             }
         }
@@ -127,13 +127,14 @@ impl Shared {
         parts.authority = Some(self.upstream.authority.clone());
         *request.uri_mut() = Uri::from_parts(parts).map_err(|_| ForwardError::Target)?;
         *request.version_mut() = Version::HTTP_11;
-        // What was made for the client's connection is not for the upstream's.
+        // Extensions of the client's connection must not reach the upstream's.
         request.extensions_mut().clear();
         Ok(())
     }
 
-    /// Sends a request, and once more over a new connection if that may be and the one that was used had ended before the
-    /// request came, as far as one can tell: it had brought an answer before, and none to this.
+    /// Sends a request. If that fails on a kept connection that had ended before the request reached the upstream,
+    /// sends it once more over a new one, if the request may be repeated. A connection counts as ended if it has
+    /// brought an answer before, and none to this request.
     async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, ForwardError> {
         let again = request.method().is_idempotent() && request.body().is_end_stream();
         let again = again.then(|| {
@@ -167,7 +168,7 @@ impl Shared {
         }
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         let upgrade = upgrade.filter(|(wants, _)| switches && switches_to(response.headers(), &wants.protocol));
-        // An upstream that nominates what its answer depends on is believed in all else.
+        // If the upstream wrongly nominates an end-to-end field, that is ignored and the answer is used.
         let _ = remove_hop_by_hop(response.headers_mut(), &[]);
         add_via(response.headers_mut(), version);
         match upgrade {

@@ -1,4 +1,4 @@
-//! What the upstream is told of who asked: `Forwarded` (RFC 7239), and the `X-Forwarded-…` that it standardises.
+//! The fields that tell the upstream a request's origin: `Forwarded` (RFC 7239), and its predecessors `X-Forwarded-…`.
 
 use std::net::IpAddr;
 
@@ -12,10 +12,10 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// Who asked, and how.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
-    /// None by a Unix socket.
+    /// The client's address; `None` over a Unix socket.
     pub(crate) client: Option<IpAddr>,
     pub(crate) tls: bool,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Origin {
 impl Origin {
     fn is_trusted(&self, proxies: &[TrustedProxy]) -> bool {
         proxies.iter().any(|proxy| match (proxy, self.client) {
-            // An address of IPv4 that came to a socket of IPv6 is still one of IPv4.
+            // An IPv4 address that came over an IPv6 socket is still IPv4.
             (TrustedProxy::Network(network), Some(client)) => network.contains(&client.to_canonical()),
             (TrustedProxy::Unix, None) => true,
             _ => false,
@@ -31,8 +31,8 @@ impl Origin {
     }
 }
 
-/// Says whom a request came from. What came with it counts only if it is from a trusted proxy; then it is passed on, with
-/// this hop added.
+/// Adds the origin of a request, as one more hop. Existing fields about it are kept only if they come from a trusted
+/// proxy.
 pub(crate) fn add_forwarded(headers: &mut HeaderMap, origin: Origin, trusted: &[TrustedProxy]) {
     if !origin.is_trusted(trusted) {
         remove_claims(headers);
@@ -57,7 +57,7 @@ pub(crate) fn add_forwarded(headers: &mut HeaderMap, origin: Origin, trusted: &[
     append(headers, &FORWARDED, &format!("for={node};{host}proto={scheme}"));
 }
 
-/// Removes the fields by which a client names the host, scheme and address it stands for.
+/// Removes the fields by which a client claims a host, a scheme and an address.
 fn remove_claims(headers: &mut HeaderMap) {
     let claims: Vec<_> = headers
         .keys()
@@ -69,7 +69,7 @@ fn remove_claims(headers: &mut HeaderMap) {
     }
 }
 
-/// Adds an element to a list field, and joins its lines into one.
+/// Appends an element to a list field, and joins its lines into one.
 fn append(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
     let mut all = Vec::new();
     for line in headers.get_all(name) {

@@ -1,4 +1,4 @@
-//! What a proxy does to headers (RFC 9110, section 7.6).
+//! The rules for header fields in a proxy (RFC 9110, section 7.6).
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING,
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
 use crate::config::UpgradeProtocol;
 
-/// What is about one connection by its name, whether it is nominated or not.
+/// Fields that concern one connection, whether they are nominated or not.
 const OF_THE_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -23,8 +23,8 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
     PROXY_AUTHORIZATION,
 ];
 
-/// Fields for all on a message's way, which nobody may nominate (RFC 9110, section 7.6.1): those that an answer, and whom it
-/// is for, depend on.
+/// End-to-end fields, which must not be nominated (RFC 9110, section 7.6.1): those that an answer and its recipients
+/// depend on.
 const END_TO_END: [HeaderName; 23] = [
     ACCEPT,
     ACCEPT_ENCODING,
@@ -51,11 +51,11 @@ const END_TO_END: [HeaderName; 23] = [
     VIA,
 ];
 
-/// The same of answers.
+/// End-to-end fields of answers.
 const OF_ANSWERS: [HeaderName; 2] = [SET_COOKIE, VARY];
 
-/// Removes what is about one connection, and so must not be passed on. What is end-to-end, or in `kept`, is not, whoever
-/// nominates it; whether somebody did.
+/// Removes the fields that concern one connection. End-to-end fields and those in `kept` stay, even if they are
+/// nominated; returns whether any of them was.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap, kept: &[HeaderName]) -> bool {
     let nominated = tokens(headers, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
     let (wrongly, nominated): (Vec<_>, Vec<_>) = nominated.partition(|name| is_end_to_end(name) || kept.contains(name));
@@ -72,8 +72,8 @@ fn is_end_to_end(name: &HeaderName) -> bool {
         || name.as_str() == "x-real-ip"
 }
 
-/// Removes fields that are taken for one of those that count by who makes variables of them, as CGI does (RFC 3875, section
-/// 4.1.18): `Transfer_Encoding` is another field to this proxy.
+/// Removes fields with underscores that CGI (RFC 3875, section 4.1.18) and the like take for a field that matters: to
+/// this proxy `Transfer_Encoding` is a field of its own.
 pub(crate) fn remove_lookalikes(headers: &mut HeaderMap) {
     let is_taken_for_another = |name: &&HeaderName| {
         let dashed = || HeaderName::try_from(name.as_str().replace('_', "-")).ok();
@@ -86,7 +86,7 @@ pub(crate) fn remove_lookalikes(headers: &mut HeaderMap) {
     }
 }
 
-/// The elements of a list, over all its lines.
+/// The elements of a list field, over all its lines.
 fn tokens<'a>(headers: &'a HeaderMap, name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(name).iter();
     lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
@@ -97,7 +97,7 @@ fn upgrades(headers: &HeaderMap) -> bool {
     tokens(headers, &CONNECTION).any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// The protocol that a client asks to upgrade to, if it is WebSocket or one of these.
+/// The protocol that a client asks to upgrade to, if it is WebSocket or among the allowed ones.
 pub(crate) fn asked_upgrade(headers: &HeaderMap, allowed: &[UpgradeProtocol]) -> Option<HeaderValue> {
     let may = |asked: &[u8]| {
         asked.eq_ignore_ascii_case(b"websocket")
@@ -107,14 +107,14 @@ pub(crate) fn asked_upgrade(headers: &HeaderMap, allowed: &[UpgradeProtocol]) ->
     HeaderValue::from_bytes(asked).ok()
 }
 
-/// Whether a server that switches protocols switches to this one.
+/// Whether a server that switches protocols switches to the requested one.
 pub(crate) fn switches_to(headers: &HeaderMap, asked: &HeaderValue) -> bool {
     let mut protocols = tokens(headers, &UPGRADE);
     let is_asked = protocols.next().is_some_and(|protocol| protocol.eq_ignore_ascii_case(asked.as_bytes()));
     is_asked && protocols.next().is_none() && upgrades(headers)
 }
 
-/// Adds this proxy to those that a message went through.
+/// Adds this proxy to the `Via` field.
 pub(crate) fn add_via(headers: &mut HeaderMap, version: Version) {
     let received = match version {
         Version::HTTP_2 => "2 brunt",

@@ -1,5 +1,5 @@
-//! A proxy without sockets, for tests and fuzzing: its connections, both ways, are pipes within this process, and its time is
-//! that of the runtime it is polled by.
+//! A proxy without sockets, for tests and fuzzing. Its connections, to clients and to the upstream, are pipes within
+//! the process; its clock is that of the runtime that polls it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::listen::Connections;
 use crate::metrics::Metrics;
 use crate::service::Frontend;
 
-/// A proxy whose connections are given to it.
+/// A proxy that is given its connections.
 pub struct InProcess {
     connections: Connections,
     room: Arc<Semaphore>,
@@ -31,8 +31,8 @@ impl std::fmt::Debug for InProcess {
 }
 
 impl InProcess {
-    /// A proxy to an upstream to which `dial` makes connections. Of the configuration, where to listen, metrics, the access log
-    /// and TLS count for nothing.
+    /// A proxy to an upstream to which `dial` makes connections. The configuration's addresses, metrics, access log
+    /// and TLS are ignored.
     ///
     /// # Errors
     /// As of [`Proxy::start`](crate::Proxy::start).
@@ -48,7 +48,7 @@ impl InProcess {
         Ok(Self { connections: Connections::new(config, frontend, None), room, ends, _end: end })
     }
 
-    /// Serves a client's connection to its end; false, and at once, if there are as many as may be.
+    /// Serves a client's connection to its end; returns false at once if the limit of connections is reached.
     pub async fn serve(&self, client: DuplexStream, peer: Option<SocketAddr>) -> bool {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else { return false };
         let seat = Seat::new(permit, None, self.ends.clone());
@@ -61,7 +61,7 @@ impl InProcess {
         self.room.available_permits()
     }
 
-    /// What Prometheus would be told.
+    /// The text for Prometheus.
     pub fn metrics(&self) -> String {
         let frontend = &self.connections.frontend;
         frontend.metrics.text(frontend.layer.as_ref().map(|layer| (layer.counters(), layer.held_bytes())))

@@ -85,10 +85,10 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// Starts it. When this returns, the address takes connections; whether the upstream does is not looked at.
+    /// Starts a proxy. When this returns, it accepts connections; the upstream has not been checked.
     ///
     /// # Errors
-    /// Addresses that cannot be had, files that cannot be used, a system without threads left.
+    /// When an address cannot be bound, a file cannot be used, or the system has no threads left.
     #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
     pub fn start(config: Config) -> Result<Self, StartError> {
         let tls = config.identity.as_ref().map(tls::server).transpose()?.map(TlsAcceptor::from);
@@ -119,7 +119,7 @@ impl Proxy {
         Ok(Self { address, metrics_address, frontend, stop, serving, runtime, log_writer })
     }
 
-    /// Where it listens, with the port that was taken; none on a Unix socket.
+    /// The address of the listener, with its actual port; `None` on a Unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
@@ -134,19 +134,19 @@ impl Proxy {
         self.frontend.as_ref().map_or(0, |frontend| frontend.metrics.requests())
     }
 
-    /// What was coalesced so far, if anything is to be.
+    /// What was coalesced so far; `None` if coalescing is off.
     pub fn coalesced(&self) -> Option<Counters> {
         Some(self.frontend.as_ref()?.layer.as_ref()?.counters())
     }
 
-    /// Takes no more connections, waits for requests in flight ([`Config::grace`] at most), and ends.
+    /// Accepts no more connections, waits for requests in flight ([`Config::grace`] at most), and ends.
     pub fn stop(mut self) -> Stopped {
         self.end();
         Stopped { requests: self.requests(), coalesced: self.coalesced() }
     }
 
     fn end(&mut self) {
-        // Nobody listens any more if serving has ended by itself.
+        // If serving has ended by itself, nobody receives this.
         let _ = self.stop.send(true);
         let Some(runtime) = self.runtime.take() else { return };
         if let Some(serving) = self.serving.take() {
@@ -156,20 +156,20 @@ impl Proxy {
     }
 }
 
-/// What a proxy has done.
+/// The totals of a stopped proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Requests answered, those that were in flight as it was stopped among them.
+    /// Answered requests, including those in flight at the stop.
     pub requests: u64,
-    /// What was coalesced, if anything was to be.
+    /// What was coalesced; `None` if coalescing is off.
     pub coalesced: Option<Counters>,
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.end();
-        // With it the last line is handed over, and the log can end.
+        // This drops the last sender of log lines, so that the log ends.
         drop(self.frontend.take());
         if let Some(writer) = self.log_writer.take() {
             let _ = writer.join();

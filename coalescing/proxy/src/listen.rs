@@ -26,10 +26,10 @@ use crate::metrics::Metrics;
 use crate::service::{Client, Frontend};
 use crate::streams::Streams;
 
-/// How long to leave new connections alone when there are no descriptors for them.
+/// How long to accept no connections when the file descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Requests at a time on one HTTP/2 connection.
+/// The most concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 250;
 
 /// The shortest limit of a head that hyper takes, in bytes.
@@ -38,19 +38,19 @@ const LEAST_HEAD: usize = 8 * 1024;
 /// Connections for metrics at a time; further ones wait.
 const METRICS_CONNECTIONS: usize = 64;
 
-/// Where connections come from.
+/// The source of connections.
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 impl Listener {
-    /// A connection, and whose it is: nobody's that has an address, by a Unix socket.
+    /// Accepts a connection. Returns it with its peer's address; `None` over a Unix socket.
     async fn accept(&self) -> std::io::Result<(Box<dyn Io>, Option<SocketAddr>)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                // A socket that cannot be told so is slower, and no worse.
+                // Without this option a connection is slower, but works.
                 let _ = stream.set_nodelay(true);
                 Ok((Box::new(stream), Some(peer)))
             }
@@ -62,7 +62,7 @@ impl Listener {
     }
 }
 
-/// A listener with what its connections need.
+/// A listener with all that its connections need.
 pub(crate) struct Front {
     pub(crate) listener: Listener,
     pub(crate) connections: Connections,
@@ -71,7 +71,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Serves until told to stop; then takes no more connections, lets requests in flight end, and returns.
+    /// Serves until told to stop; then accepts no more connections, lets requests in flight end, and returns.
     pub(crate) async fn serve(self, mut stopped: watch::Receiver<bool>) {
         let room = Arc::new(Semaphore::new(self.max_connections));
         let (end, ends) = watch::channel(false);
@@ -87,7 +87,7 @@ impl Front {
         }
         drop((self.listener, ends));
         let over = async {
-            // Nobody is there to be told, if it fails.
+            // If no connection is left, nobody receives this.
             let _ = end.send(true);
             end.closed().await;
         };
@@ -104,7 +104,7 @@ impl Front {
     }
 }
 
-/// What each connection of a client needs.
+/// What each client connection needs.
 #[derive(Clone)]
 pub(crate) struct Connections {
     pub(crate) frontend: Arc<Frontend>,
@@ -143,7 +143,7 @@ impl Connections {
         let origin = Origin { client: peer.map(|peer| peer.ip()), tls: self.tls.is_some() };
         let stream: Box<dyn Io> = match &self.tls {
             None => stream,
-            // Who does not finish its handshake, or fails it, has been told so by TLS.
+            // TLS has told a client whose handshake failed.
             Some(tls) => match timeout(self.patience.head, tls.accept(stream)).await {
                 Ok(Ok(stream)) => Box::new(stream),
                 _ => return,

@@ -1,4 +1,4 @@
-//! What Prometheus is told, in its text format (version 0.0.4).
+//! The metrics in Prometheus's text format (version 0.0.4).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub(crate) enum UpstreamFailure {
 /// Counters of a proxy.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// By status: 900 at most.
+    /// Answers by status: at most 900 of them.
     answered: Mutex<BTreeMap<u16, u64>>,
     seconds: [AtomicU64; BOUNDS.len() + 1],
     nanoseconds: AtomicU64,
@@ -39,7 +39,7 @@ pub(crate) struct Metrics {
     timed_out: AtomicU64,
 }
 
-/// Counts something for as long as it is there.
+/// Counts one as open until it is dropped.
 pub(crate) struct Open {
     metrics: Arc<Metrics>,
     gauge: fn(&Metrics) -> &AtomicI64,
@@ -88,7 +88,7 @@ impl Metrics {
         }
     }
 
-    /// A connection or stream was ended because its client took too long.
+    /// Counts a connection or stream that was ended because its client took too long.
     pub(crate) fn timed_out(&self) {
         self.timed_out.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What happens to each request: limits, coalescing, forwarding, and what is written down of it.
+//! The path of each request: admission, coalescing, forwarding, and its record.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
 /// The body of an answer: coalesced, or not.
 type Answered = Either<CoalesceBody<ResponseBody>, ResponseBody>;
 
-/// What a client is sent.
+/// The answer as it is sent to a client.
 pub(crate) type Sent = Watched<Answered>;
 
-/// What answers requests.
+/// Answers requests.
 struct Handler {
     forward: Forward,
     coalesced: Option<Coalesce<Forward, RequestBody>>,
@@ -51,10 +51,10 @@ pub(crate) struct Frontend {
     client_timeout: Duration,
 }
 
-/// Whose connection a request came on.
+/// The client of a connection.
 pub(crate) struct Client {
     pub(crate) origin: Origin,
-    /// As the access log has it.
+    /// Its name in the access log.
     pub(crate) name: String,
     pub(crate) seat: Option<Seat>,
 }
@@ -79,12 +79,12 @@ impl Frontend {
         let asks = request.headers().contains_key(&COALESCED);
         let admitted = self.admission.admit(&mut request, client.origin);
         let is_too_long = declared_length(&request).is_some_and(|length| length > self.max_body);
-        // What was wrong with a request may be wrong with all that comes after it.
+        // After a faulty request, nothing later on its connection can be trusted.
         let (answered, closes) = match admitted {
             Err(rejection) => (Err((rejection.answer(), rejection.text.trim_end().to_owned())), true),
             Ok(_) if is_too_long => (Err(told(&ForwardError::BodyTooLong)), true),
             Ok(admitted) => {
-                // A body would have to end before what comes after it could be the other protocol's.
+                // The body has to end before the bytes behind it can belong to the other protocol.
                 if let Some(protocol) = admitted.upgrade.filter(|_| request.body().is_end_stream()) {
                     request.extensions_mut().insert(WantsUpgrade { protocol, seat: client.seat });
                 }
@@ -125,7 +125,7 @@ impl Frontend {
         let request = request.map(|body| Upload::new(Limited::new(body, most), self.client_timeout));
         let is_alone = is_alone && request.method().is_safe();
         match &self.handler.coalesced {
-            // By hyper's trait, which takes it as it is; by tower's it would have to be cloned.
+            // hyper's trait takes the request as it is; for tower's the service would have to be cloned.
             Some(coalesce) if !is_alone => {
                 let answer = hyper::service::Service::call(coalesce, request);
                 answer.await.map(|response| response.map(Either::Left))
@@ -135,14 +135,14 @@ impl Frontend {
     }
 }
 
-/// What a client is told of a failure, and the access log.
+/// A failure's answer to the client, and its text for the access log.
 fn told(error: &ForwardError) -> (Response<ResponseBody>, String) {
     (error.answer(), error.to_string())
 }
 
 /// The layer that a proxy's configuration asks for.
 fn layer(coalescing: &Coalescing, config: &Config) -> CoalesceLayer<RequestBody> {
-    // That the upstream does not answer may be a client's doing, so nobody else is told of it.
+    // One client's request may have caused the failure, so others do not share that failure.
     let mut layer = CoalesceLayer::new()
         .share_failures(false)
         .hold(coalescing.hold)
@@ -163,7 +163,7 @@ fn declared_length(request: &Request<Incoming>) -> Option<u64> {
     request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// What is written down of a request once its answer has been sent, or its client is gone.
+/// The record of a request, which is written once its answer has been sent or its client is gone.
 pub(crate) struct Watch {
     began: Instant,
     metrics: Arc<Metrics>,
@@ -196,7 +196,7 @@ impl Watch {
             metrics: Arc::clone(&frontend.metrics),
             log: frontend.log.clone(),
             line,
-            // As others write it down of a client that went away before it was answered.
+            // The customary status of a client that left before it was answered.
             status: StatusCode::from_u16(499).unwrap_or_default(),
             body_bytes: 0,
             is_whole: false,
@@ -218,17 +218,17 @@ impl Drop for Watch {
 }
 
 pin_project! {
-    /// A body that is counted, and whose end is written down.
+    /// A body whose bytes are counted, and whose end is recorded.
     pub(crate) struct Watched<B: Body> {
         #[pin]
         body: B,
-        // Whether any of it is to be sent.
+        // Whether the body is sent at all.
         is_sent: bool,
-        // How many bytes are all there is, where that is known.
+        // The length in bytes, where it is known.
         all: Option<u64>,
         has_failed: bool,
-        // How it failed, until what comes before that has been sent: hyper ends a connection with what it has not sent yet, so
-        // that of an answer that fails at once its client would get nothing at all.
+        // The body's failure, held back until hyper has sent what came before it. hyper drops unsent bytes when a body
+        // fails, so that a client would get nothing of an answer that fails at once.
         failure: Option<BoxError>,
         watch: Watch,
     }
@@ -236,8 +236,7 @@ pin_project! {
     impl<B: Body> PinnedDrop for Watched<B> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            // hyper asks for no more of a body once it has as many bytes as its length says, so that its end may never have
-            // been seen.
+            // hyper reads no further once it has as many bytes as the length says, so the end may never have been seen.
             let is_at_end = match *this.all {
                 Some(all) => all == this.watch.body_bytes,
                 None => this.watch.is_whole || this.body.is_end_stream(),
@@ -248,8 +247,8 @@ pin_project! {
 }
 
 impl<B: Body> Watched<B> {
-    /// `has_body`: whether an answer to this request, with this status, has one (RFC 9110, section 6.4.1). Over HTTP/2,
-    /// hyper would send what there is of one, which clients take for a broken stream.
+    /// `has_body`: whether an answer to this request, with this status, has a body (RFC 9110, section 6.4.1). If it has
+    /// none, hyper would still send the bytes over HTTP/2, which clients take for a broken stream.
     fn new(body: B, watch: Watch, has_body: bool) -> Self {
         let all = if has_body { body.size_hint().exact() } else { Some(0) };
         Self { body, is_sent: has_body, all, has_failed: false, failure: None, watch }
@@ -280,7 +279,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
             Some(Err(error)) => {
                 *this.has_failed = true;
                 *this.failure = Some(error.into());
-                // Once there is nothing to do for the moment, hyper sends what it has.
+                // hyper sends its bytes when it has nothing else to do.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

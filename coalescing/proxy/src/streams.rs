@@ -1,5 +1,5 @@
-//! Requests of HTTP/2. hyper gives each a task of its own: one whose client takes nothing of its answer ends alone,
-//! and the others on its connection go on.
+//! Requests of HTTP/2. hyper runs each in a separate task: if a client accepts none of one answer, that stream alone
+//! ends, and the others on its connection go on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ tokio::task_local! {
     static CLIENT: Arc<WaitClock>;
 }
 
-/// The client has been given a piece of its answer: that it asks for more is waited for.
+/// The client has been given a piece of its answer: from now on the proxy waits for it to ask for more.
 pub(crate) fn client_begins() {
     // HTTP/1 has no streams: the connection itself is watched.
     let _ = CLIENT.try_with(|client| client.begins());
@@ -25,8 +25,8 @@ pub(crate) fn client_ends() {
     let _ = CLIENT.try_with(|client| client.ends());
 }
 
-/// Runs the tasks of HTTP/2, and drops that of a stream whose client makes it wait for longer than this. With it hyper resets
-/// the stream.
+/// Runs the tasks of HTTP/2 streams. If a client keeps its stream waiting longer than this, the task is dropped, upon
+/// which hyper resets the stream.
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) client_timeout: Duration,

@@ -67,7 +67,7 @@ pub fn client(trust: &Trust) -> Result<ClientConfig, StartError> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The system's authorities. None is an error only once an upstream is to be verified.
+/// The authorities of the system. It is an error to have none only once an upstream is to be verified.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -92,7 +92,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError>
     }
 }
 
-/// Takes any certificate, as was asked for.
+/// Accepts any certificate, as configured.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Upgraded connections: bytes both ways, until both sides have ended or neither says anything for too long.
+//! Upgraded connections: bytes go both ways, until both sides have ended or neither sends anything for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,8 @@ use crate::connection::Seat;
 use crate::metrics::Metrics;
 use crate::patience::WaitClock;
 
-/// A tunnel between a client and the upstream, once both have upgraded. It keeps its client's seat.
+/// Runs a tunnel between a client and the upstream, once both have upgraded. It keeps the client's place among the
+/// connections.
 pub(crate) async fn run(
     client: OnUpgrade,
     upstream: OnUpgrade,
@@ -30,7 +31,7 @@ pub(crate) async fn run(
         let _open = metrics.tunnel();
         let mut client = Heard { io: TokioIo::new(client), silence: Arc::clone(&silence) };
         let mut upstream = Heard { io: TokioIo::new(upstream), silence: Arc::clone(&silence) };
-        // However it ends, both sides see that it has.
+        // However the tunnel ends, both connections are closed.
         let _ = copy_bidirectional(&mut client, &mut upstream).await;
     };
     silence.begins();
@@ -41,7 +42,7 @@ pub(crate) async fn run(
 }
 
 pin_project! {
-    /// One side of a tunnel: with each byte that it sends or takes, the silence begins anew.
+    /// One side of a tunnel. Each byte that it sends or receives restarts the timeout.
     struct Heard<I> {
         #[pin]
         io: I,

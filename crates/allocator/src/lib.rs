@@ -1,7 +1,8 @@
-//! The allocator of the brunt program. It is in a crate of its own because the crate that names it also holds the code that every allocation
-//! passes through, and the program's own crate is not optimised (docs/decisions/0020-release-build-without-lto.md).
+//! The allocator of the brunt program. It has its own crate because the crate that names it also holds the code that
+//! every allocation passes through, and the program's own crate is not optimised
+//! (docs/decisions/0020-release-build-without-lto.md).
 
-// Scripts make small objects all the time, and LuaJIT's collector frees them by the dozen, which is what the C library's
-// allocator is slow at. The flood allocates nothing.
+// Scripts make small objects all the time, and LuaJIT's collector frees them by the dozen. The C library's allocator is
+// slow at that. The flood allocates nothing.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,16 +1,18 @@
-//! Who carries runs out: this machine, or agents.
+//! The carrier of runs: this machine, or agents.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
 use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
+use brunt_protocol::replay::Timetable;
 use brunt_record::agents::AgentPart;
 use brunt_record::recording::{Ending, Recording};
+use brunt_record::replayed::LogRead;
 use brunt_script::Session;
 
 use crate::args::machines::{self, Machines};
@@ -19,15 +21,15 @@ use crate::scripts::SCRIPTS;
 use crate::watching::Watching;
 use crate::{console, files, ready};
 
-/// How long to wait for agents, if nothing else is said.
+/// The default wait for agents.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What subjects begin with, if nothing else is said.
+/// The default prefix of subjects.
 const PREFIX: &str = "brunt";
 
-/// Who carries runs out.
+/// The carrier of runs.
 pub struct Carrier {
     by: By,
-    /// Whether notes say what is waited for.
+    /// Whether notes name what is waited for.
     tells: bool,
     /// Whether it has watched beside a run before.
     has_watched: Cell<bool>,
@@ -36,15 +38,15 @@ pub struct Carrier {
 enum By {
     /// This machine.
     Here,
-    /// Agents, which belong to this process until it is done with them.
+    /// Agents, which belong to this process until it releases them.
     Agents {
-        /// They.
+        /// The agents.
         cluster: Box<Cluster>,
         /// Workers of each, if their number was given.
         threads: Option<u32>,
-        /// What becomes of a run that loses one.
+        /// What happens to a run that loses one.
         on_lost: OnLost,
-        /// Whether its user has said that a run may go on without one.
+        /// Whether a run may go on without one.
         allows_loss: bool,
         /// Whether references to the environment are looked up on each of them.
         secrets_from_agents: bool,
@@ -55,17 +57,18 @@ enum By {
 pub struct Carried {
     /// The plan as it was carried out.
     pub plan: Plan,
-    /// What happened.
+    /// The run's record.
     pub run: Recording,
-    /// What its script may still have to say.
+    /// The script's function for the result, if it has one.
     pub script: Option<Box<dyn Session>>,
 }
 
 impl Carrier {
-    /// Who is to carry runs out, with so many threads of each agent if their number was given. Agents are waited for until `stop`.
+    /// The carrier by these flags, with this many threads of each agent if the number is given. Agents are waited for
+    /// until `stop`.
     ///
     /// # Errors
-    /// When there are too few agents, or no way to them.
+    /// When there are too few agents, or they cannot be reached.
     pub fn from_flags(machines: &Machines, threads: Option<u32>, quiet: bool, stop: &StopHandle) -> Result<Self> {
         let Some(bus) = bus(&machines.bus)? else {
             return Ok(Self { by: By::Here, tells: !quiet, has_watched: Cell::new(false) });
@@ -106,7 +109,7 @@ impl Carrier {
         Ok(Self { by, tells: !quiet, has_watched: Cell::new(false) })
     }
 
-    /// Whether a run that lost an agent is what its user has said that it may be.
+    /// Whether its user accepts a run that lost an agent.
     pub fn allows_loss(&self) -> bool {
         matches!(self.by, By::Agents { allows_loss: true, .. })
     }
@@ -131,13 +134,48 @@ impl Carrier {
         ready::wait(plan, registry, stop, self.tells)?;
         let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
         let observer = &mut AbortWatch::new(plan, watching).steering(|action, by| control.ask(action, by).ok());
-        let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
+        if let By::Here = &self.by {
             let part = Part { control: control.clone(), ..Part::whole(plan.workers_within_limits()) };
             let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;
             let Finished { plan, run, script } = carried;
             return Ok(Carried { plan, run, script });
+        }
+        Ok(self.by_agents(plan, None, registry, observer, control, stop)?.0)
+    }
+
+    /// Has agents carry out a plan that replays a log, whose calls `timetable` has. Returns their accounts of the log,
+    /// too, by name.
+    ///
+    /// # Errors
+    /// When no load could be put on anything.
+    pub fn replay(
+        &self,
+        plan: &Plan,
+        timetable: Box<dyn Timetable>,
+        registry: &Registry,
+        observer: &mut dyn Observer,
+        control: &Control,
+        stop: &StopHandle,
+    ) -> Result<(Carried, Vec<(String, LogRead)>)> {
+        ready::wait(plan, registry, stop, self.tells)?;
+        let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
+        let observer = &mut AbortWatch::new(plan, watching);
+        self.by_agents(plan, Some(timetable), registry, observer, control, stop)
+    }
+
+    fn by_agents(
+        &self,
+        plan: &Plan,
+        timetable: Option<Box<dyn Timetable>>,
+        registry: &Registry,
+        observer: &mut dyn Observer,
+        control: &Control,
+        stop: &StopHandle,
+    ) -> Result<(Carried, Vec<(String, LogRead)>)> {
+        let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
+            bail!("no agents were asked for: give --nats");
         };
-        // What is wrong with the plan is said here, before agents are told. Secrets that only they have are made up.
+        // Mistakes in the plan are reported here, before agents are told. Secrets that only agents have are made up.
         let here = if *secrets_from_agents { &plan.with_made_up_environment() } else { plan };
         match on_lost {
             OnLost::Reassign => brunt_engine::check_takeover(here, registry, SCRIPTS)?,
@@ -150,7 +188,7 @@ impl Carrier {
             }
             (_, None) => Workers::AsCores,
         };
-        let outcome = cluster.run(plan, workers, observer, control, stop)?;
+        let outcome = cluster.run(plan, workers, timetable, observer, control, stop)?;
         let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if self.allows_loss() {
@@ -162,7 +200,7 @@ impl Carrier {
                 _ => Ending::AgentsLost("an agent was lost".to_owned()),
             };
         }
-        Ok(Carried { plan: outcome.plan, run, script })
+        Ok((Carried { plan: outcome.plan, run, script }, outcome.logs))
     }
 }
 
@@ -175,7 +213,7 @@ fn names(agents: &[brunt_cluster::Announcement]) -> String {
     names.join(", ")
 }
 
-/// The URL of the bus, if one is named; from the environment where it is an `@NAME`.
+/// The URL of the bus, if it is given; an `@NAME` is looked up in the environment.
 ///
 /// # Errors
 /// When there is no such variable.
@@ -188,10 +226,10 @@ pub fn url(nats: &machines::Bus) -> Result<Option<String>> {
     Ok(Some(url))
 }
 
-/// The bus, if one is named.
+/// The bus, if it is given.
 ///
 /// # Errors
-/// When a file of its cannot be read.
+/// When one of its files cannot be read.
 pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
     let Some(url) = url(nats)? else { return Ok(None) };
     let nkey = nats.nats_nkey.as_ref().map(|path| {

@@ -10,7 +10,7 @@ use brunt_report::{Characters, Style};
 use crate::exit::Exit;
 use crate::wording::{self, Settings};
 
-/// Writes to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that stops early is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
@@ -22,13 +22,13 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The most notes that are held.
+/// The most notes held back.
 const MOST_NOTES: usize = 100;
 
-/// Notes that are held while a live view has the terminal; none while none has it.
+/// Notes held back while a live view has the terminal; `None` otherwise.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// Writes to standard error, if that is possible; while notes are held, later.
+/// Writes to standard error, if that is possible; later, while notes are held back.
 pub fn note(text: &str) {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     match held.as_mut() {
@@ -38,7 +38,7 @@ pub fn note(text: &str) {
     }
 }
 
-/// Holds notes until they are [released](release_notes).
+/// Holds notes back until they are [released](release_notes).
 pub fn hold_notes() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
@@ -61,18 +61,18 @@ pub fn stdout_style(no_color: bool, ascii: bool) -> Style {
     Style { colour: stdout_colour(no_color), characters, ..Style::default() }
 }
 
-/// The style of what is shown of a run on standard error.
+/// The style of output about a run on standard error.
 pub fn stderr_style(no_color: bool, ascii: bool) -> Style {
     let colour = colour_wanted(no_color) && stderr_redraws();
     Style { colour, characters: characters(ascii, io::stderr().is_terminal()), ..Style::default() }
 }
 
-/// ASCII alone if the flag asks for it, or on a terminal whose locale has no UTF-8.
+/// ASCII if the flag asks for it, or on a terminal whose locale has no UTF-8.
 fn characters(ascii: bool, is_terminal: bool) -> Characters {
     Characters::ascii(ascii || is_terminal && !is_utf_8(|name| std::env::var(name).ok()))
 }
 
-/// Whether a locale has UTF-8, by the first of the variables that is set (POSIX.1-2017 §8.2). Where none is, terminals have had it for long.
+/// Whether a locale has UTF-8, by the first variable that is set (POSIX.1-2017 §8.2). Without any, UTF-8 is assumed.
 fn is_utf_8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
     locale.is_none_or(|locale| {
@@ -81,12 +81,12 @@ fn is_utf_8(variable: impl Fn(&str) -> Option<String>) -> bool {
     })
 }
 
-/// Says what went wrong, where the settings of the run are written in `settings`.
+/// Reports an error. `settings` is where the run's settings are written.
 pub fn complain(error: &anyhow::Error, settings: Settings) {
     note(&format!("error: {}", wording::told(error, settings)));
 }
 
-/// What clap has to say: help and version on standard output, errors on standard error.
+/// Prints clap's message: help and version on standard output, errors on standard error.
 pub fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Exit::Wrong,
@@ -111,7 +111,7 @@ pub fn stderr_redraws() -> bool {
     io::stderr().is_terminal() && !is_dumb()
 }
 
-/// Columns and lines of the terminal on standard error; those of a classic one where they cannot be had.
+/// Columns and lines of the terminal on standard error; of a classic terminal where they are unknown.
 pub fn stderr_size() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
@@ -119,7 +119,7 @@ pub fn stderr_size() -> (u16, u16) {
     }
 }
 
-/// Columns of the terminal on standard output, or as many as a classic one has.
+/// Columns of the terminal on standard output; of a classic terminal where they are unknown.
 pub fn stdout_width() -> usize {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),

@@ -1,4 +1,4 @@
-//! Where what was decided over several runs goes: standard output in one format, and files, each in that of its
+//! The output of decisions over several runs: standard output in one format, and files, each in the format of its
 //! extension.
 
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ pub struct DecisionOutput {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
     pages: Vec<PathBuf>,
-    /// How it is printed.
+    /// The style of printing.
     style: Style,
     /// The characters of files of text.
     in_files: Characters,
 }
 
 impl DecisionOutput {
-    /// What the flags ask for.
+    /// The output by these flags.
     ///
     /// # Errors
-    /// A file that cannot be written, before there is anything to lose.
+    /// For a file that cannot be written, before there is anything to lose.
     pub fn writable(shown: &Shown) -> Result<Self> {
         let (outputs, page) = (&shown.outputs, shown.html.as_ref());
         let decided = Self::new(outputs, page, shown.format, shown.quiet, shown.no_color, shown.ascii)?;
@@ -36,10 +36,10 @@ impl DecisionOutput {
         Ok(decided)
     }
 
-    /// Where `outputs`, `html` and `format` say; files are not tried out.
+    /// The output by `outputs`, `html` and `format`; files are not tested.
     ///
     /// # Errors
-    /// A file whose extension no format has.
+    /// For a file whose extension belongs to no format.
     pub fn new(
         outputs: &[PathBuf],
         html: Option<&PathBuf>,
@@ -60,21 +60,22 @@ impl DecisionOutput {
         Ok(Self { stdout, files: all, pages, style, in_files: Characters::ascii(ascii) })
     }
 
-    /// The same with when the first run began: it was before now.
+    /// Adds the date of the first run, which was earlier.
     #[must_use]
     pub fn dated(self) -> Self {
         Self { style: Style { detail: self.style.detail.max(Detail::Dated), ..self.style }, ..self }
     }
 
-    /// Whether what is printed is for people.
+    /// Whether the printed format is for people.
     pub fn is_for_people(&self) -> bool {
         self.stdout == Some(Format::Text)
     }
 
-    /// Writes the decision, whose runs are found where `runs` says, everywhere; where one place fails, into the others all the same.
+    /// Writes the decision everywhere, with links to its runs by `runs`. A failing destination does not stop the
+    /// others.
     ///
     /// # Errors
-    /// The places that failed, each in a line.
+    /// The failed destinations, each in a line.
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
         let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
         let plain = Style { detail: Detail::Dated, characters: self.in_files, ..Style::default() };

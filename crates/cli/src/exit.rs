@@ -1,4 +1,4 @@
-//! How a command ended, and the exit status that says so.
+//! The result of a command as an exit status.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 
-/// How it went, as the exit status says it. What is wrong with the command line or a file is an error, and becomes
+/// The result of a command as an exit status. A mistake in the command line or a file is an error, and becomes
 /// [`Exit::Wrong`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -25,14 +25,15 @@ pub enum Exit {
     NoAnswer,
     /// A signal of this number ended it early.
     Interrupted(u8),
-    /// An agent was lost, and nobody had said that the run may go on without it; or too few agents came.
+    /// An agent was lost, and the run may not go on without it; or too few agents came.
     AgentsLost,
     /// wrk's command line was wrong: the status is wrk's.
     AsWrk,
 }
 
 impl Exit {
-    /// The status of a run: what comes first of a failure of its script, lost agents, a target that never answered, and thresholds.
+    /// The status of a run: the first that applies of a failure of its script, lost agents, a target that never
+    /// answered, and thresholds.
     pub fn of_run(summary: &Summary) -> Self {
         let due = summary.total.numbers.get(Counter::Due);
         let misses_agents = summary.run.agents.iter().any(AgentPart::is_missed);
@@ -41,25 +42,25 @@ impl Exit {
             Ending::AgentsLost(_) => Self::AgentsLost,
             _ if misses_agents => Self::AgentsLost,
             Ending::Unreached(_) => Self::NoAnswer,
-            // Ended before the measured part: nothing is known of the target, good or bad.
+            // Ended before the measured part: nothing is known about the target.
             Ending::Interrupted if due == 0 => Self::Done,
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
             Ending::Aborted(_) => Self::ThresholdFailed,
             // Nothing was measured, so nothing has passed.
             _ if due == 0 => Self::ThresholdFailed,
-            // No answer was as expected, and nothing judges that (`--once`).
+            // No answer was as expected, and there is no threshold (`--once`).
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed
             }
-            // Half a run, which nobody shall take for a whole one.
+            // Half a run must not pass for a whole one.
             Ending::Completed if summary.paused_to_end().is_some() => Self::ThresholdFailed,
             _ if summary.thresholds_held() => Self::Done,
             _ => Self::ThresholdFailed,
         }
     }
 
-    /// The same after a signal of this number, if one came while something went on: who sent it must not take half a run for a whole
-    /// one, whatever it came to.
+    /// The status after this signal, if one came meanwhile: its sender must not take half a run for a whole one,
+    /// whatever its result.
     #[must_use]
     pub fn after_signal(self, signal: Option<u8>) -> Self {
         match signal {
@@ -75,7 +76,7 @@ impl Exit {
             return match error {
                 ClusterError::TooFew { .. } | ClusterError::LostBefore { .. } => Self::AgentsLost,
                 ClusterError::Agent { is_impossible: true, .. } => Self::NoAnswer,
-                // A signal did it, which makes the status its own.
+                // The signal decides the status.
                 ClusterError::Interrupted => Self::Done,
                 _ => Self::Wrong,
             };
@@ -103,12 +104,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Error of a target that gave no answer when it was asked something before the load.
+/// A target that gave no answer to a question before the load.
 #[derive(Debug)]
 pub struct NoAnswer(String);
 
 impl NoAnswer {
-    /// `problem` says which question failed, and how.
+    /// `problem` names the question, and its failure.
     pub fn new(problem: String) -> Self {
         Self(problem)
     }

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-/// The most that is read of a file, in bytes: what a plan may carry.
+/// Limit on a file, in bytes, as for files in a plan.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Everything that is in the file.
+/// The content of the file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display();
     let mut bytes = Vec::new();
@@ -22,7 +22,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Everything that came on standard input, which is read once: commands that make many runs read their flags for each.
+/// All of standard input, which is read once: commands that make many runs parse their flags for each.
 pub fn read_stdin() -> Result<&'static [u8]> {
     static READ: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(bytes) = READ.get() {
@@ -37,7 +37,7 @@ pub fn read_stdin() -> Result<&'static [u8]> {
     Ok(READ.get_or_init(|| bytes))
 }
 
-/// Everything that is in the file, if there is one of this name; what is wrong with it if it cannot be read.
+/// The content of the file, if it exists; otherwise the reason for which it cannot be read.
 pub fn read_if_there(path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -45,7 +45,7 @@ pub fn read_if_there(path: &str) -> std::result::Result<Option<Vec<u8>>, String>
     }
 }
 
-/// Everything that is in the file, which must be text.
+/// The content of the file, which must be text.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).map_err(|e| {
         let valid = e.utf8_error().valid_up_to();
@@ -54,7 +54,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     })
 }
 
-/// Finds out whether [`write`] could write the file, before there is anything to lose. Leaves no trace.
+/// Checks that [`write`] could write the file, before there is anything to lose. Leaves no trace.
 pub fn check_writable(path: &Path) -> Result<()> {
     let checked = match Destination::at(path) {
         Destination::Special => OpenOptions::new().write(true).open(path).map(drop),
@@ -67,7 +67,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     checked.with_context(|| cannot_write(path))
 }
 
-/// Writes the file. Where it cannot be written in full, what was there before stays.
+/// Writes the file. If that fails, the old content stays.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = match Destination::at(path) {
         Destination::File(file) => replace(&file, bytes),
@@ -100,7 +100,7 @@ impl Destination {
     }
 }
 
-/// A name in the same directory that nobody else uses.
+/// An unused name in the same directory.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))

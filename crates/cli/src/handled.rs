@@ -1,4 +1,4 @@
-//! What a script makes of its run's result, by `brunt.handle_summary`: texts for files, or for standard output.
+//! The results of a script's `brunt.handle_summary`: texts for files, or for standard output.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::{console, files};
 /// The name that stands for standard output, as for k6.
 const STDOUT: &str = "stdout";
 
-/// Writes what the script of `summary` makes of it: files in these directories alone.
+/// Writes the results of the script's function for `summary`: files only in these directories.
 ///
 /// # Errors
-/// When the script fails, or a file may not be written or cannot be.
+/// When the script fails, or a file must not be written or cannot be.
 pub fn write(summary: &Summary, registry: &Registry, allowed: &[PathBuf]) -> Result<()> {
     let Some(scenarios) = &summary.plan.scenarios else { return Ok(()) };
     let document = || {

@@ -1,6 +1,7 @@
 //! The client for HTTP and HTTPS of what goes on beside a run.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,21 +12,32 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
 
 /// Connections that are kept, to whichever host.
 pub type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// A pool whose connections take at most so long, to servers that `trust` knows.
+/// A pool whose connections take at most so long, to servers that `trust` knows. None where no URL is `https`: to read the system's
+/// authorities takes as much CPU as ten seconds of a run's metrics.
 ///
 /// # Errors
 /// When its certificates cannot be read.
-pub fn pool(trust: &Trust, connect_timeout: Duration) -> Result<Pool> {
+pub fn pool(trust: Option<&Trust>, connect_timeout: Duration) -> Result<Pool> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(connect_timeout));
-    let connector = HttpsConnector::from((connector, client_tls(trust)?));
+    let connector =
+        HttpsConnector::from((connector, trust.map_or_else(without_authorities, |trust| Ok(client_tls(trust)?))?));
     Ok(Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector))
+}
+
+/// TLS that takes no server's certificate.
+fn without_authorities() -> Result<ClientConfig> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions()?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
 /// What an error says at its root: `Connection refused (os error 111)`.

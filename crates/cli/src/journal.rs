@@ -1,4 +1,4 @@
-//! The file of `--log`: what scripts say, and whole exchanges of calls that failed.
+//! The file of `--log`: scripts' log lines, and complete exchanges of failed calls.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -13,12 +13,12 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::trace::Printer;
 
-/// The most that is written of exchanges, in bytes: a run in which everything fails fills no disk.
+/// Limit on logged exchanges, in bytes: a run in which everything fails must not fill a disk.
 const MOST_OF_EXCHANGES: u64 = 64 * 1024 * 1024;
-/// The most that is written of what scripts say, in bytes.
+/// Limit on logged lines of scripts, in bytes.
 const MOST_OF_LINES: u64 = 1024 * 1024 * 1024;
 
-/// Writes down what fails and what is said.
+/// Logs failed calls and scripts' lines.
 pub struct Journal {
     printer: Printer,
     least: Level,
@@ -29,13 +29,13 @@ pub struct Journal {
 struct Written {
     file: BufWriter<File>,
     sample: Sample,
-    /// Whether the exchange was written to which what comes next belongs.
+    /// Whether the exchange was logged to which the next lines belong.
     is_shown: bool,
     exchanges: Budget,
     lines: Budget,
 }
 
-/// A share of what comes, taken evenly, beginning with the first.
+/// A share of the exchanges, evenly spaced, beginning with the first.
 struct Sample {
     share: f64,
     came: u64,
@@ -48,7 +48,7 @@ struct Budget {
 }
 
 impl Journal {
-    /// A journal of a run of `plan` in the file `path`, which is begun anew.
+    /// A journal for a run of `plan` in the file `path`, which is truncated.
     pub fn create(path: &Path, plan: &Plan, least: Level, share: f64) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let written = Written {
@@ -66,7 +66,7 @@ impl Journal {
         })
     }
 
-    /// Writes what is still held back.
+    /// Writes everything that is held back.
     pub fn flush(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         // A full disk costs the log, and not the run.
@@ -75,8 +75,8 @@ impl Journal {
 }
 
 impl Budget {
-    /// Writes `text` while there is room. The first text that does not fit is replaced by a line that says so; later ones are
-    /// left out.
+    /// Writes `text` while there is room. The first text that does not fit is replaced by a line about that; later ones
+    /// are left out.
     fn write(&mut self, file: &mut impl Write, text: &str) {
         let size = text.len() as u64;
         if self.left >= size {

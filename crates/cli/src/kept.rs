@@ -1,4 +1,4 @@
-//! Where runs are kept, and keeping them: a run whose result was shown is not spoiled by what goes wrong here.
+//! Keeping runs: a failure here does not spoil a run whose result was shown.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,36 +17,36 @@ use crate::args::Saving;
 use crate::console;
 use crate::wording::{self, Settings};
 
-/// What becomes of a run when its result is written.
+/// What happens to a run when its result is written.
 #[derive(Debug)]
 pub enum Keep {
-    /// It is gone.
+    /// It is not kept.
     Nothing,
-    /// The label that it is kept under, or why it was not kept.
+    /// Kept under this label, or with a warning that it could not be.
     Run {
         /// The file.
         path: Result<PathBuf>,
-        /// What it is called.
+        /// Its label.
         label: Label,
-        /// Whether its number is told.
+        /// Whether its number is printed.
         tells: bool,
     },
 }
 
 impl Keep {
-    /// What the flags and the environment ask for.
+    /// The choice of the flags and the environment.
     pub fn from_flags(saving: &Saving, is_quiet: bool) -> Self {
         if saving.no_save || (saving.store.is_none() && is_set("BRUNT_NO_SAVE")) {
             return Self::Nothing;
         }
-        // Of several with one key the last counts.
+        // Of several tags with one key the last counts.
         let tags: BTreeMap<_, _> = saving.tags.iter().cloned().collect();
         let label = Label { name: saving.name.clone(), tags: tags.into_iter().collect() };
         let tells = !is_quiet && console::stderr_redraws();
         Self::Run { path: path(saving.store.as_deref()), label, tells }
     }
 
-    /// Keeps the run, or warns that it could not; its number. One that never began is not kept.
+    /// Keeps the run, or warns that it could not. Returns its number. A run that never began is not kept.
     pub fn keep(&self, summary: &Summary) -> Option<i64> {
         let Self::Run { path, label, tells } = self else { return None };
         if summary.total.numbers.get(Counter::Due) == 0 {
@@ -56,7 +56,7 @@ impl Keep {
         told(kept, *tells, "run ", "the run was not kept")
     }
 
-    /// Keeps one of several runs that something is decided over; its number, if it was kept.
+    /// Keeps one of several runs behind a decision. Returns its number, if it was kept.
     ///
     /// # Errors
     /// When it cannot be kept.
@@ -65,12 +65,12 @@ impl Keep {
         if summary.total.numbers.get(Counter::Due) == 0 {
             return Ok(None);
         }
-        // The name is for what is decided.
+        // The name is the decision's.
         let label = Label { name: None, ..label.clone() };
         with_store(path, |store| store.save(summary, &label, &brunt_report::headline(summary))).map(Some)
     }
 
-    /// Keeps what was decided over the runs that are kept under these numbers, or warns that it could not; its number.
+    /// Keeps the decision over the runs kept under these numbers, or warns that it could not. Returns its number.
     pub fn keep_decision(&self, decision: Decision<'_>, runs: &[i64]) -> Option<i64> {
         let Self::Run { path, label, tells } = self else { return None };
         let decided = KeptDecision::from_decision(decision);
@@ -79,7 +79,7 @@ impl Keep {
     }
 }
 
-/// The number that something is kept under, which is said if `tells`; or a warning that it is not.
+/// The number under which something is kept, which is printed if `tells`; or a warning that it is not.
 fn told(kept: Result<i64>, tells: bool, what: &str, warning: &str) -> Option<i64> {
     match kept {
         Ok(number) => {
@@ -114,7 +114,7 @@ fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// The file that runs are kept in: the one named, or that in the user's state directory
+/// The file of kept runs: the named one, or the one in the user's state directory
 /// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub fn path(named: Option<&Path>) -> Result<PathBuf> {
         .ok_or_else(|| anyhow!("there is no home directory: name a file with --store, or keep nothing with --no-save"))
 }
 
-/// As the specification has it, paths that are not absolute do not count.
+/// By the specification, paths that are not absolute are ignored.
 fn state_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))

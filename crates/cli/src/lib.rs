@@ -8,12 +8,14 @@ mod ctl;
 mod decision_output;
 mod exit;
 mod files;
+mod foreign;
 mod guide;
 mod handled;
 mod https;
 mod journal;
 mod kept;
 mod live;
+mod logs;
 mod losses;
 mod machine;
 mod manifest;
@@ -51,9 +53,9 @@ use commands::wrk;
 use exit::Exit;
 use wording::Settings;
 
-/// Reads the process's arguments, does what they ask for with the protocols of `registry`, and says how it went:
-/// 0 done and every threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never
-/// answered, 130 and 143 ended by Ctrl-C and SIGTERM. Called as `wrk`, it takes wrk's arguments.
+/// Carries out the process's arguments with the protocols of `registry`, and returns the exit status: 0 done and every
+/// threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never answered, 130 and
+/// 143 ended by Ctrl-C and SIGTERM. Called as `wrk`, it takes wrk's arguments.
 pub fn main_with(registry: Registry) -> ExitCode {
     let definitions = match parser::definitions(&registry) {
         Ok(definitions) => definitions,
@@ -71,7 +73,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
     ended(args.run(&Program { registry, definitions, given }), settings)
 }
 
-/// The exit status, after saying what went wrong.
+/// The exit status, after reporting an error.
 fn ended(done: anyhow::Result<Exit>, settings: Settings) -> ExitCode {
     let exit = done.unwrap_or_else(|error| {
         console::complain(&error, settings);

@@ -1,10 +1,10 @@
-//! What is said of agents that were lost.
+//! Sentences about lost agents.
 
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::recording::{Ending, Recording};
 
-/// What became of the first of the agents that were lost, such as `agent 'b' was lost after 4.0s: nothing was heard of it`, and how
-/// many more were; none if none was.
+/// The loss of the first lost agent, such as `agent 'b' was lost after 4.0s: nothing was heard of it`, and the number
+/// of further ones; `None` without losses.
 pub fn sentence(run: &Recording) -> Option<String> {
     let lost = lost(&run.agents);
     let [(first, after_ns, reason), others @ ..] = lost.as_slice() else {
@@ -17,7 +17,7 @@ pub fn sentence(run: &Recording) -> Option<String> {
     Some(format!("agent '{first}' was lost after {}{more}: {reason}", seconds(*after_ns)))
 }
 
-/// The same of a run among several, such as `lost agent 'b' after 4.0s (nothing was heard of it)`.
+/// The same for one run among several, such as `lost agent 'b' after 4.0s (nothing was heard of it)`.
 pub fn brief(run: &Recording) -> Option<String> {
     let lost = lost(&run.agents);
     let [(_, after_ns, reason), ..] = lost.as_slice() else {
@@ -30,7 +30,7 @@ pub fn brief(run: &Recording) -> Option<String> {
     Some(format!("lost agent '{}' after {} ({reason})", names.join("', '"), seconds(*after_ns)))
 }
 
-/// The agents that were lost: their names, after how long each was last heard of, and why it is lost; the first one first.
+/// The lost agents: names, times of their last reports, and causes; the first one first.
 fn lost(agents: &[AgentPart]) -> Vec<(&str, u64, &str)> {
     let lost = agents.iter().filter_map(|agent| match &agent.ended {
         AgentEnd::Lost { after_ns, reason, .. } => Some((agent.name.as_str(), *after_ns, reason.as_str())),

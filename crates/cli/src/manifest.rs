@@ -1,4 +1,4 @@
-//! `brunt agent --manifest N`: what starts agents on Kubernetes, in YAML.
+//! `brunt agent --manifest N`: Kubernetes objects that start agents, in YAML.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::args::machines::Bus;
 use crate::{carrier, files};
 
-/// CPUs of an agent, if nothing else is said.
+/// The default CPUs of an agent.
 const CORES: u32 = 2;
-/// What the objects are called, if nothing else is said.
+/// The default name of the objects.
 const NAME: &str = "brunt-agent";
-/// Where an agent finds what the Secret has.
+/// The path of the Secret's files in an agent.
 const SECRETS: &str = "/etc/brunt";
 
 /// Agents that are to be started.
@@ -21,7 +21,7 @@ pub struct Manifest<'a> {
     pub agents: u32,
     /// The way to their bus.
     pub bus: &'a Bus,
-    /// What the objects are called: with a number, what the agents are called.
+    /// The name of the objects; with a number, those of the agents.
     pub name: Option<&'a str>,
     /// CPUs of each, if their number was given.
     pub cores: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Manifest<'a> {
     pub quiet: bool,
 }
 
-/// An agent's container: its arguments, what its Secret has, and what is mounted, in lines of YAML.
+/// An agent's container: its arguments, its Secret, and its mounts, in lines of YAML.
 #[derive(Debug, Default)]
 struct Container {
     args: Vec<String>,
@@ -107,7 +107,7 @@ impl Container {
     }
 }
 
-/// A list in YAML below `name`, so far indented; nothing where it is empty.
+/// A list in YAML below `name`, with this indentation; nothing where it is empty.
 fn list(name: &str, indent: usize, items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
@@ -116,10 +116,10 @@ fn list(name: &str, indent: usize, items: &[String]) -> String {
     [&name, &before, items.join(&before).as_str()].concat()
 }
 
-/// A Secret with the way to the bus and what logs in to it, and a stateful set of so many agents.
+/// A Secret with the bus's URL and credentials, and a stateful set of this many agents.
 ///
 /// # Errors
-/// When a file cannot be read, or Kubernetes takes no object of that name.
+/// When a file cannot be read, or Kubernetes does not allow that name.
 pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     let Manifest { agents, bus, cores, .. } = *manifest;
     let name = manifest.name.unwrap_or(NAME);
@@ -207,7 +207,7 @@ spec:
     ))
 }
 
-/// Whether Kubernetes takes a name for an object and its pods (RFC 1123 label, with room for a pod's number).
+/// Checks a name for an object and its pods (RFC 1123 label, with room for a pod's number).
 fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_name = name.len() <= 52 && name.starts_with(is_word) && name.ends_with(is_word);
@@ -217,7 +217,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A text in YAML, which takes strings as JSON has them.
+/// A text in YAML, which accepts strings in the form of JSON.
 fn text(value: &str) -> String {
     serde_json::Value::from(value).to_string()
 }

@@ -15,7 +15,7 @@ use crate::plan::length_ns;
 use crate::view::{Picture, View};
 use crate::{console, terminal};
 
-/// The most runs that are remembered for a terminal.
+/// The most runs remembered for a terminal.
 const REMEMBERED: usize = 100;
 
 /// Shows how far runs are.
@@ -33,7 +33,7 @@ pub struct Drawing {
     name: &'static str,
     style: Style,
     began: Instant,
-    /// The run that goes on: what it is called, how long it takes and how long all those after it.
+    /// The current run: its name, its length, and the length of all later ones.
     what: String,
     length_ns: u64,
     after_ns: u64,
@@ -67,7 +67,7 @@ impl Progress {
         Self::Viewed(View::new(drawing, stop))
     }
 
-    /// A run begins; about `after_ns` nanoseconds of others follow it.
+    /// A run begins; the others after it take about `after_ns` nanoseconds.
     pub fn begin(&mut self, what: &str, plan: &Plan, after_ns: u64) {
         if let Self::Viewed(view) = self {
             view.update(|drawing| {
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// What came of a run.
+    /// Adds the result of a run.
     pub fn note(&mut self, line: &str) {
         match self {
             Self::Nothing => {}

@@ -18,14 +18,15 @@ use crate::wording::{Settings, told};
 
 /// How long to wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// After so long who watches is told what is waited for.
+/// The time after which a note names what is waited for.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// Waits until the target of `plan` answers, for as long as the plan says. A flood's own call has to succeed; of a script, whose calls nobody knows yet,
-/// any answer will do, and of scenarios a connection. `tells` says whether a note on standard error names what is waited for.
+/// Waits until the target of `plan` answers, for as long as the plan says. A flood's own call has to succeed. Calls of
+/// a script are unknown before the load, so any answer suffices for it; for scenarios, a connection does. `tells`
+/// allows a note on standard error that names what is waited for.
 ///
 /// # Errors
-/// [`NoAnswer`] when it does not within that time, and what is wrong with the plan.
+/// [`NoAnswer`] when it does not answer in time, and mistakes in the plan.
 pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle, tells: bool) -> Result<()> {
     let attempt = |left: Duration| {
         if plan.scenarios.is_some() {
@@ -42,10 +43,10 @@ pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle, tells: bool) ->
     until(plan.transport.wait_ns, stop, tells, attempt)
 }
 
-/// Asks as `plan` says, and again while nothing answers, for as long as the plan says.
+/// Makes the call of `plan`, again and again while nothing answers, for as long as the plan says.
 ///
 /// # Errors
-/// As the last attempt.
+/// The error of the last attempt.
 pub fn ask(plan: &Plan, registry: &Registry) -> Result<Reply, AskError> {
     let stop = StopHandle::default();
     let mut last = None;
@@ -55,7 +56,7 @@ pub fn ask(plan: &Plan, registry: &Registry) -> Result<Reply, AskError> {
         last = Some(reply);
         Ok(if is_there { Ok(()) } else { Err(String::new()) })
     };
-    // Why nothing came is in the last attempt.
+    // The last attempt has the reason.
     drop(until(plan.transport.wait_ns, &stop, false, attempt));
     last.unwrap_or_else(|| answer(plan, registry, &stop))
 }
@@ -64,7 +65,7 @@ fn answer(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Reply, 
     brunt_engine::ask(plan, registry, stop)
 }
 
-/// Repeats `attempt`, which is given how much time is left, until it comes to something.
+/// Repeats `attempt`, which gets the remaining time, until it succeeds.
 fn until(
     wait_ns: u64,
     stop: &StopHandle,
@@ -107,7 +108,7 @@ fn with_timeouts(plan: &Plan, left: Duration) -> Plan {
     plan
 }
 
-/// Whether the target said nothing, as one that is starting.
+/// Whether the target was silent, like one that is starting.
 fn is_silence(error: &AskError) -> bool {
     match error {
         AskError::Engine(EngineError::Route(route)) => route.is_no_address(),

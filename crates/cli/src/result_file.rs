@@ -1,4 +1,4 @@
-//! Files that results were written into, as arguments name them: `FILE`, or `FILE:NUMBER` for one of several runs in a file.
+//! Files of results, as arguments name them: `FILE`, or `FILE:NUMBER` for one of several runs in a file.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use brunt_report::{decision, json};
 
 use crate::files;
 
-/// What a file holds.
+/// The content of a file.
 pub enum Written {
     /// A run.
     Run(Box<Document>),
-    /// What was decided over several.
+    /// A decision over several runs.
     Decision(Box<KeptDecision>),
 }
 
-/// Reads the file that `argument` names; nothing where it is the number or the name of a kept run instead.
+/// Reads the file that `argument` names; `None` where it is the number or the name of a kept run instead.
 ///
 /// # Errors
-/// When the file cannot be read, holds no result, or holds several and none is named.
+/// When the file cannot be read, has no result, or has several and none is named.
 pub fn read(argument: &str) -> Result<Option<Written>> {
     if is_file(argument) {
         let bytes = files::read(Path::new(argument))?;

@@ -1,4 +1,4 @@
-//! Where a run's result goes: standard output in one format, and files, each in that of its extension.
+//! The output of a run's result: standard output in one format, and files, each in the format of its extension.
 
 use std::path::PathBuf;
 
@@ -12,31 +12,30 @@ use crate::{console, files};
 /// Where a result goes.
 #[derive(Debug)]
 pub struct Results {
-    /// In which format it is printed, if it is.
+    /// The printed format, if it is printed.
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
-    /// How it is printed.
+    /// The style of printing.
     style: Style,
     /// The characters of files of text.
     in_files: Characters,
 }
 
 impl Results {
-    /// Where the result of a run that is about to begin goes.
+    /// The output of a run that is about to begin.
     ///
     /// # Errors
-    /// As [`Results::from_flags`]; and a file that cannot be written, before there is anything to lose.
+    /// As [`Results::from_flags`]; and for a file that cannot be written, before there is anything to lose.
     pub fn writable(args: &Output) -> Result<Self> {
         let results = Self::from_flags(args)?;
         results.files.iter().try_for_each(|(path, _)| files::check_writable(path))?;
         Ok(results)
     }
 
-    /// Where the result of a run that is over goes. Files are not tried out: one that cannot be written does not cost
-    /// the others.
+    /// The output of a finished run. Files are not tested: one that cannot be written does not stop the others.
     ///
     /// # Errors
-    /// A file whose extension no format has.
+    /// For a file whose extension belongs to no format.
     pub fn from_flags(args: &Output) -> Result<Self> {
         let mut all = Vec::new();
         for path in &args.outputs {
@@ -54,21 +53,21 @@ impl Results {
         Ok(Self { stdout, files: all, style, in_files: Characters::ascii(args.ascii) })
     }
 
-    /// The same with when the run began: it was before now.
+    /// Adds the date of the run, which was earlier.
     #[must_use]
     pub fn dated(self) -> Self {
         Self { style: Style { detail: self.style.detail.max(Detail::Dated), ..self.style }, ..self }
     }
 
-    /// Whether what is printed is for people, so that lines for people may go before it.
+    /// Whether the printed format is for people, so that other lines for people may precede it.
     pub fn is_for_people(&self) -> bool {
         self.stdout == Some(Format::Text)
     }
 
-    /// Writes the result everywhere; where one place fails, into the others all the same.
+    /// Writes the result everywhere. A failing destination does not stop the others.
     ///
     /// # Errors
-    /// The places that failed, each in a line.
+    /// The failed destinations, each in a line.
     pub fn write(&self, summary: &Summary) -> Result<()> {
         let printed =
             self.stdout.map_or(Ok(()), |format| console::print(&brunt_report::render(format, summary, self.style)?));
@@ -79,10 +78,10 @@ impl Results {
     }
 }
 
-/// Every error of `attempts` in one, after all of them were made.
+/// All errors of `attempts` in one, after all of them were made.
 ///
 /// # Errors
-/// What failed.
+/// The failed attempts.
 pub fn all_of(attempts: impl Iterator<Item = Result<()>>) -> Result<()> {
     let mut problems: Vec<_> = attempts.filter_map(Result::err).collect();
     match problems.len() {

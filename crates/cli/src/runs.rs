@@ -1,5 +1,5 @@
-//! Runs one after the other, for commands that decide something over several: each is carried out by the one engine, seen
-//! while it goes on, and kept if that is asked for.
+//! Several runs in a row, for decisions: each is carried out by the one engine, shown while it goes on, and kept if
+//! asked for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,26 +24,26 @@ use crate::progress::Progress;
 use crate::wording::{self, Settings};
 use crate::{console, files, losses, signals};
 
-/// Why what takes several runs ends early with a lost agent.
+/// The reason if several runs end early because of a lost agent.
 pub const NOBODY_LEFT: &str = "an agent was lost, and no agent is left that may make the other runs";
 
-/// What came of a run.
+/// The result of a run.
 pub enum Ran {
-    /// It took its time, or was beyond what a threshold with abort allows.
+    /// It took its planned time, or was ended by a threshold with abort.
     Whole(Box<Summary>),
     /// It was ended early.
     Interrupted,
-    /// There was nothing to put load on, or no way to, in these words.
+    /// There was nothing to put load on, or no way to it, for this reason.
     Impossible(String),
-    /// It lost an agent, and says nothing.
+    /// It lost an agent, and has no result.
     Lost(Loss),
 }
 
 /// A run that lost an agent.
 pub struct Loss {
-    /// Which, and when: `lost agent 'b' after 4.0s`.
+    /// The agent and the time: `lost agent 'b' after 4.0s`.
     pub how: String,
-    /// Whether there are others to make it again, and they may.
+    /// Whether other agents may make it again.
     pub goes_on: bool,
 }
 
@@ -56,28 +56,28 @@ pub struct Runs<'a> {
     files: Option<PathBuf>,
     number: u32,
     keep: Keep,
-    /// The file that they are kept in, where it was named.
+    /// The store's file, if it was named.
     store: Option<PathBuf>,
     /// The numbers that runs are kept under.
     kept: Vec<i64>,
-    /// The tags of all of them; the name is for what is decided.
+    /// The tags of all of them; the name is the decision's.
     tags: BTreeMap<String, String>,
     page: Option<LivePage>,
-    /// Whether it says where the page is.
+    /// Whether it prints the page's URL.
     tells: bool,
-    /// What is said of runs that lost an agent, and whether one was left out.
+    /// Sentences about runs that lost an agent, and whether one was left out.
     losses: Vec<String>,
     has_left_out: bool,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs that are shown and kept as `shown` asks for, and written into the directory `dir`. From now on Ctrl-C ends the run that
-    /// goes on.
+    /// Runs that are shown and kept by the flags in `shown`, and written into the directory `dir`. From now on Ctrl-C
+    /// ends the current run.
     ///
     /// # Errors
     /// When nothing can be written into that directory, or signals cannot be watched for.
     ///
-    /// Agents, if they carry the runs out, have so many threads each if `threads` is given.
+    /// Agents, if they carry out the runs, have this many threads each if `threads` is given.
     pub fn new(
         registry: &'a Registry,
         name: &'static str,
@@ -124,7 +124,7 @@ impl<'a> Runs<'a> {
         brunt_report::decision::Runs { kept: &self.kept, store: self.store.as_deref(), ..Default::default() }
     }
 
-    /// Shows, on the live page, what can be said so far, and what is `next`.
+    /// Shows the state so far on the live page, and what is `next`.
     pub fn show(&mut self, so_far: Decision<'_>, next: &str) {
         let data = page_data(so_far, self.found(), Some(next));
         if let Some(page) = &mut self.page
@@ -134,7 +134,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Writes what was decided, and keeps it.
+    /// Writes the decision, and keeps it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -151,7 +151,8 @@ impl<'a> Runs<'a> {
         written
     }
 
-    /// The exit status of what was decided: `exit`, unless agents were lost. Says why, where the output is not `for_people`.
+    /// The exit status of the decision: `exit`, unless agents were lost. Explains it, where the output is not
+    /// `for_people`.
     pub fn exit(&self, exit: Exit, for_people: bool) -> Exit {
         let is_whole = self.losses.is_empty() || self.carrier.allows_loss() && !self.has_left_out;
         if is_whole || exit == Exit::Wrong {
@@ -163,7 +164,7 @@ impl<'a> Runs<'a> {
         Exit::AgentsLost
     }
 
-    /// What is to be said of runs that lost an agent so far.
+    /// Sentences about runs that lost an agent so far.
     pub fn losses(&self) -> Vec<String> {
         self.losses.clone()
     }
@@ -173,19 +174,19 @@ impl<'a> Runs<'a> {
         self.kept.len()
     }
 
-    /// What is decided rests on no run that was kept after the first `number`, but on those that follow.
+    /// The decision does not rest on the first `number` kept runs, but on later ones.
     pub fn rests_on(&mut self, number: usize) {
         self.kept.truncate(number);
     }
 
-    /// What was lost was made again.
+    /// Notes that a lost run was made again.
     pub fn made_again(&mut self, what: &str, how: &str) {
         let told = format!("{what} {how}, and was made again");
         self.note(&told);
         self.losses.push(told);
     }
 
-    /// What was lost is left out; gives what is said of it.
+    /// Notes that a lost run is left out. Returns the sentence about it.
     pub fn left_out(&mut self, what: &str, how: &str) -> String {
         let told = format!("{what} {how}, and was left out");
         self.note(&told);
@@ -194,7 +195,8 @@ impl<'a> Runs<'a> {
         told
     }
 
-    /// Carries `plan` out, and once more if it loses an agent. It is called `what`, and about `after_ns` nanoseconds of others follow.
+    /// Carries out `plan`, named `what`, and once more if it loses an agent. Later runs take about `after_ns`
+    /// nanoseconds.
     ///
     /// # Errors
     /// As [`Runs::attempt`].
@@ -208,7 +210,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Carries `plan` out. It is called `what`, and about `after_ns` nanoseconds of others follow.
+    /// Carries out `plan`, named `what`. Later runs take about `after_ns` nanoseconds.
     ///
     /// # Errors
     /// When the plan is wrong, its script fails, or its result cannot be kept.
@@ -264,7 +266,7 @@ impl<'a> Runs<'a> {
         });
         let summary = Summary::new(plan, run);
         match self.keep.keep_part(&summary) {
-            // What is decided does not rest on a run that lost an agent.
+            // The decision does not rest on a run that lost an agent.
             Ok(number) => self.kept.extend(number.filter(|_| loss.is_none())),
             Err(problem) => {
                 let problem = wording::told(&problem, Settings::Flags);
@@ -280,7 +282,7 @@ impl<'a> Runs<'a> {
         Ok(loss.map_or_else(|| Ran::Whole(Box::new(summary)), Ran::Lost))
     }
 
-    /// Says what came of the last run.
+    /// Adds the result of the last run.
     pub fn note(&mut self, line: &str) {
         self.progress.note(line);
     }

@@ -14,18 +14,18 @@ use crate::terminal;
 
 /// The exit status of a process that has no time left: 128 and the number of SIGINT.
 const KILLED: i32 = 130;
-/// How long a result may take after the second signal.
+/// How long writing a result may take after the second signal.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// The number of the signal that ended what went on; 0 if none did.
+/// The number of the signal that ended the work; 0 if none did.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// The number of the signal that ended what went on early, if one did.
+/// The number of the signal that ended the work early, if one did.
 pub fn first() -> Option<u8> {
     u8::try_from(FIRST.load(Ordering::Relaxed)).ok().filter(|signal| *signal > 0)
 }
 
-/// Counts a signal that came after all that it could have ended.
+/// Ignores a signal that came when there was nothing left to end.
 pub fn forget() {
     FIRST.store(0, Ordering::Relaxed);
 }
@@ -34,8 +34,8 @@ fn signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
 }
 
-/// Ends the run early at the first signal. At the second it ends at once, with what it has so far, and this process at the third, or
-/// when that takes longer than it should.
+/// Ends the run early at the first signal. At the second it ends at once, with its result so far; at the third, or when
+/// that takes too long, this process ends.
 pub fn stop_at_first(stop: StopHandle) -> Result<()> {
     let mut signals = signals()?;
     thread::spawn(move || {
@@ -54,7 +54,7 @@ pub fn stop_at_first(stop: StopHandle) -> Result<()> {
     Ok(())
 }
 
-/// Ends the process, and leaves the terminal as it was.
+/// Ends the process, and restores the terminal.
 fn exit() {
     terminal::give_back();
     signal_hook::low_level::exit(KILLED);

@@ -1,4 +1,4 @@
-//! A single run: carried out, seen while it goes on, judged, written and kept.
+//! A single run: carried out, shown while it goes on, judged, written and kept.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
-use brunt_protocol::replay::Replay;
+use brunt_protocol::replay::{Replay, Timetable};
 use brunt_record::catalogue::Counter;
 use brunt_record::live::{InLog, Live};
-use brunt_record::recording::Ending;
-use brunt_record::replayed::Replayed;
+use brunt_record::recording::{Ending, Recording};
+use brunt_record::replayed::{LogRead, Replayed};
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
@@ -32,21 +32,21 @@ use crate::sinks::{Sinks, subject};
 use crate::watching::Watching;
 use crate::{console, files, handled, losses, ready, signals, wrk_totals};
 
-/// The most checks that are named in a line.
+/// The most checks that a line names.
 const MOST_NAMED: usize = 5;
 
-/// Who carries a run out.
+/// The machines that carry out a run, and their settings.
 pub struct CarriedBy<'a> {
-    /// As the flags say.
+    /// The machines that the flags name.
     pub machines: &'a Machines,
     /// Workers of each machine, if their number was given.
     pub threads: Option<u32>,
-    /// Where the script may write what it makes of the result.
+    /// The paths where the script may write its texts on the result.
     pub allow_write: &'a [PathBuf],
 }
 
-/// Carries the plan out, shows it as it goes, and writes what came of it. `trace`, if any, sees everything that its users
-/// do.
+/// Carries out the plan, shows the run as it goes, and writes its result. `trace`, if any, sees everything that its
+/// users do.
 pub fn carry_out(
     plan: &Plan,
     registry: &Registry,
@@ -81,11 +81,11 @@ pub fn carry_out(
                 .map_err(Into::into)
         }),
     };
-    // They are free for others as soon as the load is over.
+    // The agents and the socket of `brunt ctl` are free for others as soon as the load is over.
     drop((carrier, ctl));
     sinks.load_ended();
     if traced && results.is_for_people() {
-        // The result stands apart from what it is of.
+        // An empty line separates the result from the trace.
         drop(console::print(b"\n"));
     }
     conclude(carried?, sinks, results, keep, &stop, |summary| {
@@ -94,46 +94,78 @@ pub fn carry_out(
     })
 }
 
-/// What a replay takes its calls from.
-pub struct Logs<'a> {
-    /// A log for each worker.
-    pub of_workers: Vec<Box<dyn Replay>>,
-    /// How far they are after so many nanoseconds.
+/// The display of a replay, and the destinations of its result.
+pub struct Showing<'a> {
+    /// The destinations of the result.
+    pub results: &'a Results,
+    /// The flags of the output.
+    pub args: &'a Output,
+    /// Whether the result is kept.
+    pub keep: &'a Keep,
+    /// The progress in the log after a number of nanoseconds.
     pub in_log: &'a dyn Fn(u64) -> InLog,
 }
 
-/// Replays logs, shows the run as it goes, and writes what came of it. `told` says what was taken of them.
+/// Replays logs, one for each worker, shows the run as it goes, and writes its result. `replayed` compares the answers
+/// with the logs once the run is over.
 pub fn replay(
     plan: &Plan,
-    logs: Logs<'_>,
+    logs: Vec<Box<dyn Replay>>,
     registry: &Registry,
-    results: &Results,
-    args: &Output,
-    keep: &Keep,
-    told: impl FnOnce() -> Replayed,
+    showing: &Showing<'_>,
+    replayed: impl FnOnce(&Recording) -> Replayed,
 ) -> Result<Exit> {
+    let Showing { results, args, keep, in_log } = *showing;
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
-    // Its calls are due when the log has them: nobody changes that while it goes on.
+    // The log sets the due times of the calls: nobody changes them during the run.
     let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &Control::default(), &stop, false)?;
     let carried = ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
-        let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
-        let observer = &mut InLogs { in_log: logs.in_log, next: AbortWatch::new(plan, watching) };
-        Ok(brunt_engine::run_replay(plan, logs.of_workers, registry, SCRIPTS, observer, &stop)?)
+        let shown = &mut InLogs { in_log, next: &mut sinks };
+        let watching = &mut Watching::begin(plan, true, !args.quiet, shown)?;
+        let observer = &mut AbortWatch::new(plan, watching);
+        Ok(brunt_engine::run_replay(plan, logs, registry, SCRIPTS, observer, &stop)?)
     });
     sinks.load_ended();
     let Finished { plan, mut run, script } = carried?;
-    run.replayed = Some(Box::new(told()));
+    run.replayed = Some(Box::new(replayed(&run)));
     conclude(Carried { plan, run, script }, sinks, results, keep, &stop, |_| Ok(()))
 }
 
-/// Says how far a replay is in its log, and shows its seconds to another observer.
-struct InLogs<'a, O> {
-    in_log: &'a dyn Fn(u64) -> InLog,
-    next: O,
+/// Replays a log by agents, with `threads` threads each. `timetable` has all calls of the log, and `put_together` adds
+/// to the recording the agents' comparisons with the log.
+pub fn replay_by_agents(
+    plan: &Plan,
+    timetable: Box<dyn Timetable>,
+    registry: &Registry,
+    showing: &Showing<'_>,
+    machines: &Machines,
+    threads: u32,
+    put_together: impl FnOnce(&mut Recording, &[(String, LogRead)]),
+) -> Result<Exit> {
+    let Showing { results, args, keep, in_log } = *showing;
+    let stop = StopHandle::default();
+    signals::stop_at_first(stop.clone())?;
+    let carrier = Carrier::from_flags(machines, Some(threads), args.quiet, &stop)?;
+    let control = Control::default();
+    let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &control, &stop, false)?;
+    let observer = &mut InLogs { in_log, next: &mut sinks };
+    let carried = carrier.replay(plan, timetable, registry, observer, &control, &stop);
+    // The agents are free for others as soon as the load is over.
+    drop(carrier);
+    sinks.load_ended();
+    let (mut carried, logs) = carried?;
+    put_together(&mut carried.run, &logs);
+    conclude(carried, sinks, results, keep, &stop, |_| Ok(()))
 }
 
-impl<O: Observer> Observer for InLogs<'_, O> {
+/// Adds the progress in the log to a run, and passes its seconds on to another observer.
+struct InLogs<'a> {
+    in_log: &'a dyn Fn(u64) -> InLog,
+    next: &'a mut dyn Observer,
+}
+
+impl Observer for InLogs<'_> {
     fn watched(&mut self, phase: Phase, elapsed_ns: u64, length_ns: u64) -> Watched {
         self.next.watched(phase, elapsed_ns, length_ns)
     }
@@ -147,7 +179,7 @@ impl<O: Observer> Observer for InLogs<'_, O> {
     }
 }
 
-/// Writes what came of a run, and keeps it. `besides` is done once it is written.
+/// Writes the result of a run, and keeps it. `besides` is called once it is written.
 fn conclude(
     carried: Carried,
     mut sinks: Sinks,
@@ -167,13 +199,13 @@ fn conclude(
     written?;
     besides(&summary)?;
     let exit = Exit::of_run(&summary);
-    // A script that failed has nothing more to say.
+    // After a failure the script's `done` is not called.
     if let Some(script) = script
         && !matches!(summary.run.ending, Ending::Failed(_) | Ending::AgentsLost(_))
     {
         script.done(wrk_totals::totals(&summary), stop)?;
     }
-    // Who reads the result sees it there.
+    // Readers of the text result see the reason there.
     if !results.is_for_people() {
         explain(exit, &summary);
     }
@@ -181,10 +213,10 @@ fn conclude(
     Ok(exit)
 }
 
-/// Names the checks that the script has in its text and that were never counted: no threshold and no error rate knows of them.
+/// Names the checks in the script's text that were never counted: no threshold and no error rate includes them.
 fn never_counted(summary: &Summary) {
     let Some(scenarios) = &summary.plan.scenarios else { return };
-    // What was counted in a warm-up is in no figure.
+    // Counts of a warm-up are in no figure.
     if summary.plan.warmup_ns > 0 {
         return;
     }
@@ -204,7 +236,7 @@ fn never_counted(summary: &Summary) {
     }
 }
 
-/// Says why the exit status is not 0.
+/// Explains an exit status other than 0.
 fn explain(exit: Exit, summary: &Summary) {
     match exit {
         Exit::NoAnswer => console::note(&never_answered(summary)),
@@ -242,12 +274,12 @@ fn explain(exit: Exit, summary: &Summary) {
     }
 }
 
-/// The target answered nothing, and why.
+/// The error about a target that never answered, with the most frequent failure.
 fn never_answered(summary: &Summary) -> String {
     shown(&format!("error: {} never answered{}", summary.plan.target.url(), worst_failure(summary)))
 }
 
-/// All that came were answers of another kind than asked for.
+/// The error of a run without a successful answer, with the most frequent failure.
 fn no_answer_as_expected(summary: &Summary) -> String {
     shown(&format!("error: no answer was as expected{}", worst_failure(summary)))
 }
@@ -264,7 +296,7 @@ fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Writes `plan` into a file, which holds no secrets, and says so where it has left some out.
+/// Writes `plan` into a file without its secrets, and notes if some were left out.
 ///
 /// # Errors
 /// When the file cannot be written.

@@ -15,14 +15,14 @@ use crate::{files, kept, losses};
 
 /// One side of a comparison: its results, all of one plan.
 pub struct StoredSide {
-    /// What reports call it.
+    /// Its name in reports.
     name: String,
     documents: Vec<Document>,
-    /// The numbers under which its runs are kept; none of files.
+    /// The numbers of its kept runs; empty for files.
     pub kept: Vec<i64>,
 }
 
-/// What a side of a comparison names.
+/// The meaning of a side of a comparison.
 enum Named<'a> {
     /// A file or directory of results.
     File(&'a Path),
@@ -32,7 +32,7 @@ enum Named<'a> {
     Tagged(String, String),
 }
 
-/// What `target` names, if not a target.
+/// The meaning of `target`, if it is not a target.
 fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a>> {
     let path = Path::new(target);
     if path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
@@ -46,17 +46,17 @@ fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a
         return Some(Named::Tagged(key.to_owned(), value.to_owned()));
     }
     match text.parse().ok()? {
-        // A name may be that of a host, too: it is that of a run where one is called so.
+        // A name may also be a host's: if a run has it, it means the run.
         which @ RunSelector::Name(_) => store.as_mut()?.number(&which).is_ok().then_some(Named::Run(which)),
         which => Some(Named::Run(which)),
     }
 }
 
-/// The stored sides that `words` name instead of targets; none where they name targets. `is_of_results` tells that no flag
-/// of runs stands beside.
+/// The stored sides that `words` name in place of targets; `None` where they name targets. `is_of_results` says that no
+/// flag of runs is given.
 ///
 /// # Errors
-/// When one side is stored and the other a target, when flags of runs stand beside, or when a result cannot be read.
+/// When one side is stored and the other a target, when flags of runs are given, or when a result cannot be read.
 pub fn sides(words: &Words, is_of_results: bool) -> Result<Option<[StoredSide; 2]>> {
     let [a, b] = words.targets.as_slice() else { return Ok(None) };
     let store = || kept::path(words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
@@ -84,7 +84,7 @@ pub fn sides(words: &Words, is_of_results: bool) -> Result<Option<[StoredSide; 2
     Ok(Some([read(a_named)?, read(b_named)?]))
 }
 
-/// Refuses what can only be a file or directory, and is not there, before it is taken for a host.
+/// Refuses a missing file or directory, before it is taken for a host.
 ///
 /// # Errors
 /// When `target` has a slash and neither a scheme, a port, nor a dot before it.
@@ -102,7 +102,7 @@ fn refuse_missing(target: &OsString) -> Result<()> {
 /// Compares run `b` with run `a`, both kept.
 ///
 /// # Errors
-/// When one of them is not there, or they are too short to be compared.
+/// When one of them does not exist, or they are too short to be compared.
 pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
     let [a, b] = [a, b].map(|number| kept_run(store, &RunSelector::Number(number)));
     compare_sides(&a?, &b?)
@@ -155,7 +155,7 @@ fn read(path: &Path) -> Result<StoredSide> {
     Ok(StoredSide { name, documents, kept: Vec::new() })
 }
 
-/// Refuses a side whose results were not run alike: their mean would be of different experiments.
+/// Refuses a side whose results have different plans: their mean would be of different experiments.
 fn check_alike(side: &StoredSide) -> Result<()> {
     let Some(first) = side.documents.first() else { return Ok(()) };
     for (number, document) in (2..).zip(side.documents.iter().skip(1)) {
@@ -178,7 +178,7 @@ fn check_alike(side: &StoredSide) -> Result<()> {
     Ok(())
 }
 
-/// What is said of results of a side that lost an agent.
+/// Sentences about results of a side that lost an agent.
 fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
     let lost = |(number, document): (usize, &Document)| {
         let agents = &document.agents.as_ref()?.list;
@@ -195,7 +195,7 @@ fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
 /// Compares `b` with `a`.
 ///
 /// # Errors
-/// When the results of a side were not run alike, or there are too few of them to be compared.
+/// When the results of a side have different plans, or there are too few of them.
 pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
     check_alike(a)?;
     check_alike(b)?;

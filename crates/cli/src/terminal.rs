@@ -1,8 +1,8 @@
 //! The terminal on standard error, taken over for a live view and given back: at the end, at an error, a signal or a panic.
 //!
-//! The view has the alternate screen (xterm's private mode 1049), so that the scrollback keeps nothing of it. Input comes key by key and is
-//! not echoed; Ctrl-C stays a signal. What is written to standard output or said on standard error meanwhile would disturb the view: it is
-//! held, and shown when the terminal is given back.
+//! The view has the alternate screen (xterm's private mode 1049), so that the scrollback keeps nothing of it. Input
+//! comes key by key and is not echoed; Ctrl-C remains a signal. Output to standard output or standard error meanwhile
+//! would disturb the view: it is held back, and shown when the terminal is given back.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Seek as _, Write as _};
@@ -20,21 +20,21 @@ use crate::console;
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 /// Resets colours, shows the cursor, leaves the alternate screen.
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
-/// What keys begin with that send several bytes.
+/// The first byte of keys that send several bytes.
 const ESCAPE: u8 = 0x1b;
-/// The most that is held of what is written to standard output.
+/// Limit on the standard output held back.
 const MOST_OUTPUT: u64 = 16 << 20;
 
-/// What is to be given back; none while no view has the terminal.
+/// The state to restore; `None` while no view has the terminal.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
 /// A terminal that a view has.
 struct Taken {
-    /// How it was set; none where it takes no settings.
+    /// Its settings; `None` where it has none.
     settings: Option<Termios>,
-    /// Standard output, and the file that holds what is written there.
+    /// Standard output, and the file that holds its content.
     output: Option<(OwnedFd, File)>,
-    /// What stands on the screen.
+    /// The content of the screen.
     shown: Buffer,
 }
 
@@ -43,7 +43,7 @@ pub fn is_free() -> bool {
     console::stderr_redraws() && is_foreground()
 }
 
-/// Whether the terminal belongs to this process. A terminal that controls no process belongs to whoever has it.
+/// Whether this process is in the foreground. A terminal that controls no process belongs to whoever has it.
 fn is_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stderr()).map_or(true, |group| group == rustix::process::getpgrp())
 }
@@ -62,7 +62,8 @@ pub fn take() -> bool {
     has_keys
 }
 
-/// Settings with which keys come as they are pressed. Ctrl-C stays what it is; a process that was suspended would leave its view behind.
+/// Settings in which keys come as they are pressed. Ctrl-C stays a signal; suspending is off, as it would leave the
+/// view behind.
 fn by_key(settings: &Termios) -> Termios {
     /// Stands for no character (POSIX: `_POSIX_VDISABLE`).
     const NONE: u8 = 0;
@@ -75,7 +76,7 @@ fn by_key(settings: &Termios) -> Termios {
     settings
 }
 
-/// Lets standard output lead into a file while it is a terminal: scripts print there. None where that is not possible.
+/// Redirects standard output into a file while it is a terminal: scripts print there. `None` where that is impossible.
 fn held_output() -> Option<(OwnedFd, File)> {
     if !io::stdout().is_terminal() {
         return None;
@@ -88,7 +89,7 @@ fn held_output() -> Option<(OwnedFd, File)> {
     Some((before, file))
 }
 
-/// Gives the terminal back, if a view has it, and shows what was held.
+/// Gives the terminal back, if a view has it, and shows the output held back.
 pub fn give_back() {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(taken) = taken {
@@ -114,7 +115,7 @@ impl Taken {
     }
 }
 
-/// A panic is to be read: the terminal is given back before its message.
+/// A panic has to be readable: the terminal is given back before its message.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -139,7 +140,7 @@ fn give_back_at_panics() {
     });
 }
 
-/// Shows `next`, if a view has the terminal and is in its foreground: writes what differs from what stands there.
+/// Shows `next`, if a view has the terminal and is in its foreground: writes only the differences.
 pub fn show(next: Buffer) {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(taken) = taken.as_mut().filter(|_| is_foreground()) {
@@ -148,7 +149,7 @@ pub fn show(next: Buffer) {
     }
 }
 
-/// The keys that are pressed within this time, as the bytes that they send; those that begin with an escape are left out.
+/// The keys pressed within this time, as their bytes; those that begin with an escape are left out.
 pub fn keys(within: Duration) -> Vec<u8> {
     let wait = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
     let stderr = io::stderr();
@@ -159,7 +160,7 @@ pub fn keys(within: Duration) -> Vec<u8> {
     // Whoever reads in the background is stopped by the kernel.
     let read = if is_ready && is_foreground() { rustix::io::read(&stderr, &mut bytes).unwrap_or(0) } else { 0 };
     if n > 0 && read == 0 {
-        // A terminal that is gone is always ready, and has nothing.
+        // A terminal that is gone is always ready, and has no input.
         std::thread::sleep(within);
     }
     bytes.iter().take(read).copied().take_while(|byte| *byte != ESCAPE).collect()

@@ -1,5 +1,5 @@
-//! What `--once` prints: every request, answer and check of scenarios, what a flood's call sends and receives; with what is
-//! secret left out.
+//! The output of `--once`: every request, answer and check of scenarios, and the bytes of a flood's call; without
+//! secrets.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,22 +15,22 @@ use brunt_record::redaction::Secrets;
 
 use crate::console;
 
-/// The most that is printed of a body, in characters.
+/// The longest shown body, in characters.
 const MOST_BODY: usize = 2000;
 
-/// The most that is printed of a head, in characters.
+/// The longest shown head, in characters.
 const MOST_HEAD: usize = 8000;
 
-/// The most lines of bytes that are no text.
+/// The most lines for bytes that are not text.
 const MOST_LINES: usize = 32;
 
-/// Prints what a user does.
+/// Prints a user's actions.
 pub struct Printer {
     /// Whether secrets are printed as they are.
     shows_secrets: bool,
-    /// Whether standard output is for people; else it is for a program, and people read standard error.
+    /// Whether standard output is for people; otherwise it is for a program, and people read standard error.
     is_for_people: bool,
-    /// Values of `--env` and of options that are not to be seen, wherever they stand.
+    /// Secret values of `--env` and of options, which are hidden wherever they stand.
     secrets: Secrets,
     /// Which statuses are a success.
     ok_status: OkStatus,
@@ -43,7 +43,7 @@ impl Printer {
         Self { shows_secrets, is_for_people, secrets, ok_status: plan.ok_status.clone() }
     }
 
-    /// What happened, in words, with what is secret left out.
+    /// An event in words, without secrets.
     pub fn text(&self, traced: &Traced<'_>) -> String {
         let mut text = String::new();
         match traced {
@@ -118,7 +118,7 @@ impl Printer {
         self.finished(&text)
     }
 
-    /// A text without what is secret, and without what would move the terminal's cursor.
+    /// A text without secrets and without terminal control characters.
     fn finished(&self, text: &str) -> String {
         let text = self.secrets.hide(text);
         // What a server sends must not move the terminal's cursor.
@@ -130,7 +130,7 @@ impl Printer {
         text.replace("\r\n", "\n").chars().map(shown).collect()
     }
 
-    /// A head, and a body after an empty line. What is no text is all body.
+    /// A head, and a body after an empty line. Bytes that are not text are all body.
     fn message(&self, text: &mut String, bytes: &[u8]) {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
         let (head, body) = bytes.split_at(end);
@@ -203,13 +203,13 @@ fn milliseconds(ns: u64) -> String {
     format!("{:.2} ms", ns as f64 / 1e6)
 }
 
-/// Whether bytes are for people: UTF-8 without control characters but for those of texts.
+/// Whether bytes are readable: UTF-8 without control characters other than those of texts.
 fn is_text(bytes: &[u8]) -> bool {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n' | '\x1b');
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_shown))
 }
 
-/// Bytes by their numbers, sixteen in a line, with what they are in ASCII.
+/// A hexadecimal dump, sixteen bytes a line, with ASCII beside it.
 fn hexadecimal(text: &mut String, bytes: &[u8]) {
     for (line, sixteen) in bytes.chunks(16).take(MOST_LINES).enumerate() {
         let numbers: Vec<_> = sixteen.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -224,7 +224,7 @@ fn hexadecimal(text: &mut String, bytes: &[u8]) {
 
 impl Trace for Printer {
     fn see(&self, traced: &Traced<'_>) {
-        // Who reads may stop at any time: that is no failure of the run.
+        // A reader may stop at any time: that is no failure of the run.
         let text = self.text(traced);
         if self.is_for_people {
             drop(console::print(text.as_bytes()));

@@ -1,10 +1,11 @@
-//! What `brunt --version` says: the version, the commit, what this program can do, and which formats it reads and writes.
+//! The output of `brunt --version`: the version, the commit, the capabilities, and the formats that it reads and
+//! writes.
 
 use brunt_cluster::CLUSTER_VERSION;
 use brunt_plan::plan::PLAN_VERSION;
 use brunt_protocol::Registry;
 
-/// The version, and the commit where the build knew it.
+/// The version, and the commit if the build knew it.
 pub fn short() -> String {
     let version = env!("CARGO_PKG_VERSION");
     match env!("BRUNT_COMMIT") {

@@ -1,4 +1,5 @@
-//! A live view on the terminal: drawn when there is news, when a key is pressed, and when the terminal changes its size.
+//! A live view on the terminal: drawn when there is news, when a key is pressed, and when the terminal changes its
+//! size.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,24 +10,24 @@ use brunt_report::live::{Buffer, Chosen, Hands};
 
 use crate::{console, terminal};
 
-/// How long a run goes on before the view takes the terminal: shorter ones end before anybody could read it.
+/// How long a run goes on before the view takes the terminal: nobody could read that of a shorter one.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often keys and the terminal's size are looked at.
 const LOOKS: Duration = Duration::from_millis(100);
-/// How many times as long as it takes nothing is prepared, or drawn, after it: either takes 2 % of a CPU at the most.
+/// The pause after preparing, or drawing, as a multiple of its duration: either takes at most 2 % of a CPU.
 const REST: u32 = 50;
 
 /// Something that can be drawn.
 pub trait Picture: Send + 'static {
-    /// Prepares what the next drawings show, where that is worth keeping from one to the next.
+    /// Prepares the next drawings, where that is worth keeping from one to the next.
     fn prepare(&mut self) {}
 
-    /// A number that is another one when the state has changed, so that this must be seen at once.
+    /// A number that changes with the state, so that a change is shown at once.
     fn state(&self) -> u8 {
         0
     }
 
-    /// It in so many columns and lines.
+    /// The picture in this many columns and lines.
     fn draw(&self, width: u16, height: u16, chosen: Chosen) -> Buffer;
 }
 
@@ -43,19 +44,19 @@ struct Shared<P> {
     began: Instant,
     /// Whether it has the terminal.
     has_terminal: bool,
-    /// Whether the run was told to end by a key; a second one would cut off what is under way.
+    /// Whether a key has asked the run to end; a second one cuts off everything under way.
     has_quit: bool,
     is_over: bool,
     size: (u16, u16),
     /// The state that was drawn last.
     state: u8,
-    /// Until when nothing is prepared, and nothing drawn.
+    /// Until when nothing is prepared, and until when nothing is drawn.
     prepares_from: Instant,
     draws_from: Instant,
 }
 
 impl<P: Picture> View<P> {
-    /// A view of what `stop` can end.
+    /// A view of work that `stop` can end.
     pub fn new(picture: P, stop: StopHandle) -> Self {
         let now = Instant::now();
         let shared = Shared {
@@ -84,7 +85,8 @@ impl<P: Picture> View<P> {
         shared.prepare_and_draw();
     }
 
-    /// Draws the picture a last time, and gives the terminal back: a recording of it ends with the whole run, however long ago it was prepared.
+    /// Draws the picture a last time, and gives the terminal back: a recording of it ends with the whole run, however
+    /// long ago it was prepared.
     pub fn end(&mut self) {
         let mut shared = lock(&self.shared);
         shared.is_over = true;
@@ -94,7 +96,7 @@ impl<P: Picture> View<P> {
         }
         drop(shared);
         if let Some(keys) = self.keys.take() {
-            // One that panicked has given it back.
+            // A thread that panicked has given it back.
             let _ = keys.join();
         }
         terminal::give_back();
@@ -151,13 +153,13 @@ impl<P: Picture> Shared<P> {
         }
     }
 
-    /// Does what a key stands for. Returns whether there is something to draw.
+    /// Carries out a key. Returns whether to draw.
     fn press(&mut self, key: u8) -> bool {
         let chosen = &mut self.chosen;
         match key {
             b'q' | b'Q' if !self.has_quit => {
                 self.has_quit = true;
-                // The same as Ctrl-C, whoever watches for that.
+                // The same as Ctrl-C, for every handler.
                 let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
                 return false;
             }

@@ -1,7 +1,7 @@
 //! Errors in the words of their reader: what happened, then the way out by the flag or the plan's field to change.
 //!
-//! The crates below the command line say what is wrong in plain words and carry its cause as a type. Here each cause gets
-//! its way out, so that no other room has to know a flag.
+//! The crates below the command line describe an error in plain words and carry its cause as a type. This module adds
+//! the way out of each cause, so that no other module has to know a flag.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -9,11 +9,12 @@ use std::error::Error;
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
+use brunt_replay::planned::{Part, PlannedError};
 use brunt_report::json::ReadError;
 use brunt_script::ScriptError;
 use brunt_store::StoreError;
 
-/// Where the settings of a run are written: a way out leads there.
+/// The place of a run's settings, to which a way out leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settings {
     /// Flags of the command line.
@@ -23,7 +24,7 @@ pub enum Settings {
 }
 
 impl Settings {
-    /// What `setting` is called there.
+    /// The name of `setting` in that place.
     fn name(self, setting: Setting) -> &'static str {
         match self {
             Self::Flags => flag(setting),
@@ -31,7 +32,7 @@ impl Settings {
         }
     }
 
-    /// The same within a sentence that does not speak of the plan.
+    /// The name of `setting`, for a sentence that does not mention the plan.
     fn place(self, setting: Setting) -> Cow<'static, str> {
         match self {
             Self::Flags => flag(setting).into(),
@@ -66,7 +67,7 @@ fn flag(setting: Setting) -> &'static str {
     }
 }
 
-/// An error with its causes, each once (many name their cause themselves), and the way out.
+/// An error with its causes and the way out. Each cause is named once (many errors name their cause themselves).
 pub fn told(error: &anyhow::Error, settings: Settings) -> String {
     let mut causes = error.chain().map(|cause| cause_told(cause, settings));
     let mut text = causes.next().unwrap_or_default();
@@ -78,7 +79,7 @@ pub fn told(error: &anyhow::Error, settings: Settings) -> String {
     text
 }
 
-/// One link of an error's chain.
+/// The text of one error in a chain.
 fn cause_told(cause: &(dyn Error + 'static), settings: Settings) -> String {
     if let Some(error) = cause.downcast_ref::<EngineError>() {
         engine(error, settings)
@@ -92,6 +93,8 @@ fn cause_told(cause: &(dyn Error + 'static), settings: Settings) -> String {
         store(error)
     } else if let Some(error) = cause.downcast_ref::<ReadError>() {
         document(error)
+    } else if let Some(error) = cause.downcast_ref::<PlannedError>() {
+        planned(error, settings)
     } else {
         cause.to_string()
     }
@@ -141,6 +144,25 @@ fn plan(error: &PlanError, settings: Settings) -> String {
         | PlanError::Watch(_)
         | PlanError::Threshold(_) => error.to_string(),
     }
+}
+
+/// The error about a part of a replay, with the flag that set it.
+fn planned(error: &PlannedError, settings: Settings) -> String {
+    let flag = match (settings, error.part) {
+        (Settings::PlanFile, _) => return error.to_string(),
+        (Settings::Flags, Part::Format) => "--log-format",
+        (Settings::Flags, Part::Fields) => "--fields",
+        (Settings::Flags, Part::Session) => "--session",
+        (Settings::Flags, Part::Window) => "--window",
+        (Settings::Flags, Part::Filters) => "--filter",
+        (Settings::Flags, Part::Rewrites) => "--rewrite",
+        (Settings::Flags, Part::Speed) => "--speed",
+        (Settings::Flags, Part::Scale) => "--scale",
+        (Settings::Flags, Part::Shift) => "--shift",
+        (Settings::Flags, Part::Rate) => "--rate",
+        (Settings::Flags, Part::Headers) => "-H",
+    };
+    format!("{flag}: {}", error.problem)
 }
 
 fn route(error: &RouteError, settings: Settings) -> String {
@@ -196,14 +218,14 @@ fn script(error: &ScriptError, settings: Settings) -> String {
         Settings::Flags => format!("give it with --env {name}=VALUE, or --env {name} for that of the environment"),
         Settings::PlanFile => format!("give it with scenarios.env.{name} in the plan"),
     };
-    // A traceback comes last.
+    // The way out comes before a traceback.
     match text.split_once('\n') {
         Some((what, traceback)) => format!("{what}: {way_out}\n{traceback}"),
         None => format!("{text}: {way_out}"),
     }
 }
 
-/// The store is named by flags, wherever the settings of the run are written.
+/// Flags name the store, wherever the settings of the run are written.
 fn store(error: &StoreError) -> String {
     match error {
         StoreError::Open { .. } => format!("{error}; name another file with --store"),
@@ -258,7 +280,7 @@ mod tests {
         command.get_subcommands().for_each(|command| flags_of(command, flags));
     }
 
-    /// The flags that a text names; those of the shell's `ulimit` are not ours.
+    /// The flags that a text names, except those of the shell's `ulimit`.
     fn named(text: &str) -> Vec<&str> {
         let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| "`'(),:;".contains(c)));
         words.filter(|word| word.starts_with('-') && *word != "-Hn").collect()

@@ -1,4 +1,4 @@
-//! What a wrk script is told of a result.
+//! The totals of a result for a wrk script.
 
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::{Counter, Timing};

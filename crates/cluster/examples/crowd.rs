@@ -39,6 +39,8 @@ const KINDS: usize = 16;
 const MOST_BYTES: usize = 1 << 26;
 /// How often agents look whether a second is over.
 const LOOK: Duration = Duration::from_millis(5);
+/// How often they look whether something has to be sent again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -64,6 +66,7 @@ async fn serve(url: &str, number: usize) -> Result<(), Box<dyn Error>> {
     };
     writeln!(std::io::stdout(), "{number} agents wait")?;
     let mut look = tokio::time::interval(LOOK);
+    let mut again = tokio::time::interval(AGAIN);
     loop {
         tokio::select! {
             message = orders.next() => crowd.take(&message.ok_or("the subscription is gone")?).await?,
@@ -72,6 +75,11 @@ async fn serve(url: &str, number: usize) -> Result<(), Box<dyn Error>> {
                 crowd.announce().await?;
             }
             _ = look.tick() => crowd.tell_seconds().await?,
+            _ = again.tick() => {
+                for place in 0..number {
+                    crowd.flush(place).await?;
+                }
+            }
         }
     }
 }

@@ -16,16 +16,16 @@ use crate::random_number;
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How long to wait between attempts to connect again, on average.
 const AGAIN: Duration = Duration::from_millis(300);
-/// Messages that may wait to be taken in: twice what all agents of a large run have on their way at once.
+/// Messages that may wait to be taken: twice as many as all agents of a large run send at once.
 const ROOM: usize = 1 << 16;
 
-/// The shortest limit on messages that leaves room for what is said in one, in bytes.
+/// The shortest message limit of a server that suffices, in bytes.
 pub(crate) const LEAST_PAYLOAD: usize = 4 << 10;
 
 /// A NATS server and how to log in to it.
 #[derive(Clone, Default)]
 pub struct Bus {
-    /// Where it is: `nats://host:4222`, `tls://host:4222`; several with commas between them.
+    /// Its address: `nats://host:4222`, `tls://host:4222`; several are separated by commas.
     pub url: String,
     /// A file with a JWT and its key, as `nsc` makes them.
     pub credentials: Option<PathBuf>,
@@ -35,17 +35,17 @@ pub struct Bus {
     pub trusted: Option<PathBuf>,
     /// Our own certificate and key, in PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// What the subjects begin with.
+    /// The beginning of all subjects.
     pub prefix: String,
 }
 
-/// Why the bus cannot be used. No message has a password in it.
+/// The reason for which the bus cannot be used. No message includes a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
     /// The URL names no NATS server.
     #[error("'{url}' is no NATS server: write nats://HOST:4222, or tls://HOST:4222")]
     Url {
-        /// As given, without what logs in.
+        /// As given, without credentials.
         url: String,
     },
     /// A subject cannot begin with this.
@@ -62,16 +62,16 @@ pub enum BusError {
         /// What is wrong.
         problem: String,
     },
-    /// The server refuses who we say we are.
+    /// The server refuses the login.
     #[error("the NATS server at {url} refuses these credentials")]
     Refused {
-        /// The server, without what logs in.
+        /// The server, without credentials.
         url: String,
     },
     /// There is no connection.
     #[error("no connection to the NATS server at {url}: {problem}")]
     Unreachable {
-        /// The server, without what logs in.
+        /// The server, without credentials.
         url: String,
         /// What is wrong.
         problem: String,
@@ -98,11 +98,11 @@ pub enum BusError {
         "the NATS server at {url} takes messages of {got} bytes at most, and brunt needs {least}: raise max_payload in its configuration"
     )]
     Payload {
-        /// The server, without what logs in.
+        /// The server, without credentials.
         url: String,
-        /// What it takes.
+        /// Its limit.
         got: usize,
-        /// What is needed.
+        /// The limit needed.
         least: usize,
     },
     /// The connection was closed for good.
@@ -119,7 +119,7 @@ pub(crate) fn server_of(client: &Client) -> Server {
     Server { id: info.server_id, most_payload: info.max_payload }
 }
 
-/// What the library tells of a connection, as far as it matters.
+/// The library's event of a connection, if it matters.
 pub(crate) fn event_of(event: Event, client: &Client) -> Option<BusEvent> {
     match event {
         Event::Disconnected => Some(BusEvent::Away),
@@ -130,7 +130,7 @@ pub(crate) fn event_of(event: Event, client: &Client) -> Option<BusEvent> {
     }
 }
 
-/// There is a connection again, to this server, if it can be used.
+/// The connection is back, to this server, if that can be used.
 pub(crate) fn back(server: Server) -> BusEvent {
     let got = server.most_payload;
     if got >= LEAST_PAYLOAD {
@@ -142,7 +142,8 @@ pub(crate) fn back(server: Server) -> BusEvent {
     ))
 }
 
-/// A time between half of `usual` and one and a half of it, by chance: many who wait for the same server do not all come at once.
+/// A random time between half of `usual` and one and a half of it, so that many clients of one server do not all come
+/// at once.
 pub(crate) fn jittered(usual: Duration) -> Duration {
     spread(usual, random_number())
 }
@@ -151,7 +152,7 @@ fn spread(usual: Duration, random: u64) -> Duration {
     usual / 2 + usual.mul_f64(random as f64 / u64::MAX as f64)
 }
 
-/// Publishes what a state machine has to say. Gives what the connection refused to take.
+/// Publishes the frames of a state machine. Returns those that the connection refused.
 pub(crate) async fn publish(client: &Client, posted: Vec<Posted>) -> Vec<BusEvent> {
     let mut refused = Vec::new();
     for Posted { subject, frame } in posted {
@@ -159,9 +160,9 @@ pub(crate) async fn publish(client: &Client, posted: Vec<Posted>) -> Vec<BusEven
         let bytes = payload.len();
         let Err(error) = client.publish(subject, payload).await else { continue };
         refused.push(match error.kind() {
-            // It takes shorter messages than it did.
+            // The server's message limit is lower than before.
             PublishErrorKind::MaxPayloadExceeded if kind == Kind::Piece => BusEvent::Refused(server_of(client)),
-            // Of what a bus says no more is shown than fits here.
+            // A complaint of the bus is shown only in part.
             PublishErrorKind::MaxPayloadExceeded => BusEvent::Says(format!(
                 "the NATS server takes {} bytes at most, not {bytes}: raise max_payload, or give shorter --tag",
                 server_of(client).most_payload
@@ -173,18 +174,18 @@ pub(crate) async fn publish(client: &Client, posted: Vec<Posted>) -> Vec<BusEven
     refused
 }
 
-/// Whether the server's words say that a subject may not be listened to: nothing can be heard then.
+/// Whether the server's complaint is that a subject must not be listened to: nothing can be heard then.
 pub(crate) fn refuses_subscription(problem: &str) -> bool {
     problem.to_lowercase().contains("permissions violation for subscription")
 }
 
-/// Whether the server's words say that something is not permitted.
+/// Whether the server's complaint is about a permission.
 pub(crate) fn refuses(problem: &str) -> bool {
     problem.to_lowercase().contains("permissions violation")
 }
 
 impl Bus {
-    /// The server without what logs in.
+    /// The server, without credentials.
     pub fn shown_url(&self) -> String {
         let without = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
             (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -194,7 +195,7 @@ impl Bus {
         self.url.split(',').map(|url| without(url.trim())).collect::<Vec<_>>().join(",")
     }
 
-    /// Whether nobody on the way can read what is said: by TLS, or since nothing leaves this machine.
+    /// Whether messages are private on their way: by TLS, or because they do not leave this machine.
     pub fn is_private(&self) -> bool {
         self.servers().is_ok_and(|servers| {
             servers.iter().all(|server| {
@@ -228,7 +229,7 @@ impl Bus {
         }
     }
 
-    /// Connects as `name`. What becomes of the connection is told to `events`.
+    /// Connects as `name`. `events` gets events of the connection.
     pub(crate) async fn connect(&self, name: &str, events: UnboundedSender<Event>) -> Result<Client, BusError> {
         self.check_prefix()?;
         let servers = self.servers()?;
@@ -289,7 +290,7 @@ pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// A name as it may stand between two dots of a subject.
+/// A name in a form that can stand between two dots of a subject.
 pub fn token_of(name: &str) -> String {
     let token: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     if token.is_empty() { "-".to_owned() } else { token }

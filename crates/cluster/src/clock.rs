@@ -1,13 +1,13 @@
-//! How far another machine's clock is from this one's, by notes that go there and back (NTP's way, RFC 5905 §8).
+//! The offset of another machine's clock, measured by notes that go there and back (NTP's method, RFC 5905 §8).
 //!
-//! Both clocks are monotonic ones that count from when their process began. What the time of day is on either machine does
-//! not matter.
+//! Both clocks are monotonic and count from the start of their processes. The time of day on either machine does not
+//! matter.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Notes that are remembered: the quickest of them tells most.
+/// The number of notes that are remembered: the quickest of them is the most exact.
 const REMEMBERED: usize = 16;
 
 /// How far the other clock is ahead, and how wrong that may be.
@@ -15,23 +15,23 @@ const REMEMBERED: usize = 16;
 pub struct Offset {
     /// The other clock's time less this one's, in nanoseconds.
     pub ns: i64,
-    /// By how much that may be wrong, in nanoseconds: half of what the note was on its way.
+    /// Its uncertainty, in nanoseconds: half of the note's round trip.
     pub uncertainty_ns: u64,
 }
 
 impl Offset {
-    /// What the other clock says when this one says `here_ns`.
+    /// The other clock's time when this clock is at `here_ns`.
     pub(crate) fn there(self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
     }
 
-    /// What this clock says when the other one says `there_ns`.
+    /// This clock's time when the other one is at `there_ns`.
     pub(crate) fn here(self, there_ns: u64) -> u64 {
         there_ns.saturating_add_signed(self.ns.saturating_neg())
     }
 }
 
-/// The times of a note, each on the clock of who took it, in nanoseconds.
+/// The times of a note, each on the clock of the side that took it, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     /// Sent here, received there, answered there, back here.
@@ -51,14 +51,14 @@ impl Exchange {
     }
 }
 
-/// What is known of another clock.
+/// Knowledge about another clock.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     latest: VecDeque<Offset>,
 }
 
 impl Comparison {
-    /// Takes in a note that came back. One whose times cannot be says nothing.
+    /// Takes a note that came back. A note with impossible times is ignored.
     pub(crate) fn add(&mut self, exchange: Exchange) {
         if let Some(offset) = exchange.offset() {
             if self.latest.len() == REMEMBERED {
@@ -73,7 +73,7 @@ impl Comparison {
         self.latest.len()
     }
 
-    /// The best that is known: by the note that was the least time on its way, of the latest.
+    /// The best estimate: by the quickest of the latest notes.
     pub(crate) fn offset(&self) -> Option<Offset> {
         self.latest.iter().min_by_key(|offset| offset.uncertainty_ns).copied()
     }

@@ -18,7 +18,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 7;
+pub const CLUSTER_VERSION: u16 = 8;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 /// The first version whose sessions have ids of two halves.
@@ -26,14 +26,14 @@ const LONG_SESSIONS: u16 = 6;
 /// Bytes of a frame besides its payload.
 pub(crate) const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8 + 8;
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing: it acknowledges.
+    /// An acknowledgement only.
     Nothing,
     /// A piece of the bytes of a session.
     Piece,
-    /// A note: said once, and lost if it does not arrive.
+    /// A note: sent once, and lost if it does not arrive.
     Note,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Frame {
     pub(crate) kind: Kind,
     /// The session's id, whose first half is not 0; 0 for a frame of no session.
     pub(crate) session: u128,
-    /// Where a piece begins among the bytes of its session.
+    /// The position of a piece among the bytes of its session.
     pub(crate) offset: u64,
     /// How many of the peer's bytes have arrived.
     pub(crate) arrived: u64,
@@ -81,7 +81,7 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// A note that acknowledges nothing. `session` is 0 for one that belongs to no session.
+    /// A note without an acknowledgement. `session` is 0 for one that belongs to no session.
     pub(crate) fn note(session: u128, payload: Vec<u8>) -> Self {
         Self { kind: Kind::Note, session, offset: 0, arrived: 0, payload: payload.into() }
     }
@@ -109,7 +109,8 @@ impl Frame {
         }
     }
 
-    /// A frame with its version. Whoever announces itself is understood by all versions, so that each can say which the others have.
+    /// A frame with its version. Announcements are understood by all versions, so that each can report the version of
+    /// the others.
     pub(crate) fn of_any_version(bytes: &Bytes) -> Result<(u16, Self), FrameError> {
         let foreign = FrameError::Foreign(bytes.len());
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(foreign)?;

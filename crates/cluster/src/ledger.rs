@@ -1,4 +1,4 @@
-//! An agent's ledger: puts the seconds of its parts of one run together, so that its controller is told each second once.
+//! An agent's ledger: merges the seconds of its parts of one run, so that its controller gets each second once.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use brunt_record::snapshot::Phase;
 /// A second's place in a run.
 type Key = (Phase, u64);
 
-/// The parts that an agent carries out at the same time: what it had from the beginning, and what it took over. A second is over
-/// once no part has anything more to say about it.
+/// The parts that an agent carries out at the same time: its own from the beginning, and takeovers. A second is over
+/// once every part has reported all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// The last second that each part has reported, by the part's number.
@@ -32,14 +32,15 @@ impl Ledger {
         self.parts.is_empty()
     }
 
-    /// A part reports a second: gives those that are over now.
+    /// A part reports a second. Returns the seconds that are over now.
     pub(crate) fn add(&mut self, part: u32, mut interval: Interval) -> Vec<Interval> {
         let key = (interval.phase, interval.second);
         if let Some(reported) = self.parts.get_mut(&part) {
             *reported = Some(key);
         }
         if let Some((phase, told)) = self.told.filter(|told| key <= *told && interval.phase == told.0) {
-            // A part that began late tells of seconds that are over for the others: it counts in the one after, and makes that no longer.
+            // A part that began late reports seconds that are over for the others: they count in the next one, without
+            // making it longer.
             (interval.phase, interval.second, interval.length_ns) = (phase, told + 1, 0);
         }
         match self.seconds.get_mut(&(interval.phase, interval.second)) {

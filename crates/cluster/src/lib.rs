@@ -1,9 +1,9 @@
 //! One run on many machines, over NATS.
 //!
-//! A *controller* is a brunt that was told to let agents carry its runs out ([`Cluster`]); an *agent* waits on the bus and carries
-//! out its part ([`serve`]). The agents' workers are numbered through, so that due times, rows of data, users and random choices are
-//! those of one machine with as many workers ([`Portion`](brunt_plan::share::Portion)). Each second's figures come back and merge as
-//! those of one machine's workers do ([`brunt_engine::gather`]).
+//! A *controller* is a brunt that lets agents carry out its runs ([`Cluster`]); an *agent* waits on the bus and carries
+//! out its part ([`serve`]). The agents' workers are numbered through, so that due times, rows of data, users and
+//! random choices are those of one machine with as many workers ([`Portion`](brunt_plan::share::Portion)). Each
+//! second's figures come back and merge as those of one machine's workers do ([`brunt_engine::gather`]).
 //!
 //! | subject | who publishes | what |
 //! | --- | --- | --- |
@@ -14,9 +14,10 @@
 //! | `brunt.echo.CONTROLLER` | controllers | what a controller says to itself, to know whether the bus lets anything through |
 //! | `brunt.name.AGENT` | agents | whether one that lives has the name |
 //!
-//! Who speaks is known by the subject, which the server's permissions guard. No message is answered to its reply subject.
+//! The subject identifies the sender, and is guarded by the server's permissions. No message is answered to its reply
+//! subject.
 //!
-//! Core NATS promises little, so `link.rs` makes sure that what is said arrives once and in order.
+//! Core NATS promises little, so `link.rs` makes messages arrive once and in order.
 
 mod agent;
 mod bus;
@@ -25,6 +26,7 @@ mod controller;
 mod frame;
 mod ledger;
 mod link;
+mod listed;
 mod loss;
 mod names;
 mod post;
@@ -45,10 +47,11 @@ pub use frame::CLUSTER_VERSION;
 pub use roster::{RosterError, Wanted, WantedError, Workers};
 pub use words::Announcement;
 
-/// How long an agent waits for a word of its controller before it gives the run up. Its calls have ended before: they reach no further than
-/// what the controller has granted.
+/// How long an agent waits for a message of its controller before it gives up the run. Its calls have ended before:
+/// they reach no further than the controller has granted.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long an agent may be silent before it counts as lost, while the bus lets the controller's own words through.
+/// How long an agent may be silent before it counts as lost, while the controller's own messages come back from the
+/// bus.
 pub const SILENCE: Duration = Duration::from_secs(3);
 
 /// [`PATIENCE`] and [`SILENCE`] in nanoseconds.
@@ -61,7 +64,7 @@ fn random_number() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }
 
-/// The id of a session, which nobody can guess.
+/// The id of a session, which cannot be guessed.
 fn random_session() -> u128 {
     u128::from(random_number()) << 64 | u128::from(random_number())
 }

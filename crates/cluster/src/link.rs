@@ -1,9 +1,11 @@
-//! A link: messages between a controller and an agent, each once and in order, over a bus that may lose, double and reorder.
+//! A link: messages between a controller and an agent, each once and in order, over a bus that may lose, double and
+//! reorder them.
 //!
-//! Core NATS delivers a message at most once, and none while it is being restarted. So what a side has to say is a sequence of bytes: each message
-//! with its length before it. It is sent in pieces, of which each says where it begins. A piece is kept until the other side has acknowledged all bytes
-//! up to its end. Pieces that wait too long are lost: the oldest is sent again alone, and the others as that is acknowledged. As bytes are counted
-//! and not pieces, they can be cut anew when the bus takes shorter messages than before. No I/O happens here, and no clock is read.
+//! Core NATS delivers a message at most once, and none while it is being restarted. So the messages of a side are a
+//! sequence of bytes, each message with its length before it. The sequence is sent in pieces, each with its position. A
+//! piece is kept until the other side has acknowledged all bytes up to its end. Pieces that wait too long are lost: the
+//! oldest is sent again alone, and the others as that is acknowledged. Since bytes are counted, not pieces, the pieces
+//! can be cut anew when the bus takes shorter messages than before. The link does no I/O and reads no clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,10 +15,11 @@ use crate::frame::{Frame, HEAD_BYTES, Kind};
 
 /// The most bytes of a session in one frame.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces on their way: at first, and at most. A subscriber that stops reading for a while is then far from what the server cuts it off for.
+/// The number of pieces on their way: at first, and at most. A subscriber that stops reading for a while is then far
+/// from the point where the server cuts it off.
 const FIRST_WINDOW: usize = 4;
 const MOST_WINDOW: usize = 32;
-/// The most pieces that are kept because others are missing before them.
+/// The most pieces that are kept while earlier ones are missing.
 const MOST_EARLY: usize = 4 * MOST_WINDOW;
 /// Bytes of a message's length.
 const LENGTH_BYTES: usize = 4;
@@ -32,7 +35,7 @@ struct Outgoing {
     offset: u64,
     payload: Bytes,
     sent_ns: u64,
-    /// Whether it was sent more than once: nobody knows which of them an acknowledgement is for.
+    /// Whether it was sent more than once: an acknowledgement may then be for either copy.
     is_resent: bool,
     /// Whether it waited too long, and was not sent again yet.
     is_lost: bool,
@@ -44,10 +47,11 @@ impl Outgoing {
     }
 }
 
-/// How long to wait for acknowledgements, and how much to send without one: RFC 6298, with a window that keeps queues on the way short.
+/// How long to wait for acknowledgements, and how much to send without one: RFC 6298, with a window that keeps queues
+/// on the way short.
 #[derive(Debug)]
 struct Pace {
-    /// The smoothed time there and back and its deviation, once there is one; in nanoseconds.
+    /// The smoothed round trip and its deviation, once there is one; in nanoseconds.
     smoothed: Option<(u64, u64)>,
     least_ns: u64,
     patience_ns: u64,
@@ -61,11 +65,11 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Counts acknowledged pieces. `took_ns` is the round trip of the last one; none if it was sent twice, as then it is unknown which copy was
-    /// acknowledged.
+    /// Counts acknowledged pieces. `took_ns` is the round trip of the last one; `None` if it was sent twice, as it is
+    /// then unknown which copy was acknowledged.
     fn acknowledged(&mut self, pieces: usize, took_ns: Option<u64>) {
         let Some(took_ns) = took_ns else {
-            // Something arrives again after all was lost.
+            // Something arrives again after everything was lost.
             self.window = (self.window + pieces).clamp(1, MOST_WINDOW);
             return;
         };
@@ -83,7 +87,7 @@ impl Pace {
         self.window = self.window.clamp(1, MOST_WINDOW);
     }
 
-    /// Nothing was acknowledged for as long as there was patience for.
+    /// Nothing was acknowledged in time.
     fn timed_out(&mut self) {
         self.patience_ns = (2 * self.patience_ns).min(MOST_PATIENCE_NS);
         self.window = 1;
@@ -101,10 +105,10 @@ pub(crate) struct TooLong {
 #[derive(Debug)]
 pub(crate) struct Link {
     session: u128,
-    /// The longest message that is taken in, in bytes.
+    /// Limit on an incoming message, in bytes.
     most_bytes: usize,
     piece_bytes: usize,
-    /// What is still to be sent for the first time, and where it begins.
+    /// Bytes to be sent for the first time, and their position.
     waiting: VecDeque<Bytes>,
     next: u64,
     outgoing: VecDeque<Outgoing>,
@@ -113,9 +117,9 @@ pub(crate) struct Link {
     waits_since: u64,
     /// How many of the peer's bytes have arrived without a gap.
     arrived: u64,
-    /// Pieces that came before others that are missing, by where they begin.
+    /// Pieces that came before missing ones, by their positions.
     early: BTreeMap<u64, Bytes>,
-    /// What has arrived of messages that are not complete.
+    /// The bytes of an incomplete message.
     begun: Vec<u8>,
     owes_acknowledgement: bool,
 }
@@ -141,7 +145,7 @@ impl Link {
         link
     }
 
-    /// The bus takes messages of so many bytes from now on: what is on its way and was longer is cut anew.
+    /// The bus takes messages of this many bytes from now on: longer ones on their way are cut anew.
     pub(crate) fn fit(&mut self, most_payload: usize) {
         self.piece_bytes = most_payload.saturating_sub(HEAD_BYTES).clamp(1, PIECE_BYTES);
         for piece in std::mem::take(&mut self.outgoing) {
@@ -169,10 +173,10 @@ impl Link {
         self.outgoing.iter().filter(|piece| !piece.is_lost).map(|piece| piece.payload.len()).sum()
     }
 
-    /// Sends a message, as soon as [`Link::poll`] is asked.
+    /// Sends a message with the next [`Link::poll`].
     pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
         let message = message.into();
-        // None is as long as that: those that are taken in are shorter.
+        // No valid message is that long.
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
         self.waiting.extend([Bytes::copy_from_slice(&length.to_be_bytes()), message]);
     }
@@ -185,13 +189,13 @@ impl Link {
         self.outgoing.iter().filter(|piece| !piece.is_lost).count() < self.pace.window
     }
 
-    /// Whether the peer waits for an acknowledgement, which nothing carries that is to be sent.
+    /// Whether the peer waits for an acknowledgement that no other frame carries.
     pub(crate) fn only_acknowledges(&self, now_ns: u64) -> bool {
         let has_more = self.has_timed_out(now_ns) || self.has_room() && !self.waiting.is_empty();
         self.owes_acknowledgement && !has_more
     }
 
-    /// A note of this session, which acknowledges what has come.
+    /// A note of this session, which acknowledges everything that has come.
     pub(crate) fn note(&mut self, payload: Vec<u8>) -> Frame {
         self.owes_acknowledgement = false;
         Frame { arrived: self.arrived, ..Frame::note(self.session, payload) }
@@ -211,7 +215,7 @@ impl Link {
         }
     }
 
-    /// Takes a frame in that came at `now_ns`, a note as well; gives the messages that it completes, in order.
+    /// Takes a frame that came at `now_ns`, or a note. Returns the messages that it completes, in order.
     ///
     /// # Errors
     /// When a message is longer than it may be. The link is of no use then.
@@ -220,7 +224,7 @@ impl Link {
         if frame.kind != Kind::Piece {
             return Ok(Vec::new());
         }
-        // What came twice is acknowledged once more: the acknowledgement may have been lost.
+        // A piece that came twice is acknowledged again: the acknowledgement may have been lost.
         self.owes_acknowledgement = true;
         let Frame { offset, payload, .. } = frame;
         let is_near = offset <= self.arrived + (MOST_WINDOW * PIECE_BYTES) as u64 && payload.len() <= PIECE_BYTES;
@@ -233,7 +237,7 @@ impl Link {
         }
         while let Some(piece) = self.early.first_entry().filter(|piece| *piece.key() <= self.arrived) {
             let (offset, payload) = piece.remove_entry();
-            // Where pieces were cut anew, some of it may have come before.
+            // Where pieces were cut anew, a part of it may have come before.
             let fresh = payload.get((self.arrived - offset) as usize..).unwrap_or_default();
             self.begun.extend_from_slice(fresh);
             self.arrived += fresh.len() as u64;
@@ -241,7 +245,7 @@ impl Link {
         self.complete()
     }
 
-    /// The messages of which all has arrived.
+    /// The complete messages.
     fn complete(&mut self) -> Result<Vec<Vec<u8>>, TooLong> {
         let (mut messages, mut rest) = (Vec::new(), self.begun.as_slice());
         while let Some((length, after)) = rest.split_first_chunk::<LENGTH_BYTES>() {
@@ -258,7 +262,7 @@ impl Link {
         Ok(messages)
     }
 
-    /// Takes what is to be sent for the first time, as much as fits into a piece; none if all was sent.
+    /// Takes new bytes to be sent, as much as fits into a piece; `None` if all were sent.
     fn next_payload(&mut self) -> Option<Bytes> {
         let first = self.waiting.front_mut()?;
         if first.len() > self.piece_bytes {
@@ -293,7 +297,7 @@ impl Link {
         self.poll(now_ns, &mut room)
     }
 
-    /// The frames to be sent now: lost pieces, new ones while there is room for so many bytes, or an acknowledgement alone.
+    /// The frames to be sent now: lost pieces, new ones within `room` bytes, or only an acknowledgement.
     pub(crate) fn poll(&mut self, now_ns: u64, room: &mut usize) -> Vec<Frame> {
         let mut frames = Vec::new();
         if self.has_timed_out(now_ns) {

@@ -55,6 +55,8 @@ what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset
 a lost piece is sent again|link.rs|s/self.outgoing.iter_mut\(\).for_each\(\|piece\| piece.is_lost = true\);//
 pieces are cut anew for a bus that takes shorter messages|link.rs|s/payload.split_to\(payload.len\(\).min\(self.piece_bytes\)\)/std::mem::take(\&mut payload)/
 requests that nobody makes are due|loss.rs|s/self.unmade \+= left.numbers/let _: u64 = left.numbers/
+what of a log was due before the horizon is unknown|listed.rs|s/if \*at < horizon_ns/if *at < horizon_ns.min(0)/
+what of a log was not reported is due|controller/log_due.rs|s/agent.unreported.reported\(last.begun.due\(\) \+ last.drained.due\(\)\)/agent.unreported.reported(u64::MAX)/
 a number of requests of a rate ends with the last of them|loss.rs|s/is_whole \&\& self.is_counted/false \&\& self.is_counted/
 RULES
 exit $survived

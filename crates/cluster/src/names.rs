@@ -1,4 +1,4 @@
-//! Whether an agent that begins is the only one of its name: it asks those that live.
+//! Whether a new agent is the only one with its name: it asks the living ones.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio::time::{Instant, sleep_until};
 use crate::frame::Frame;
 use crate::words::{Note, to_bytes};
 
-/// How long an agent that has the same name may take to say so.
+/// How long an agent of the same name may take to answer.
 const ASKING: Duration = Duration::from_millis(500);
 
-/// Whether an agent that lives has the name that this subject is of. Of two that ask at once, the one with the lower number has it.
+/// Whether a living agent has this subject's name. Of two that ask at once, the one with the lower number gets it.
 pub(crate) async fn is_name_taken(client: &Client, names: &mut Subscriber, subject: &Subject, instance: u64) -> bool {
     let say = |note: Note| client.publish(subject.clone(), Frame::note(0, to_bytes(&note)).to_bytes());
-    // Whoever may not ask is not told.
+    // An agent without the permission to ask gets no answer.
     let _ = say(Note::Asks { instance }).await;
     let until = Instant::now() + ASKING;
     loop {

@@ -1,4 +1,4 @@
-//! What a state machine hands to whoever has a connection to the bus: frames, each with the subject that it goes to.
+//! Frames that a state machine posts, each with its subject, for the owner of the connection to the bus.
 
 use crate::frame::Frame;
 
@@ -9,7 +9,7 @@ pub(crate) struct Posted {
     pub(crate) frame: Frame,
 }
 
-/// The server of the bus that one is connected to, as it says itself.
+/// The connected server of the bus, by its own account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Server {
     /// Its own id: servers of a cluster have one each.
@@ -18,27 +18,27 @@ pub(crate) struct Server {
     pub(crate) most_payload: usize,
 }
 
-/// What becomes of the connection to the bus.
+/// An event of the connection to the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BusEvent {
-    /// There is none at the moment.
+    /// The connection is gone for now.
     Away,
-    /// There is one, to this server.
+    /// There is a connection, to this server.
     Back(Server),
-    /// There is one, to a server that cannot be used, for this reason.
+    /// There is a connection to a server that cannot be used, for this reason.
     Unusable(String),
-    /// A piece of a message was not taken, since it is longer than what this server takes.
+    /// A piece of a message was refused, since it is longer than this server allows.
     Refused(Server),
-    /// The server refuses something, or says what else is wrong.
+    /// The server refuses something, or has another complaint.
     Says(String),
     /// Messages come faster than they are taken in: some were lost.
     TooSlow,
-    /// There will be none any more, for this reason.
+    /// The connection is gone for good, for this reason.
     Gone(String),
 }
 
-/// Subjects and frames that were not taken yet. While the bus is away nothing is kept: what would wait for it only grows old, and pieces of messages are sent
-/// again.
+/// Subjects and frames that were not taken yet. While the bus is away nothing is kept: waiting frames would only grow
+/// old, and pieces of messages are sent again anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     prefix: String,
@@ -63,7 +63,7 @@ impl Outbox {
         }
     }
 
-    /// What was posted since this was last asked.
+    /// Everything posted since the last time.
     pub(crate) fn take(&mut self) -> Vec<Posted> {
         std::mem::take(&mut self.posted)
     }

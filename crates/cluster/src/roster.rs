@@ -1,4 +1,4 @@
-//! Which agents carry a run out, and what of it falls to each.
+//! The agents that carry out a run, and the part of each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use brunt_plan::share::Portion;
 use crate::CLUSTER_VERSION;
 use crate::words::Announcement;
 
-/// Which agents are wanted.
+/// The agents that are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// So many, whichever they are.
+    /// This many, whichever they are.
     Number(u32),
     /// All that are there.
     All,
@@ -29,7 +29,7 @@ impl Wanted {
         }
     }
 
-    /// How many there are to be at least.
+    /// The least number of agents.
     pub(crate) fn least(&self) -> usize {
         match self {
             Self::Number(number) => *number as usize,
@@ -38,7 +38,7 @@ impl Wanted {
     }
 }
 
-/// Words that say of no agents.
+/// Text that does not name agents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number of agents, all, or tags such as zone=eu,disk=ssd, not '{0}'")]
 pub struct WantedError(String);
@@ -78,10 +78,10 @@ impl fmt::Display for Wanted {
 /// Why agents that are there cannot carry a run out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// Two processes announce themselves by one name.
+    /// Two processes announce themselves by the same name.
     #[error("two agents are called '{0}': give each a --name of its own")]
     SameName(String),
-    /// An agent is another brunt.
+    /// An agent speaks another version.
     #[error(
         "agent '{name}' is brunt {version} (version {got} of what controllers and agents say, this brunt has \
          {CLUSTER_VERSION}): run one brunt everywhere"
@@ -91,7 +91,7 @@ pub enum RosterError {
         name: String,
         /// brunt's version there.
         version: String,
-        /// What it says.
+        /// The agent's version.
         got: u16,
     },
     /// There are more agents than connections.
@@ -107,8 +107,8 @@ pub enum RosterError {
     },
 }
 
-/// Why an agent that is there cannot carry anything out for this brunt, whoever else is there. Anybody may announce an agent, so that one that
-/// cannot be used keeps no others from a run.
+/// The reason for which an agent cannot work for this brunt, whichever others are there. Anybody may announce an agent,
+/// so that one that cannot be used must not keep others from a run.
 pub(crate) fn unusable(agent: &Announcement, there: &[Announcement]) -> Option<RosterError> {
     let Announcement { name, version, cluster_version, .. } = agent;
     if *cluster_version != CLUSTER_VERSION {
@@ -119,8 +119,8 @@ pub(crate) fn unusable(agent: &Announcement, there: &[Announcement]) -> Option<R
     there.iter().find(is_other).map(|_| RosterError::SameName(name.clone()))
 }
 
-/// The agents among those who are there that a run takes: in the order of their names, free ones that can be used. Those who are silent when they
-/// are claimed are taken where there are too few others.
+/// The agents of a run, among those that are there: free and usable ones, in the order of their names. Agents that were
+/// silent when claimed are taken only where there are too few others.
 pub(crate) fn choose(
     there: &[Announcement],
     wanted: &Wanted,
@@ -128,7 +128,7 @@ pub(crate) fn choose(
 ) -> Vec<Announcement> {
     let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).collect();
     fit.sort_by(|one, other| one.name.cmp(&other.name).then(one.instance.cmp(&other.instance)));
-    // Of one name there is one, or none can be told from the others.
+    // Agents of the same name cannot be told apart: all are left out.
     let alone = fit.chunk_by(|one, other| one.name == other.name).filter(|named| named.len() == 1);
     let mut fit: Vec<_> = alone.flatten().copied().cloned().collect();
     fit.retain(|agent| agent.cluster_version == CLUSTER_VERSION);
@@ -150,15 +150,16 @@ pub(crate) fn choose(
 /// How many workers the agents of a run have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// Each as many as it has cores.
+    /// As many each as it has cores.
     AsCores,
-    /// The same, but about so many in all at most: a rate that takes few is spread over few. Each has one at least.
+    /// The same, with about this many in all at most: a low rate is spread over few workers. Each agent has at least
+    /// one.
     AtMost(u32),
-    /// So many each.
+    /// This many each.
     Each(u32),
 }
 
-/// What falls to each of the agents: never more workers in all than there are `connections`.
+/// The part of each agent: never more workers in all than there are `connections`.
 pub(crate) fn deal(agents: &[Announcement], workers: Workers, connections: u32) -> Result<Vec<Portion>, RosterError> {
     let number = agents.len() as u32;
     if number > connections {
@@ -179,7 +180,7 @@ pub(crate) fn deal(agents: &[Announcement], workers: Workers, connections: u32) 
     let granted: Vec<u64> = if all <= most {
         wish
     } else {
-        // One each; what is left is shared in proportion to what each wishes besides.
+        // One each; the rest is shared in proportion to their further wishes.
         let (spare, wished) = (most - u64::from(number), all - u64::from(number));
         wish.iter().map(|wish| 1 + (wish - 1) * spare / wished).collect()
     };

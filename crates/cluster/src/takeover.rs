@@ -1,19 +1,19 @@
-//! What a lost agent leaves to the others, and which of them takes over what. Pure: no I/O, no clock.
+//! A lost agent's remaining work, and which of the others takes over which piece. Pure: no I/O, no clock.
 
 use brunt_plan::share::{Numbers, Portion};
 
-/// A piece of a run that somebody has to carry on with.
+/// A piece of a run that another agent has to carry on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) portion: Portion,
     /// The calls that are left, where the plan limits their number in the closed model.
     pub(crate) numbers: Vec<Numbers>,
-    /// Up to when of the measured part it is accounted for, in nanoseconds.
+    /// The end of its account in the measured part, in nanoseconds.
     pub(crate) since_ns: u64,
 }
 
-/// Deals what is left to so many helpers: pieces, each with the place of its helper. The run has so many `scarce` things,
-/// such as connections, and each piece gets one at least; with `counts`, each gets a call.
+/// Deals the remaining work to `helpers`: pieces, each with the place of its helper. The run has `scarce` units of
+/// something, such as connections, and each piece gets at least one; with `counts`, each gets a call.
 ///
 /// Each helper has about as much to do. Where there are fewer workers left than helpers, a worker's share is divided.
 pub(crate) fn deal(left: Vec<Left>, helpers: usize, scarce: u64, counts: bool) -> Vec<(usize, Left)> {
@@ -33,7 +33,7 @@ pub(crate) fn deal(left: Vec<Left>, helpers: usize, scarce: u64, counts: bool) -
     (0..helpers.max(1)).cycle().zip(pieces).collect()
 }
 
-/// At most so many parts of a portion, each with one at least of what the run has so many of.
+/// At most `parts` parts of a portion, each with at least one of the `scarce` units.
 fn divided(portion: Portion, parts: u32, scarce: u64) -> Vec<Portion> {
     let has_one = |parts: &Vec<Portion>| parts.iter().all(|part| part.part_of(scarce) > 0);
     (2..=parts).rev().map(|parts| portion.divided(parts)).find(has_one).unwrap_or_else(|| vec![portion])

@@ -1,4 +1,4 @@
-//! What a controller and an agent say to each other, as `MessagePack` with field names.
+//! The messages between a controller and an agent, as `MessagePack` with field names.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
+use brunt_record::replayed::LogRead;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,12 +15,12 @@ use serde_bytes::ByteBuf;
 
 use crate::frame::{Frame, Kind};
 
-/// Who an agent is and what it has.
+/// An agent's identity and resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
-    /// Its name, by which it is addressed: letters, digits, `-` and `_`.
+    /// Its name, which is its address: letters, digits, `-` and `_`.
     pub name: String,
-    /// Which process it is, by chance: two of one name are told apart by it.
+    /// A random number of its process: tells two agents of one name apart.
     #[serde(default)]
     pub instance: u64,
     /// brunt's version there.
@@ -32,28 +33,29 @@ pub struct Announcement {
     /// The most connections that its limit on file descriptors allows.
     #[serde(default)]
     pub connections: u32,
-    /// What its user calls it by, such as `zone=eu`.
+    /// Tags that its user gave it, such as `zone=eu`.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// Whose run it carries out, if it does.
+    /// The owner of the run that it carries out, if it does.
     #[serde(default)]
     pub busy: Option<String>,
     /// The machine's load average over a minute, where the system tells.
     #[serde(default)]
     pub load: Option<f64>,
-    /// Whether nobody on its way to the NATS server can read what is said.
+    /// Whether messages on its way to the NATS server are private.
     #[serde(default)]
     pub is_private: bool,
-    /// Which NATS server it is connected to, by the server's own id.
+    /// The id of the NATS server that it is connected to.
     #[serde(default)]
     pub server: String,
 }
 
-/// The longest text that is shown of what others announce, in characters.
+/// The longest text of others' announcements that is shown, in characters.
 const MOST_SHOWN: usize = 100;
 
 impl Announcement {
-    /// The same as far as it can be shown, and is of an agent's: none where the name is no part of a subject. Anybody on the bus may announce anything.
+    /// The announcement as it can be shown; `None` where the name cannot be part of a subject. Anybody on the bus may
+    /// announce anything.
     pub(crate) fn shown(self) -> Option<Self> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.name.is_empty() || self.name.len() > MOST_SHOWN || !self.name.chars().all(is_token) {
@@ -64,41 +66,41 @@ impl Announcement {
     }
 }
 
-/// A text of somebody else's that moves no terminal's cursor, and is not long.
+/// A foreign text that is safe for terminals, and not long.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().take(MOST_SHOWN).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The longest reason of an agent's that is shown, in characters: a script's error with its place.
+/// The longest reason of an agent that is shown, in characters: a script's error with its place.
 const LONGEST_REASON: usize = 4000;
 
-/// The same of a reason, which may have several lines.
+/// A foreign reason, which may have several lines.
 fn printable_reason(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
     text.chars().take(LONGEST_REASON).map(shown).collect()
 }
 
-/// Notes: said once, and lost if they do not arrive.
+/// Notes: sent once, and lost if they do not arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// A controller asks who is there.
+    /// A controller asks for agents.
     Hello,
-    /// An agent says who it is.
+    /// An agent announces itself.
     Here(Announcement),
-    /// What is the time? `controller` is who asks: the end of the subject of the answer. With the controller's time, in nanoseconds; whether the
-    /// agent should be its own; and how far the agent may make calls.
+    /// A question for the time. `controller` asks: the last part of the answer's subject. With the controller's time,
+    /// in nanoseconds; whether the agent should be its own; and how far the agent may make calls.
     Ping { controller: String, sent: u64, is_claimed: bool, grant: Option<Grant> },
-    /// The agent's, when it was asked and when it answers.
+    /// The agent's times of the question and of the answer.
     Pong { sent: u64, received: u64, answered: u64 },
     /// The agent carries out a run of this controller's.
     Busy { by: String },
-    /// The agent knows nothing of this session: it has given the run up.
+    /// The agent does not know this session: it has given up the run.
     Unknown,
-    /// A controller's words to itself: what comes back shows that the bus lets something through.
+    /// A controller's message to itself: its return shows that the bus lets messages through.
     Echo { sent: u64 },
-    /// An agent of this instance begins, and asks those that live whether one of them has its name.
+    /// An agent of this instance begins, and asks the living ones whether one of them has its name.
     Asks { instance: u64 },
-    /// One has.
+    /// One of them has the name.
     Taken { instance: u64 },
 }
 
@@ -110,8 +112,8 @@ impl Note {
     }
 }
 
-/// How far an agent may make calls in a run: those that are due in its first `until_ns` nanoseconds, warm-up included. What was changed about the
-/// run comes with it, so that no agent goes beyond a change that it has not heard of.
+/// How far an agent may make calls in a run: those due in its first `until_ns` nanoseconds, warm-up included. The run's
+/// changes come with it, so that no agent goes beyond a change that it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) run: u32,
@@ -120,7 +122,7 @@ pub(crate) struct Grant {
     pub(crate) changes: Vec<Change>,
 }
 
-/// What a controller tells an agent, in order and once.
+/// A message of a controller to an agent, in order and once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
     /// Carry out runs for this controller from now on; answers go to the subject that ends with `controller`.
@@ -133,9 +135,9 @@ pub(crate) enum ToAgent {
     Prepare { run: u32, machine: u32, portion: Portion, given: Value<'static> },
     /// Begin at this time of your clock, in nanoseconds, and go as far as this.
     Start { grant: Grant, at: u64 },
-    /// Do a part of what a lost agent has left, besides what you do.
+    /// Take over a part of a lost agent's work, besides your own.
     TakeOver { run: u32, work: Box<LeftWork> },
-    /// What all other machines have counted.
+    /// The counts of all other machines.
     Elsewhere { run: u32, counts: BTreeMap<String, u64> },
     /// End the run.
     Stop { run: u32 },
@@ -145,23 +147,23 @@ pub(crate) enum ToAgent {
     Release,
 }
 
-/// What an agent tells its controller, in order and once.
+/// A message of an agent to its controller, in order and once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum FromAgent {
-    /// It is the controller's.
+    /// It belongs to the controller.
     Claimed,
     /// It has the plan, whose hash is this.
     PlanTaken { hash: String },
-    /// It cannot carry the plan out, or could not do what it was told.
+    /// It cannot carry out the plan, or could not carry out an order.
     Failed { run: u32, problem: Problem },
-    /// What setup has returned, and what it has counted.
+    /// The value that setup has returned, and its counts.
     Given {
         run: u32,
         value: Value<'static>,
         #[serde(default, skip_serializing_if = "Figures::is_empty")]
         counted: Box<Figures>,
     },
-    /// The teardown is done, and has counted this, or it has failed.
+    /// The teardown is done, with these counts, or it has failed.
     TornDown {
         run: u32,
         problem: Option<String>,
@@ -170,24 +172,25 @@ pub(crate) enum FromAgent {
     },
     /// Its connections are made.
     Ready { run: u32 },
-    /// The load has begun at this time of its clock, so much later than it should have; in nanoseconds.
+    /// The load has begun at this time of its clock, this much later than it should have; in nanoseconds.
     Began { run: u32, at: u64, late: u64 },
     /// A second of its part is over.
     Second { run: u32, interval: Box<Interval> },
-    /// What its workers have counted, among what all machines count together.
+    /// Its workers' share of the counts that machines make together.
     Counted { run: u32, counts: BTreeMap<String, u64> },
-    /// It does what this number of [`ToAgent::TakeOver`] asks for: the seconds that follow have it, those before do not.
+    /// It has taken over what this number of [`ToAgent::TakeOver`] asks for: later seconds include it, earlier ones do
+    /// not.
     Took { run: u32, number: u32 },
-    /// It cannot do what this number of [`ToAgent::TakeOver`] asks for.
+    /// It cannot take over what this number of [`ToAgent::TakeOver`] asks for.
     Declined { run: u32, number: u32, problem: String },
-    /// All that it does in this run is over, after this many takeovers.
+    /// Everything that it does in this run is over, after this many takeovers.
     Finished { run: u32, ended: Ended, taken: u32 },
-    /// It ends the run before its time, for this reason. What it reports from now on is the last that it says.
+    /// It leaves the run early, for this reason. Its reports from now on are the last.
     Leaving { reason: String },
 }
 
 impl FromAgent {
-    /// The same with texts that can be shown: an agent may say anything.
+    /// The message with texts that can be shown: an agent may send anything.
     pub(crate) fn shown(mut self) -> Self {
         let texts: Vec<&mut String> = match &mut self {
             Self::Failed { problem, .. } => vec![&mut problem.text],
@@ -195,9 +198,10 @@ impl FromAgent {
             Self::Declined { problem, .. } => vec![problem],
             Self::Leaving { reason } => vec![reason],
             Self::Finished { ended, .. } => {
-                let Ended { failed, stopped, unreached, status_names, redirected_to, .. } = ended;
+                let Ended { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
+                let templates = log.iter_mut().flat_map(|log| &mut log.compared).map(|row| &mut row.sums.name);
                 let texts = failed.iter_mut().chain(stopped).chain(unreached).chain(redirected_to);
-                texts.chain(status_names.values_mut()).collect()
+                texts.chain(status_names.values_mut()).chain(templates).collect()
             }
             _ => Vec::new(),
         };
@@ -208,7 +212,7 @@ impl FromAgent {
     }
 }
 
-/// A part of what a lost agent has left.
+/// A part of a lost agent's work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LeftWork {
     /// Its number in the run, from 1.
@@ -218,17 +222,17 @@ pub(crate) struct LeftWork {
     pub(crate) numbers: Vec<Numbers>,
     /// How long the measured part has lasted when it begins, in nanoseconds.
     pub(crate) after_ns: u64,
-    /// When that is, on the clock of who takes it over, in nanoseconds.
+    /// That time on the clock of the agent that takes it over, in nanoseconds.
     pub(crate) at: u64,
-    /// What setup has returned.
+    /// The value that setup has returned.
     pub(crate) given: Value<'static>,
 }
 
-/// Why an agent could not do what it was told.
+/// The reason for which an agent could not carry out an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) text: String,
-    /// Whether there is no way to the target, or too little room for the load, as against a plan that is wrong.
+    /// Whether the target cannot be reached, or the load is too large for the agent; otherwise the plan is wrong.
     pub(crate) is_impossible: bool,
 }
 
@@ -237,7 +241,7 @@ pub(crate) struct Problem {
 pub(crate) struct Ended {
     /// How long the measured part was, in nanoseconds.
     pub(crate) measured_ns: u64,
-    /// The same of each of its parts, by its number; 0 is what it had from the beginning.
+    /// The same for each of its parts, by number; 0 is its part from the beginning.
     pub(crate) parts: BTreeMap<u32, u64>,
     pub(crate) interrupted: bool,
     pub(crate) failed: Option<String>,
@@ -245,6 +249,9 @@ pub(crate) struct Ended {
     pub(crate) unreached: Option<String>,
     pub(crate) status_names: BTreeMap<u16, String>,
     pub(crate) redirected_to: Option<String>,
+    /// Its account of a log, and of its part, if it replayed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<Box<LogRead>>,
 }
 
 /// Words that could not be read.
@@ -253,7 +260,7 @@ pub(crate) struct Ended {
 pub(crate) struct Unreadable(String);
 
 pub(crate) fn to_bytes(words: &impl Serialize) -> Vec<u8> {
-    // Writing into memory fails only for what cannot be said; none of these types has such parts.
+    // Writing into memory fails only for values that the format cannot represent; none of these types has such.
     rmp_serde::to_vec_named(words).unwrap_or_default()
 }
 

@@ -37,7 +37,7 @@ impl Decision<'_> {
         }
     }
 
-    /// When its first run began, in milliseconds since 1970-01-01 UTC; none where there was no run.
+    /// When its first run began, in milliseconds since 1970-01-01 UTC; `None` without a run.
     pub fn started_unix_ms(&self) -> Option<u64> {
         self.runs().iter().map(|run| run.started_unix_ms).min()
     }
@@ -65,7 +65,7 @@ pub enum KeptDecision {
 }
 
 impl KeptDecision {
-    /// What is to be kept of `decision`.
+    /// The part of `decision` that is kept.
     pub fn from_decision(decision: Decision<'_>) -> Self {
         match decision {
             Decision::Capacity(plan, capacity) => Self::Capacity(Box::new(plan.clone()), capacity.clone()),

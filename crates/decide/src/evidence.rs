@@ -1,4 +1,4 @@
-//! What a decision needs to know of each run that it rests on.
+//! The figures of a run that a decision rests on.
 
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
@@ -41,7 +41,7 @@ pub struct Evidence {
     pub error_ratio: f64,
     /// Calls answered a second.
     pub answered_per_s: f64,
-    /// The mean, in nanoseconds; none where nothing was answered.
+    /// The mean, in nanoseconds; `None` where nothing was answered.
     pub mean_ns: Option<AtLeast<f64>>,
     /// The median, in nanoseconds.
     pub p50_ns: Option<AtLeast<u64>>,
@@ -66,7 +66,7 @@ pub struct Evidence {
     /// Whether the target saw the load asked for: calls were sent in time, and none left out for want of ports or descriptors.
     #[serde(default = "known")]
     pub is_load_as_asked: bool,
-    /// Whether the calls answered a second are the target's doing and not a lower bound of it.
+    /// Whether the calls answered a second are the target's doing, and not a lower bound of it.
     #[serde(default = "known")]
     pub is_rate_believed: bool,
     /// Whether the figures can be believed.
@@ -75,7 +75,7 @@ pub struct Evidence {
     pub verdict: String,
     /// Each threshold of its plan, and whether it held.
     pub thresholds: Vec<ThresholdResult>,
-    /// Why calls failed, most often, or why none could be made; empty where none failed.
+    /// The most frequent failure, or the reason for which no call could be made; empty without one.
     pub failure: String,
     /// Whether it ended early.
     pub interrupted: bool,
@@ -92,13 +92,13 @@ const fn is_none(n: &u64) -> bool {
     *n == 0
 }
 
-/// What was decided before that was looked into says nothing against itself.
+/// Decisions of versions that did not look into this are taken as sound.
 const fn known() -> bool {
     true
 }
 
 impl Evidence {
-    /// What `summary` says.
+    /// The evidence in `summary`.
     pub fn from_summary(summary: &Summary) -> Self {
         let response = summary.times.response.as_ref().filter(|_| summary.answered());
         let quantile = |name: &str| response?.quantile(name);
@@ -184,7 +184,7 @@ fn worst_failure(summary: &Summary) -> String {
     let all = failed.chain(refused).chain(rest).filter(|(n, _)| *n > 0);
     match (all.max_by_key(|(n, _)| *n), &summary.run.ending) {
         (Some((_, text)), _) => text,
-        // While a connection is waited for no call is due, and none fails.
+        // Before a connection is made no call is due, and none fails.
         (None, Ending::Unreached(reason)) => reason.clone(),
         (None, _) if summary.total.numbers.get(Counter::Due) == 0 => "no call was due".to_owned(),
         (None, _) => String::new(),
@@ -197,7 +197,7 @@ fn unreliable(response: Option<&Distribution>) -> Vec<String> {
     each.filter(|quantile| quantile.is_spoiled()).map(|quantile| quantile.name.to_string()).collect()
 }
 
-/// Standard errors that a growth of response times must exceed to be one.
+/// A growth of response times counts only beyond this many standard errors.
 const SURE: f64 = 3.0;
 
 /// By which share of the calls due the target falls further and further behind, 0 to 1: calls that were due and did not

@@ -194,11 +194,11 @@ pub struct Sparkline {
     pub answered_per_s: Vec<f64>,
     /// The worst second's p99 of response times in each step, in nanoseconds.
     pub p99_ns: Vec<Option<u64>>,
-    /// Between which times the run's p99 lies, in nanoseconds, the upper one missing where nothing is known from above; missing of runs that
-    /// earlier brunts kept.
+    /// The interval that the run's p99 lies in, in nanoseconds, without an upper end where nothing is known from above;
+    /// missing in runs that earlier versions kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_interval_ns: Option<(u64, Option<u64>)>,
-    /// The threshold on the p99 of all calls, in nanoseconds, and whether it held; of several, one that did not.
+    /// The threshold on the p99 of all calls, in nanoseconds, and whether it held; of several, one that did not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_limit_ns: Option<(u64, bool)>,
 }
@@ -246,7 +246,7 @@ impl Sparkline {
         let step = points.len().div_ceil(SPARKLINE_POINTS).max(1);
         let rate = |points: &[Point]| {
             let (answered, ns) = points.iter().fold((0, 0), |(n, ns), p| (n + p.answered, ns + p.length_ns));
-            // One digit more than can be seen.
+            // Keeps one digit more than can be seen.
             if ns > 0 { (answered as f64 * 1e10 / ns as f64).round() / 10.0 } else { 0.0 }
         };
         let p99 = |points: &[Point]| {
@@ -260,16 +260,16 @@ impl Sparkline {
     }
 }
 
-/// Which runs are meant; a field that is empty narrows nothing.
+/// Selects kept runs; an empty field selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Keys and values that each of them has.
+    /// Keys and values that each run must have.
     pub tags: Vec<(String, String)>,
-    /// Its name has this in it, in any case of letters.
+    /// A part of its name, in any case of letters.
     pub name: String,
-    /// Its target's URL has this in it.
+    /// A part of its target's URL.
     pub target: String,
-    /// Its script's name has this in it.
+    /// A part of its script's name.
     pub script: String,
     /// `run`, `sweep`, `capacity` or `comparison`.
     pub kind: String,
@@ -282,7 +282,7 @@ pub struct Filter {
 pub struct Page {
     /// The newest first.
     pub runs: Vec<ListedRun>,
-    /// How many there are on all pages.
+    /// The number of runs on all pages.
     pub count: u64,
     /// The numbers of runs on this page that cannot be read.
     pub unreadable: Vec<i64>,
@@ -293,7 +293,7 @@ pub struct Page {
 pub struct ListedRun {
     /// What is known of it without reading it.
     pub entry: Entry,
-    /// Its course; none of runs that an earlier brunt kept, and of decisions.
+    /// Its course; missing for decisions, and for runs that earlier versions kept.
     pub sparkline: Option<Sparkline>,
 }
 
@@ -308,13 +308,13 @@ pub struct TrendPoint {
     pub value: f64,
     /// Whether it is a lower bound.
     pub at_least: bool,
-    /// Between which values it lies, where that is known: of p99.
+    /// The interval that the value lies in, where it is known: for p99.
     pub interval: Option<(f64, f64)>,
     /// The threshold on it, if there was one.
     pub limit: Option<f64>,
     /// Whether every threshold on it held.
     pub held: bool,
-    /// What marks versions: the value of the tag that was asked for.
+    /// The value of the tag that was asked for, by which versions are marked.
     pub mark: Option<String>,
 }
 

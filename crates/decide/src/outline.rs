@@ -9,7 +9,7 @@ use brunt_record::series::Point;
 
 /// How many points of a spectrum lie between 10 % and 1 % of the calls, 1 % and 0.1 %, and so on.
 pub const TAILS_A_DECADE: i32 = 8;
-/// The decades of a spectrum at most.
+/// The most decades of a spectrum.
 const DECADES: i32 = 8;
 /// The most stretches.
 const MOST_STRETCHES: usize = 120;
@@ -22,7 +22,7 @@ pub struct Outline {
     pub tails_ns: Vec<u64>,
     /// How long a stretch is; the last may be shorter.
     pub stretch_ns: u64,
-    /// The 99th percentile in each stretch; none where no call ended.
+    /// The 99th percentile in each stretch; `None` where no call ended.
     pub p99_ns: Vec<Option<u64>>,
 }
 

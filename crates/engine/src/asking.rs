@@ -1,4 +1,5 @@
-//! One call before the load, by which a protocol learns what the load is made of: a run of one call, whose answer is kept.
+//! One call before the load, from which a protocol learns something that the load needs: a run of one call, whose
+//! answer is kept.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,10 +18,10 @@ use crate::run::{self, Given};
 use crate::transport::Machine;
 use crate::transport::epoll::Epolls;
 
-/// Why a call before the load has no answer.
+/// The reason for which a call before the load has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// It could not be made at all.
+    /// It could not be made.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// It has failed.
@@ -31,14 +32,14 @@ pub enum AskError {
         /// Why.
         reason: String,
     },
-    /// It was given up: it was to stop, or took longer than its timeouts.
+    /// It was given up: the run was to stop, or the call took longer than its timeouts.
     #[error("no answer came")]
     Unanswered,
 }
 
-/// Makes the first call that `plan` describes, by itself, and returns its answer. Blocks until it is there.
+/// Makes the first call that `plan` describes and returns its answer. Blocks until the call has ended.
 ///
-/// What connects, TLS, and the timeouts are those of the plan; its load, script and thresholds are left out.
+/// Connecting, TLS and timeouts are the plan's; its load, script and thresholds are left out.
 ///
 /// # Errors
 /// When there is no answer, or the plan is wrong.

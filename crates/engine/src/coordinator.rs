@@ -1,4 +1,4 @@
-//! Gathers what the workers report: seconds for the observer, and the run when it is over.
+//! The coordinator: merges the workers' reports into seconds for the observer, and into the run's recording.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,11 +34,11 @@ struct Second {
     open_connections: u64,
     in_flight: u64,
     oldest_ns: u64,
-    /// What each agent did, by its number, where agents report.
+    /// Each agent's part, by its number, where agents report.
     agents: Vec<Option<AgentSecond>>,
 }
 
-/// How far a worker has come.
+/// A worker's progress.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     /// The last second that it handed over.
@@ -49,7 +49,7 @@ struct Progress {
     ended: u64,
 }
 
-/// A second's place in the run: which phase, which second of it.
+/// A second's place in the run: its phase, and its number in that.
 type Key = (Phase, u64);
 
 /// The reports of a run's workers, put together.
@@ -70,9 +70,9 @@ pub(crate) struct Coordinator<'a> {
     drain_seconds: u64,
     /// How much of the measured part was handed over.
     reported_ns: u64,
-    /// Calls that came due and have not ended, in the warm-up or after it.
+    /// Whether the run is in its warm-up, and the calls of that part that came due and have not ended.
     under_way: (bool, u64),
-    /// Whether there are virtual users, and how the drain changed their number: it only falls.
+    /// Whether there are virtual users, and how the drain changed their number, which only falls there.
     has_users: bool,
     users_left: i64,
     interrupted: bool,
@@ -90,13 +90,13 @@ pub(crate) struct Coordinator<'a> {
     clock: Clock,
     /// Their names, where agents report.
     agents: Vec<Arc<str>>,
-    /// What is changed about the run while it goes on, and how many changes the observer was told.
+    /// Changes of the run while it goes on, and how many of them the observer was told.
     control: Control,
     told: usize,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Puts the reports of so many workers together. Gives up workers whose user `watchdog` finds stuck, and lets the others end
+    /// A coordinator of this many workers. It gives up workers whose user `watchdog` finds stuck, and ends the others
     /// by `stop`.
     pub(crate) fn new(
         plan: &'a Plan,
@@ -137,23 +137,23 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// The same of a run that `control` changes.
+    /// Makes it the coordinator of a run that `control` changes.
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { control: control.clone(), ..self }
     }
 
-    /// The same after a setup that has counted this.
+    /// Adds the counts of a setup that has run before.
     pub(crate) fn after_setup(mut self, counted: &Figures) -> Self {
         self.measured.figures.merge(counted);
         self
     }
 
-    /// The same where those that report are agents of these names.
+    /// Makes it the coordinator of agents with these names.
     pub(crate) fn of_agents(self, names: &[String]) -> Self {
         Self { agents: names.iter().map(|name| Arc::from(name.as_str())).collect(), ..self }
     }
 
-    /// Takes reports until every worker has finished, or none is left to send any.
+    /// Takes reports until every worker has finished, or no sender of reports is left.
     pub(crate) fn gather(mut self, reports: &Receiver<Report>, started_unix_ms: u64) -> Recording {
         while self.workers.iter().any(|worker| !worker.finished) {
             let report = if self.watchdog.is_idle() {
@@ -163,7 +163,7 @@ impl<'a> Coordinator<'a> {
                 reports.recv_timeout(LOOK)
             };
             match report {
-                // What a worker reports after it was given up belongs to seconds that are over.
+                // Reports of a worker that was given up belong to seconds that are over.
                 Ok(Report::Interval(late) | Report::Part(late)) if self.has_finished(late.worker) => {}
                 Ok(Report::Interval(interval)) => {
                     let key = (interval.phase, interval.second);
@@ -205,7 +205,7 @@ impl<'a> Coordinator<'a> {
         self.control.end();
         self.pass_on(true);
         self.account_for_left_behind();
-        // Nobody hears any more of a change that was to come after the end.
+        // Nobody hears of a change that was to come after the end.
         let measured_ns = if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns };
         let mut changes = self.control.changes();
         changes.sort_by_key(|change| change.at_ns);
@@ -220,13 +220,13 @@ impl<'a> Coordinator<'a> {
                 (None, None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
                 _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
-                // Failed calls say by themselves why.
+                // Failed calls state their reasons themselves.
                 _ => match self.unconnected.filter(|_| !has_outcomes) {
                     Some(reason) => Ending::Unreached(reason),
                     None => Ending::Completed,
                 },
             },
-            // Nobody is left to say how long it was if every worker was given up.
+            // If every worker was given up, none reported the length.
             measured_ns,
             changes,
             measured: self.measured,
@@ -239,7 +239,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Waits no longer for workers whose user does not come back, and ends the run.
+    /// Gives up workers whose user does not return, and ends the run.
     fn give_up_stuck(&mut self) {
         for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
             let hook = brunt_script::Hook::name(what);
@@ -256,8 +256,8 @@ impl<'a> Coordinator<'a> {
         self.workers.get(worker as usize).is_some_and(|progress| progress.finished)
     }
 
-    /// Calls whose end a worker never reported, since it was left behind or panicked: they were under way when it was last
-    /// heard of, for so long at least as it took to give it up.
+    /// Accounts for calls whose end a worker never reported, since it was left behind or panicked. They were under way
+    /// when it last reported, and so for at least as long as it took to give the worker up.
     fn account_for_left_behind(&mut self) {
         let left: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
         if left > 0 {
@@ -276,7 +276,7 @@ impl<'a> Coordinator<'a> {
     fn add(&mut self, interval: Interval) -> &mut Second {
         let mut key = (interval.phase, interval.second);
         if let Some((phase, passed)) = self.passed.filter(|passed| key <= *passed && interval.phase == passed.0) {
-            // What is told of a second that was passed on already counts in the one after.
+            // Late reports of a second that was passed on count in the next one.
             key = (phase, passed + 1);
         }
         if interval.phase == Phase::Measured {
@@ -314,7 +314,7 @@ impl<'a> Coordinator<'a> {
     /// Passes on the seconds that are complete, in order; `all` of them when no more reports come.
     fn pass_on(&mut self, all: bool) {
         while let Some(entry) = self.seconds.first_entry() {
-            // Workers report in order: who has reported a later second has nothing more to say about this one.
+            // Workers report in order: one that has reported a later second has reported all of this one.
             let key = Some(*entry.key());
             if !all && self.workers.iter().any(|worker| !worker.finished && worker.reported < key) {
                 return;
@@ -324,11 +324,11 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// How many calls were due and neither sent nor ended after a second.
+    /// The number of calls that were due and neither sent nor ended after a second.
     fn backlog(&mut self, phase: Phase, second: &Second) -> u64 {
         let is_warmup = phase == Phase::Warmup;
         let (was_warmup, under_way) = self.under_way;
-        // Calls of the warm-up are in no figure of what follows.
+        // Calls of the warm-up are in no figure of later phases.
         let before = if was_warmup == is_warmup { under_way } else { 0 };
         let under_way = (before + second.snapshot.numbers.get(Counter::Due)).saturating_sub(second.snapshot.ended());
         self.under_way = (is_warmup, under_way);

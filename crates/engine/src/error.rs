@@ -15,7 +15,7 @@ pub enum EngineError {
     /// Something in the plan is wrong.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Something in its protocol part is wrong.
+    /// The plan's protocol part is wrong.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// No way leads to the target, or to a host that a script calls.
@@ -35,22 +35,22 @@ pub enum EngineError {
     /// More connections than this process may have.
     #[error("{connections} connections need {needed} file descriptors, and the limit is {limit}")]
     Descriptors {
-        /// Connections asked for.
+        /// The connections asked for.
         connections: u32,
         /// Descriptors that takes.
         needed: u64,
-        /// Descriptors there are.
+        /// The descriptors that the process may have.
         limit: u64,
     },
     /// The operating system refused something that a run cannot do without.
     #[error("cannot {what}")]
     System {
-        /// What was refused.
+        /// The resource that was refused.
         what: &'static str,
         /// The system's words.
         source: io::Error,
     },
-    /// The protocol's calls are not such as scripts make.
+    /// The protocol does not take calls of scripts.
     #[error(
         "a script makes HTTP/1.1 requests, and {scheme}:// takes none: leave the script out, or aim at http:// or https://"
     )]
@@ -58,16 +58,16 @@ pub enum EngineError {
         /// The target's scheme.
         scheme: &'static str,
     },
-    /// Nobody can take over what users of a lost agent have left.
+    /// Users of a lost agent cannot be taken over by others.
     #[error("{what}, so no agent can take over from a lost one (--on-lost-agent reassign): take continue or abort")]
     Unassignable {
-        /// What keeps others from it.
+        /// The reason.
         what: String,
     },
     /// The plan's script is wrong, or failed before the load began.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// The plan is of a replay, and its log is not here.
+    /// The plan is a replay, and this machine has no log for it.
     #[error("the plan replays a log, which does not travel with it: give both to brunt replay")]
     NoLog,
     /// A defect of brunt.
@@ -76,7 +76,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// The same without what is secret in the words of a script or of options.
+    /// The error without secrets, which the words of a script or of options may repeat.
     #[must_use]
     pub(crate) fn without(self, secrets: &Secrets) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! The gate before a run on several machines: the workers of each wait at it until all machines begin together, and make calls
-//! only up to their horizon, which whoever opened the gate moves on.
+//! The gate before a run on several machines: the workers of each wait at it until all machines begin together. They
+//! make calls only up to their horizon, which the opener of the gate moves on.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use std::time::Instant;
 use crate::network::NEVER;
 use crate::transport::Clock;
 
-/// How far on its timetable a part may make calls, in the time of the run's clock: without end, unless somebody limits it.
+/// How far on its timetable a part may make calls, in the time of the run's clock. There is no end unless one is set.
 ///
-/// A call of the open model is made only if its due time is before the horizon; one of the closed model, or of a user, only while the clock is.
-/// A horizon only moves forward. So no call is ever made that is due at the last horizon or later, whatever stands still in
-/// between. Calls that are under way still end.
+/// A call of the open model is made only if its due time is before the horizon; a call of the closed model, or of a
+/// user, only while the clock is. A horizon only moves forward. So no call due at the last horizon or later is ever
+/// made, whatever stands still meanwhile. Calls that are under way still end.
 #[derive(Debug, Clone)]
 pub(crate) struct Horizon(Arc<AtomicU64>);
 
@@ -42,11 +42,11 @@ impl Horizon {
     }
 }
 
-/// A worker's view of its horizon: calls due beyond it wait, as those do that are due in a pause.
+/// A worker's view of its horizon. Calls due beyond it wait, and so do calls due in a pause.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     horizon: Horizon,
-    /// When the run is paused, from and until, on its clock; [`NEVER`] where the end is not known.
+    /// The pauses, each from a time of the run's clock to another; [`NEVER`] where the end is not known.
     pauses: Vec<(u64, u64)>,
     /// Whether a call waits for the horizon to move on.
     has_held: bool,
@@ -59,7 +59,7 @@ impl Reach {
         self.horizon.is_before(due) || self.is_paused(due)
     }
 
-    /// The run is paused in these stretches of its clock, each of them from a time until another or [`NEVER`].
+    /// Sets the pauses on the run's clock, each from a time to another or to [`NEVER`].
     pub(crate) fn pause(&mut self, pauses: Vec<(u64, u64)>) {
         self.pauses = pauses;
     }
@@ -70,7 +70,7 @@ impl Reach {
         !self.pauses.is_empty() && self.pauses.iter().any(|(from, until)| (*from..*until).contains(&at))
     }
 
-    /// When a pause ends that goes on at `now`: [`NEVER`] if none does, or its end is not known.
+    /// When the pause at `now` ends: [`NEVER`] if there is none, or its end is not known.
     pub(crate) fn resumes(&self, now: u64) -> u64 {
         self.pauses.iter().find(|(from, until)| (*from..*until).contains(&now)).map_or(NEVER, |(_, until)| *until)
     }
@@ -80,7 +80,7 @@ impl Reach {
         self.horizon.until()
     }
 
-    /// Whether a call of this due time must wait. Remembers that one does.
+    /// Whether a call of this due time must wait. Remembers that one waits.
     #[inline]
     pub(crate) fn holds_back(&mut self, due: u64) -> bool {
         let holds_back = self.ends_before(due);
@@ -88,7 +88,7 @@ impl Reach {
         holds_back
     }
 
-    /// Whether calls have waited, and those of this due time may be made. True once for each wait.
+    /// Whether calls have waited, and those of this due time may be made now. True once for each wait.
     #[inline]
     pub(crate) fn lets_go(&mut self, due: u64) -> bool {
         let lets_go = self.has_held && !self.ends_before(due);
@@ -125,16 +125,16 @@ impl fmt::Debug for Inner {
 impl Gate {
     /// Tells the gate the run's clock, before workers come to it.
     pub(crate) fn keep_time(&self, clock: Clock) {
-        // A gate is for one run; a second one keeps the time of the first.
+        // A gate is for one run; for a second run it keeps the clock of the first.
         let _ = self.0.clock.set(clock);
     }
 
-    /// All workers have come.
+    /// All workers have arrived.
     pub(crate) fn arrive(&self) {
         self.0.is_ready.store(true, Ordering::Release);
     }
 
-    /// When the load begins, in the time of the run's clock; none while the gate is closed.
+    /// When the load begins, in the time of the run's clock; `None` while the gate is closed.
     pub(crate) fn time(&self) -> Option<u64> {
         match self.0.at.load(Ordering::Acquire) {
             0 => None,
@@ -142,7 +142,7 @@ impl Gate {
         }
     }
 
-    /// Lets a part join a load that has begun, at this time even if it is past. False before there is a run.
+    /// Lets a part join a load that begins at this time, even if it is past. False before there is a run.
     pub fn join_at(&self, begin: Instant) -> bool {
         let Some(clock) = self.0.clock.get() else { return false };
         let (now_ns, now) = (clock(), Instant::now());
@@ -152,7 +152,7 @@ impl Gate {
         true
     }
 
-    /// A gate whose part makes no call before [`Gate::extend`] says how far it may.
+    /// A gate whose part makes no call before [`Gate::extend`] allows it.
     pub fn with_horizon() -> Self {
         Self(Arc::new(Inner { horizon: Horizon::closed(), ..Inner::default() }))
     }
@@ -162,8 +162,8 @@ impl Gate {
         self.0.horizon.clone()
     }
 
-    /// Lets calls be made that are due in the first `load_ns` nanoseconds since the gate opened. Never takes back what was granted before. Without
-    /// effect while the gate is closed.
+    /// Lets calls be made that are due in the first `load_ns` nanoseconds after the gate opened. Never takes back what
+    /// was granted before. Without effect while the gate is closed.
     pub fn extend(&self, load_ns: u64) {
         if let Some(at) = self.time() {
             self.0.horizon.0.fetch_max(at.saturating_add(load_ns), Ordering::Relaxed);
@@ -175,7 +175,8 @@ impl Gate {
         self.0.is_ready.load(Ordering::Acquire)
     }
 
-    /// Lets the load begin at this time, or at once if it is past. How late it is then, in nanoseconds; none before there is a run.
+    /// Lets the load begin at this time, or at once if it is past. Returns how late that is, in nanoseconds; `None`
+    /// before there is a run.
     pub fn open_at(&self, begin: Instant) -> Option<u64> {
         let now_ns = self.0.clock.get()?();
         let now = Instant::now();

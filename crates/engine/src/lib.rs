@@ -1,8 +1,8 @@
 //! brunt's engine: carries a [`Plan`] out and returns what happened as a [`Recording`].
 //!
-//! [`run`] finds the target's addresses, starts the workers and gathers what they report. A worker (`worker`) is a thread
-//! with its own connections; it asks the plan's pace when a call is due, the protocol ([`Registry`]) which bytes that
-//! is, the transport (`transport`) to send them, and writes down what came of it.
+//! [`run`] finds the target's addresses, starts the workers and gathers their reports. A worker (`worker`) is a thread
+//! with its own connections. It asks the plan's pace when a call is due, the protocol ([`Registry`]) for the call's
+//! bytes, and the transport (`transport`) to send them; then it records the outcome.
 
 mod asking;
 mod channel;
@@ -50,7 +50,7 @@ pub use brunt_plan::stop::StopHandle;
 pub use brunt_record::observer::{Observer, RunningTotal};
 
 pub use crate::asking::{AskError, ask};
-pub use crate::control::{Control, ControlError};
+pub use crate::control::{Changeable, Control, ControlError};
 pub use crate::error::EngineError;
 pub use crate::gate::Gate;
 pub use crate::limits::{descriptors_besides, most_connections, most_growing_connections};
@@ -62,44 +62,44 @@ pub use crate::transport::tls::TlsError;
 pub use crate::users::among_workers::over_on;
 pub use crate::worker::Report;
 
-/// A run that is over.
+/// A finished run.
 pub struct Finished {
-    /// The plan as it was carried out here: with this part's workers, and as many connections as there was room for.
+    /// The plan as carried out here: with this part's workers, and as many connections as there was room for.
     pub plan: Plan,
     /// What happened.
     pub run: Recording,
-    /// What the plan's script may still have to say about it.
+    /// The script's function for the result, if it has one.
     pub script: Option<Box<dyn Session>>,
 }
 
-/// What of a run one machine carries out.
+/// One machine's part of a run.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Which workers it has.
+    /// Its workers.
     pub portion: Portion,
-    /// What its workers wait at once their connections are made; without it they begin at once.
+    /// The gate that its workers wait at once their connections are made; without one they begin at once.
     pub gate: Option<Gate>,
-    /// What all machines count together.
+    /// Counts that all machines share.
     pub tallies: Tallies,
     /// Where the script's setup and teardown run.
     pub surroundings: Surrounded,
-    /// What it takes over from a part that came to an end early, if it does.
+    /// The part of another machine that it takes over, if it does.
     pub takeover: Option<Takeover>,
-    /// What is changed about it while it goes on.
+    /// Changes while it goes on.
     pub control: Control,
 }
 
 /// How a part joins a run that is under way. It has no warm-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Takeover {
-    /// How long the measured part has lasted when it begins, in nanoseconds. Calls of a rate that were due before are not its own.
+    /// The length of the measured part when it begins, in nanoseconds. Earlier calls of a rate are not its own.
     pub after_ns: u64,
-    /// Which calls it makes, where the plan limits their number in the closed model.
+    /// The numbers of its calls, where the plan limits their number in the closed model.
     pub numbers: Vec<Numbers>,
 }
 
 impl Part {
-    /// All of a run, with so many workers.
+    /// All of a run, on this many workers.
     pub fn whole(workers: u32) -> Self {
         Self {
             portion: Portion::whole(workers),
@@ -115,9 +115,9 @@ impl Part {
 /// Where the script's setup and teardown run.
 #[derive(Debug, Clone)]
 pub enum Surrounded {
-    /// Before and after the part, as a part of it.
+    /// On this machine, before and after the part.
     Here,
-    /// Elsewhere: this is what setup has returned.
+    /// On another machine: the value that setup has returned.
     Elsewhere(Value<'static>),
 }
 
@@ -135,8 +135,8 @@ pub fn run(
     run_part(plan, Part::whole(plan.workers_within_limits()), registry, scripts, observer, stop)
 }
 
-/// Carries a part of `plan` out, as one of several machines, and returns what happened in it. The number of workers is the
-/// part's, whatever the plan says.
+/// Carries out a part of `plan`, as one of several machines, and returns what happened in it. The number of workers is
+/// the part's, whatever the plan says.
 ///
 /// # Errors
 /// As [`run`].
@@ -165,16 +165,31 @@ pub fn run_replay(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
+    run_replay_part(plan, Part::whole(plan.workers), logs, registry, scripts, observer, stop)
+}
+
+/// The same for a part of a run, as one of several machines: a log for each worker of its portion.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_replay_part(
+    plan: &Plan,
+    part: Part,
+    logs: Vec<Box<dyn Replay>>,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    observer: &mut dyn Observer,
+    stop: &StopHandle,
+) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
-    let part = Part::whole(plan.workers);
     run::run_replay(plan, logs, &Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
-/// Runs the setup of the plan's script alone, if it has one, and returns what it returns, for [`Surrounded::Elsewhere`], and what it has
-/// counted.
+/// Runs only the setup of the plan's script, if it has one. Returns the value that it returns, for
+/// [`Surrounded::Elsewhere`], and its counts.
 ///
 /// # Errors
-/// When the script is wrong, its setup fails, or has not come back although `stop` asks it to.
+/// When the script is wrong, its setup fails, or has not returned although `stop` asks it to.
 pub fn setup(
     plan: &Plan,
     registry: &Registry,
@@ -184,7 +199,8 @@ pub fn setup(
     run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
-/// Runs the teardown of the plan's script alone, if it has one, and returns what it has counted; `given` is what its setup returned.
+/// Runs only the teardown of the plan's script, if it has one, and returns its counts; `given` is the value that its
+/// setup returned.
 ///
 /// # Errors
 /// As [`setup`].
@@ -198,8 +214,8 @@ pub fn teardown(
     run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
-/// The script of `plan`, if it is wrk's, for what it says about a result that others have measured: it is loaded, and none of its
-/// threads is set up.
+/// The script of `plan`, if it is wrk's, for its report on a result that others have measured. It is loaded, and none
+/// of its threads is set up.
 ///
 /// # Errors
 /// When the plan or the script is wrong.
@@ -212,19 +228,19 @@ pub fn last_words(
     run::last_words(plan, registry, scripts, stop)
 }
 
-/// Who carries a run out elsewhere.
+/// Agents that carry out a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Agents<'a> {
     /// Their names, in the order of their numbers.
     pub names: &'a [String],
-    /// What the script's setup has counted on one of them.
+    /// The counts of the script's setup on one of them.
     pub counted: &'a Figures,
 }
 
-/// Puts a run of `plan` together from what agents report of their parts. It ends when all of them have finished, or
-/// none is left to report.
+/// Merges the reports of agents on their parts into a run of `plan`. Ends when all of them have finished, or no sender
+/// of reports is left.
 ///
-/// Each agent stands for one worker: the seconds that it reports are those of all its workers, and `worker` is its number, from 0.
+/// Each agent stands for one worker: its seconds are those of all its workers, and `worker` is its number, from 0.
 pub fn gather(
     plan: &Plan,
     agents: Agents<'_>,
@@ -243,8 +259,8 @@ pub fn gather(
         .gather(reports, started_unix_ms)
 }
 
-/// Carries out a plan as [`run`] does, and shows `trace` everything that its users do, or what its connections send and
-/// receive. For a few users, and one call: it is slow.
+/// Carries out a plan as [`run`] does, and shows `trace` every action of its users, or all bytes of its connections.
+/// For a few users, or one call: it is slow.
 ///
 /// # Errors
 /// As [`run`].
@@ -272,11 +288,11 @@ pub fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Resu
     run::check(plan, registry, scripts)
 }
 
-/// The same as [`check`], and that other machines can go on where a part of `plan` is lost ([`Takeover`]), although nobody knows how far that part
-/// has come.
+/// Checks `plan` as [`check`] does, and that other machines can take over a lost part of it ([`Takeover`]) without
+/// knowing how far that part has come.
 ///
 /// # Errors
-/// When something in it is wrong, or virtual users would do something twice that is to be done once.
+/// When something in it is wrong, or virtual users would repeat something that must be done once.
 pub fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     run::check_takeover(plan, registry, scripts)
 }

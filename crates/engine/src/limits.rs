@@ -1,4 +1,4 @@
-//! What this process may have, raised as far as it goes.
+//! Limits of this process, raised as far as they go.
 
 use brunt_plan::plan::{MOST_CONNECTIONS, Plan};
 use brunt_plan::share::Portion;
@@ -7,18 +7,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::error::EngineError;
 use crate::transport::route::ports_of_an_address;
 
-/// Descriptors that a process needs whatever it does.
+/// Descriptors that a process needs in any case.
 const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Raises the limit on file descriptors as far as it goes: how many users there will be is not known beforehand.
 pub(crate) fn raise_descriptors_fully() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, calls that find no descriptor say so.
+    // Where the limit cannot be raised, calls that find no descriptor fail with that reason.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Raises the limit on file descriptors so far that the portion's of the plan's connections fit. Those that grow with a rate grow no further
-/// than they can: the plan comes back with as many as there may be. There is one to each of so many targets.
+/// Raises the limit on file descriptors so that the portion's share of the plan's connections fits, one to each of this
+/// many targets. Connections that grow with a rate are limited instead: the returned plan has as many as there may be.
 ///
 /// # Errors
 /// When the hard limit is too low for a number that was asked for.
@@ -36,7 +36,7 @@ pub(crate) fn make_room(plan: &Plan, portion: Portion, targets: u32) -> Result<P
     Ok(plan)
 }
 
-/// Descriptors that a process with so many workers needs besides its connections.
+/// Descriptors that a process with this many workers needs besides its connections.
 pub fn descriptors_besides(workers: u32) -> u64 {
     u64::from(workers) * 4 + SPARE_DESCRIPTORS
 }
@@ -64,12 +64,12 @@ pub fn most_connections() -> u32 {
     u32::try_from(left).unwrap_or(MOST_CONNECTIONS).min(MOST_CONNECTIONS)
 }
 
-/// The share of a local address' ports that growing connections may take: those of a run that is over stay taken for a
-/// minute, and several may follow each other.
+/// The share of a local address' ports that growing connections may take. Ports of a finished run stay taken for a
+/// minute, and several runs may follow each other.
 const PORTS_GROWN_INTO: f64 = 0.25;
 
-/// How far the connections of a rate may grow: as far as descriptors allow, and a quarter of the ports of so many local
-/// addresses.
+/// The most connections that may grow with a rate: as many as descriptors allow, and a quarter of the ports of this
+/// many local addresses.
 pub fn most_growing_connections(addresses: usize) -> u32 {
     let ports = f64::from(ports_of_an_address()) * PORTS_GROWN_INTO * addresses.max(1) as f64;
     most_connections().min(ports as u32).max(1)

@@ -22,10 +22,11 @@ impl Counter {
     }
 }
 
-/// A worker's numbers for calls, or iterations, taken in blocks from what the workers of its machine share.
+/// A worker's numbers for calls, or iterations, taken in blocks from those that the workers of its machine share.
 ///
-/// Of a run on several machines each has the numbers of its [`Portion`], without asking the others: so no worker ever waits
-/// for the network, and the machines together take every number once. A machine that takes over from others has some of theirs.
+/// In a run on several machines, each has the numbers of its [`Portion`] without asking the others: so no worker ever
+/// waits for the network, and the machines together take every number once. A machine that takes over from others has
+/// some of theirs.
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
     counter: Arc<Counter>,
@@ -39,16 +40,16 @@ impl Quota {
         Self::from_numbers(vec![Numbers::owned_by(portion, limit)], portion.all_workers())
     }
 
-    /// These numbers, for so many workers, which all clone this.
+    /// These numbers, for this many workers, which all clone this.
     pub(crate) fn from_numbers(numbers: Vec<Numbers>, workers: u32) -> Self {
         let limit = numbers.iter().fold(0_u64, |sum, numbers| sum.saturating_add(numbers.count()));
-        // Small enough that no worker sits on the last numbers while others have none left.
+        // Small enough that no worker holds the last numbers while others have none.
         let block = (limit / (u64::from(workers) * 16)).clamp(1, 64);
         let counter = Arc::new(Counter { next: AtomicU64::new(0), limit, block });
         Self { counter, numbers: numbers.into(), block: 0..0 }
     }
 
-    /// The next number; none when they are used up.
+    /// The next number; `None` when they are used up.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
         if self.block.is_empty() {

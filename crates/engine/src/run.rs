@@ -1,6 +1,6 @@
 //! A run: a plan's parts put together on the drivers of a [`Machine`], and carried out by workers.
 //!
-//! Production and tests go through the same lines: [`Machine`] alone says where sockets and time come from.
+//! Production and tests share all of this: only [`Machine`] decides where sockets and time come from.
 
 mod replay;
 
@@ -40,15 +40,15 @@ use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session
 
 pub(crate) use self::replay::run_replay;
 
-/// What a run is given besides its plan.
+/// The inputs of a run besides its plan.
 pub(crate) struct Given<'a, M> {
     pub(crate) machine: &'a M,
-    /// What of the run this machine carries out.
+    /// This machine's part of the run.
     pub(crate) part: Part,
     pub(crate) registry: &'a Registry,
     pub(crate) scripts: &'a dyn ScriptHost,
     pub(crate) stop: &'a StopHandle,
-    /// Sees everything that users do, or what connections send and receive.
+    /// Sees every action of users, or all bytes of connections.
     pub(crate) trace: Option<Arc<dyn Trace>>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn run<M: Machine>(
     finished.map_err(|error| error.without(&plan.secrets()))
 }
 
-/// Carries out a plan whose calls are all alike, or made by a wrk script.
+/// Carries out a plan whose calls are all alike, or come from wrk's script.
 fn run_flood<M: Machine>(
     plan: &Plan,
     given: Given<'_, M>,
@@ -98,7 +98,7 @@ pub(crate) fn ask<M: Machine>(
     Ok(flood(plan, checked, given, &mut Nobody)?.run)
 }
 
-/// Looks at nothing.
+/// An observer that looks at nothing.
 struct Nobody;
 
 impl Observer for Nobody {
@@ -134,7 +134,7 @@ fn flood<M: Machine>(
     }
     let takeover = given.part.takeover;
     let joins_after = takeover.as_ref().map(|takeover| takeover.after_ns);
-    // Who aborts this run ends no other.
+    // Aborting this run must not stop others.
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared.changed_by(&given.part.control));
@@ -165,7 +165,8 @@ fn route_to<M: Machine>(plan: &Plan, scheme: Scheme, tls: Option<TlsRoute>, mach
     Route::find(plan, scheme.default_port, tls, &machine.resolve())
 }
 
-/// Where a redirect leads, without what may be secret in it: a path is one of the target's (RFC 3986 §4.2).
+/// The location that a redirect leads to, without parts that may be secret: a path is relative to the target (RFC 3986
+/// §4.2).
 fn absolute(plan: &Plan, to: &str) -> String {
     let target = &plan.target;
     let whole = match to {
@@ -176,11 +177,11 @@ fn absolute(plan: &Plan, to: &str) -> String {
     shown_url(&whole).into_owned()
 }
 
-/// What a worker begins with.
+/// The inputs of a worker.
 struct WorkerPart<L> {
     load: L,
     origins: Origins,
-    /// Connections that it will have, if that is known.
+    /// The connections that it will have, if that is known.
     connections: usize,
 }
 
@@ -208,7 +209,7 @@ fn flood_parts(
             (route.addresses, route.again) = (vec![Address::Tcp(address)], None);
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
-        // A rate that grows its connections begins with one, however fine the share.
+        // A rate that grows its connections begins with one, however small the share.
         let connections = share.part_of(first).max(u64::from(plan.connections.is_growing())) as usize;
         let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
         let several = routes.len() > 1;
@@ -248,12 +249,12 @@ fn run_scenarios<M: Machine>(
     if !surrounded_here {
         return carried.map(|run| Finished { plan: plan.clone(), run, script: None });
     }
-    // What setup has made is torn down, whatever came of the load.
+    // Whatever happened to the load, the teardown removes what setup has made.
     let torn_down = surroundings.teardown(given.machine, given.stop);
     let mut run = carried?;
     match torn_down {
         Ok(counted) => run.measured.figures.merge(&counted),
-        // What was measured stays, whatever comes of the teardown.
+        // A failing teardown does not discard the measurements.
         Err(error) => run.fail(error.without(&plan.secrets()).to_string()),
     }
     Ok(Finished { plan: plan.clone(), run, script: None })
@@ -267,7 +268,7 @@ fn with_users<M: Machine>(
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
     let joins_after = given.part.takeover.as_ref().map(|takeover| takeover.after_ns);
-    // Who aborts this run ends no other.
+    // Aborting this run must not stop others.
     let shared =
         Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
     let shared = Arc::new(shared.changed_by(&given.part.control));
@@ -283,7 +284,7 @@ fn with_users<M: Machine>(
     Ok(run)
 }
 
-/// Runs the setup of the plan's script, if it has one, and returns what it returns and has counted.
+/// Runs the setup of the plan's script, if it has one. Returns the value that it returns, and its counts.
 pub(crate) fn setup<M: Machine>(
     plan: &Plan,
     machine: &M,
@@ -300,7 +301,8 @@ pub(crate) fn setup<M: Machine>(
     set_up().map_err(|error: EngineError| error.without(&plan.secrets()))
 }
 
-/// Runs the teardown of the plan's script, if it has one, and returns what it has counted; `given` is what its setup returned.
+/// Runs the teardown of the plan's script, if it has one, and returns its counts; `given` is the value that its setup
+/// returned.
 pub(crate) fn teardown<M: Machine>(
     plan: &Plan,
     given: Value<'static>,
@@ -318,7 +320,7 @@ pub(crate) fn teardown<M: Machine>(
     tear_down().map_err(|error| error.without(&plan.secrets()))
 }
 
-/// Does what the plan's script does before the load, if there is one.
+/// Runs the part of the plan's script that comes before the load, if there is a script.
 fn begin_script(
     script: Option<&dyn FloodScript>,
     shared: &Shared,
@@ -340,7 +342,7 @@ fn begin_script(
     Ok(Some(script.begin(&place, &shared.stop)?))
 }
 
-/// The plan's script with no thread of its own.
+/// The plan's script without any thread of its own.
 pub(crate) fn last_words(
     plan: &Plan,
     registry: &Registry,
@@ -351,7 +353,7 @@ pub(crate) fn last_words(
         return Ok(None);
     }
     let Checked { scheme, script, .. } = examine(plan, registry, scripts)?;
-    // A run that was ended early is no reason to say nothing about it.
+    // A run that ended early still gets the script's report.
     let never = StopHandle::default();
     let stop = if stop.is_stopped() { &never } else { stop };
     let shared = Shared::new(Arc::new(Plan { workers: 0, ..plan.clone() }), stop, None);
@@ -371,18 +373,22 @@ pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) 
     examine(plan, registry, scripts).map(drop).map_err(|error| error.without(&plan.secrets()))
 }
 
-/// The same, and that others can go on where a part of `plan` is lost.
+/// Checks `plan` as [`check`] does, and that others can take over a lost part of it.
 ///
 /// # Errors
-/// When something in it is wrong, or they cannot, and why.
+/// When something in it is wrong, or others cannot take over, with the reason.
 pub(crate) fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
+    if let Load::Replay(_) = &plan.load {
+        let what = "sessions of a log lose their cookies with their agent".to_owned();
+        return Err(EngineError::Unassignable { what });
+    }
     let Some(scenarios) = &plan.scenarios else { return check(plan, registry, scripts) };
     plan.validate()?;
     let surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
     surroundings.and_then(|all| all.check_takeover()).map_err(|error| error.without(&plan.secrets()))
 }
 
-/// A plan whose parts were found right, and what was made of them.
+/// A plan whose parts are valid, with the values made of them.
 struct Checked {
     scheme: Scheme,
     prepared: Arc<dyn Prepared>,
@@ -407,7 +413,7 @@ fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result
     Ok(Checked { scheme, prepared, tls, script })
 }
 
-/// Starts a worker for each part and gathers what they report. Whatever becomes of a worker, what was measured is kept.
+/// Starts a worker for each part and gathers their reports. Measurements are kept whatever happens to a worker.
 fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
@@ -418,7 +424,7 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     carry_out_after(machine, shared, parts, &Figures::default(), watchdog, observer)
 }
 
-/// The same after a setup that has counted this.
+/// The same after a setup with these counts.
 fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
@@ -447,7 +453,7 @@ fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
         match thread::Builder::new().name(format!("worker-{number}")).spawn(work) {
             Ok(thread) => threads.push((number, thread)),
             Err(source) => {
-                // Those that run already wait for the others; they see this and end.
+                // Workers that run already wait for the others; they see this and end.
                 shared.stop.stop();
                 return Err(EngineError::System { what: "start a thread", source });
             }
@@ -459,7 +465,7 @@ fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
         .after_setup(counted)
         .gather(&reports, started_unix_ms);
     for (number, thread) in threads {
-        // One that was given up never ends; how the others ended they have reported.
+        // A worker that was given up never ends; the others have reported how they ended.
         if !watchdog.has_given_up(number) {
             let _ = thread.join();
         }
@@ -467,7 +473,7 @@ fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
     Ok(run)
 }
 
-/// Reports the end of a worker that panics, so that the run ends and keeps what was measured.
+/// Reports the end of a worker that panics, so that the run ends and its measurements are kept.
 struct LastWord {
     number: u32,
     reports: Sender<Report>,

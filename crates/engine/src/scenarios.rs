@@ -1,4 +1,4 @@
-//! What surrounds the users of a run: the script's states, its setup and teardown, the ways to where it calls.
+//! The surroundings of a run's users: the script's states, its setup and teardown, the ways to the hosts that it calls.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -27,11 +27,11 @@ use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
 use brunt_script::{Library, Program, ScriptClient, ScriptError, ScriptHost};
 
-/// How often it is looked whether setup or teardown should be left behind.
+/// How often to look whether setup or teardown should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long setup may still take to return once the user wants the run to end.
 const RETURN: Duration = Duration::from_secs(10);
-/// How long a script that was cut off may take to come back.
+/// How long a script that was cut off may take to return.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A worker's users, and the origins that they are known to call.
@@ -40,7 +40,7 @@ pub(crate) struct Cast {
     pub(crate) origins: Origins,
 }
 
-/// What surrounds the users of a run.
+/// The surroundings of a run's users.
 pub(crate) struct Surroundings<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
@@ -48,9 +48,9 @@ pub(crate) struct Surroundings<'a> {
     /// Whether a feeder of the script gives each row out only once.
     gives_rows_once: bool,
     given: Value<'static>,
-    /// What setup has counted: checks, and figures of the script's own.
+    /// The counts of setup: checks, and figures of the script's own.
     counted: Figures,
-    /// Sees everything that users do, those of setup and teardown too.
+    /// Sees every action of users, those of setup and teardown included.
     trace: Option<Arc<dyn Trace>>,
     portion: Portion,
 }
@@ -67,7 +67,7 @@ impl<'a> Surroundings<'a> {
         scripts: &dyn ScriptHost,
         portion: Portion,
     ) -> Result<Self, EngineError> {
-        // What is misspelt is found before anything is sent, as far as made-up answers lead.
+        // Misspellings are found before anything is sent, as far as made-up answers lead.
         let all = scenarios.populations.iter().flat_map(|population| &population.scenarios);
         let names: Vec<&str> = all.map(|one| one.scenario.as_str()).collect();
         let rehearsed = scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
@@ -85,7 +85,7 @@ impl<'a> Surroundings<'a> {
         })
     }
 
-    /// Checks that others can go on where some of the users are lost, although nobody knows how far these have come.
+    /// Checks that others can take over lost users without knowing how far these have come.
     ///
     /// # Errors
     /// When something would be done twice, or begin at another time.
@@ -114,23 +114,23 @@ impl<'a> Surroundings<'a> {
         self.trace = Some(trace);
     }
 
-    /// What setup has returned.
+    /// The value that setup has returned.
     pub(crate) fn given(&self) -> &Value<'static> {
         &self.given
     }
 
-    /// The checks of setup, and what it recorded in the script's own figures.
+    /// The checks of setup, and its records in the script's own figures.
     pub(crate) fn counted(&self) -> &Figures {
         &self.counted
     }
 
-    /// Takes over what setup has returned elsewhere.
+    /// Takes over the value that setup has returned elsewhere.
     pub(crate) fn give(&mut self, given: Value<'static>) {
         self.given = given;
     }
 
-    /// Runs the script's setup, if it has one. A run that is stopped meanwhile waits a while for it to return, so that what it has made
-    /// can be torn down.
+    /// Runs the script's setup, if it has one. A run that is stopped meanwhile waits a while for it to return, so that
+    /// what it has made can be torn down.
     ///
     /// # Errors
     /// When it fails, or has not returned although the run is to end: nothing is torn down then.
@@ -142,8 +142,8 @@ impl<'a> Surroundings<'a> {
         Ok(())
     }
 
-    /// Runs the script's teardown, if it has one; its checks, and what it recorded in the script's own figures. A run that is stopped is torn
-    /// down all the same, unless it is to leave.
+    /// Runs the script's teardown, if it has one. Returns its checks, and its records in the script's own figures. A
+    /// stopped run is torn down all the same, unless it is to leave.
     ///
     /// # Errors
     /// When it fails, or has not returned although the run is to leave.
@@ -184,8 +184,9 @@ impl<'a> Surroundings<'a> {
             .collect()
     }
 
-    /// Lets one user go through setup or teardown; the state in which it did and what it counted, if the script has such a function. It is cut
-    /// off `patience` after the run was stopped, and at once where it is to leave.
+    /// Lets one user go through setup or teardown. Returns the state in which it did and its counts, if the script has
+    /// such a function. The user is cut off `patience` after the run was stopped, and at once where the run is to
+    /// leave.
     fn run<M: Machine>(
         &self,
         which: &'static str,
@@ -219,7 +220,7 @@ impl<'a> Surroundings<'a> {
         let (done, ended) = channel();
         let spawned = thread::Builder::new().name(which.to_owned()).spawn(move || {
             let worker = Worker::new(shared, driver, origins, 0, users, reports);
-            // Nobody listens any more once it was left behind.
+            // Nobody listens any more if it was left behind.
             let _ = done.send(worker.run());
         });
         spawned.map_err(|source| EngineError::System { what: "start a thread", source })?;
@@ -253,10 +254,10 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The state in which setup or teardown has returned, and what it has counted.
+/// The state in which setup or teardown has returned, and its counts.
 type Returned = (Box<dyn Library>, Figures);
 
-/// What the user of setup or teardown has counted besides its calls, which are no load.
+/// The counts of the user of setup or teardown, besides its calls, which are no load.
 fn counted(reported: &Receiver<Report>) -> Figures {
     let mut counted = Figures::default();
     for report in reported.try_iter() {
@@ -288,7 +289,7 @@ fn origins(
     Ok(origins)
 }
 
-/// What finds the way to a target, as `plan` wants connections made.
+/// Finds the way to a target, with connections as `plan` wants them.
 fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
     let plan = Plan { scenarios: None, ..plan.clone() };
     Arc::new(move |target: &Target, client: &ScriptClient| {
@@ -300,8 +301,8 @@ fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
     })
 }
 
-/// The plan for one of the targets that users call, whose scheme has this port of its own. What is said of how the plan's own is reached (other addresses, a Unix
-/// socket, another name in TLS) is said of no other.
+/// The plan for one of the targets that users call, whose scheme has this default port. Settings for reaching the
+/// plan's own target (other addresses, a Unix socket, another name in TLS) apply to no other target.
 pub fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
     let mut to = plan.clone();
     let place = |target: &Target| (target.scheme.clone(), target.host.clone(), target.port.unwrap_or(default_port));

@@ -1,10 +1,10 @@
-//! Counts that the workers of all machines of a run add to, each on its own machine.
+//! Counts over the workers of all machines of a run, each of which adds on its own machine.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A count of this machine's, and of all others' together, as far as they were heard of.
+/// This machine's count, and that of all others as far as it was heard of.
 #[derive(Debug, Default)]
 pub struct Tally {
     here: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds one on this machine; the count over all machines before.
+    /// Adds one on this machine. Returns the count over all machines before that.
     pub(crate) fn add_one(&self) -> u64 {
         self.here.fetch_add(1, Ordering::AcqRel) + self.elsewhere.load(Ordering::Acquire)
     }
@@ -23,10 +23,10 @@ impl Tally {
     }
 }
 
-/// A run's counts by name. Whoever carries a run out on several machines takes this machine's from it and puts the others' in;
-/// on a machine alone nobody does.
+/// A run's counts by name. Code that carries out a run on several machines reads this machine's counts and sets the
+/// others'; on a single machine nobody does.
 ///
-/// All parts of a run on one machine share them: what it had from the beginning, and what it took over.
+/// All parts of a run on one machine share them: its own part, and parts that it took over.
 #[derive(Debug, Clone, Default)]
 pub struct Tallies(Arc<Inner>);
 
@@ -61,14 +61,14 @@ impl Tallies {
         Arc::clone(all.entry(name.to_owned()).or_default())
     }
 
-    /// This machine's counts, but for those that are 0.
+    /// This machine's counts, except those that are 0.
     pub fn here(&self) -> BTreeMap<String, u64> {
         let all = self.lock();
         let counted = all.iter().map(|(name, tally)| (name.clone(), tally.here.load(Ordering::Acquire)));
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Takes over what all other machines have counted.
+    /// Takes over the counts of all other machines.
     pub fn set_elsewhere(&self, counts: &BTreeMap<String, u64>) {
         for (name, count) in counts {
             self.named(name).elsewhere.store(*count, Ordering::Release);

@@ -1,20 +1,20 @@
-//! Sees from outside whether workers' users come back. Debug hooks of an interpreter do not fire in compiled loops, so
-//! nothing inside could stop one.
+//! Watches from outside whether workers' users return. Debug hooks of an interpreter do not fire in compiled loops, so
+//! a script cannot be stopped from inside.
 
 use brunt_record::SECOND_NS;
 
 use brunt_protocol::user::Heart;
 
-/// How long a user may be busy with one thing while the run goes on, in nanoseconds.
+/// How long a user may stay in one function while the run goes on, in nanoseconds.
 const PATIENCE_NS: u64 = 2 * SECOND_NS;
-/// The same once the run is to end.
+/// How long it may once the run is to end, in nanoseconds.
 pub(crate) const LAST_PATIENCE_NS: u64 = SECOND_NS;
 
-/// The most time that counts between two looks, in nanoseconds. Who looks later than this has stood still too: a stopped process, or a
-/// machine that sleeps. Users cannot have moved in that time either.
+/// The most time that counts between two looks, in nanoseconds. A watchdog that looks later than this has stood still
+/// too: a stopped process, or a machine that sleeps. Users cannot have moved in that time either.
 const LONGEST_STEP_NS: u64 = 100_000_000;
 
-/// A worker's user, and for how long it has not been seen to move.
+/// A worker's user, with the time since it last moved.
 #[derive(Debug)]
 struct Watched {
     heart: Heart,
@@ -23,12 +23,12 @@ struct Watched {
     given_up: bool,
 }
 
-/// A user that does not come back.
+/// A user that does not return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stuck {
     /// Its worker.
     pub(crate) worker: u32,
-    /// What it is busy with, as it told its heart.
+    /// The function that it is in, as it told its heart.
     pub(crate) what: u8,
 }
 
@@ -52,7 +52,7 @@ impl Watchdog {
         self.watched.is_empty()
     }
 
-    /// The users that are given up at `now`, each once; `ending` says that the run is to end. To be asked more often than
+    /// The users to give up at `now`, each once; `ending` says that the run is to end. Call this more often than
     /// [`LONGEST_STEP_NS`].
     pub(crate) fn look(&mut self, now: u64, ending: bool) -> Vec<Stuck> {
         let patience = if ending { LAST_PATIENCE_NS } else { PATIENCE_NS };

@@ -18,14 +18,14 @@ const MOST_AHEAD: usize = 4;
 /// Why a call has failed that was refused too often.
 const REFUSED: &str = "the peer refused the call's stream 9 times (REFUSED_STREAM)";
 
-/// Data with a message in it. The bytes behind the message were left with the caller, and are given again.
+/// Data with a message in it. The bytes behind the message were left with the caller, and come again.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// The data's stream, by its id: places change when a call is given up in between.
+    /// The data's stream, by its id: positions change when a call is given up in between.
     stream: u32,
-    /// What is left of the data, in bytes.
+    /// The remaining bytes of the data.
     left: usize,
-    /// What lies behind the data and is skipped, in bytes.
+    /// The bytes behind the data that are skipped.
     behind: usize,
     /// Whether a DATA frame ends with the data.
     ends_frame: bool,
@@ -33,20 +33,20 @@ struct Held {
     end: bool,
 }
 
-/// A connection of HTTP/2 whose calls mean what `P` says.
+/// A connection of HTTP/2 for calls of the protocol `P`.
 #[derive(Debug)]
 pub struct StreamClient<P: OverStreams> {
     connection: Connection<P::Call>,
     protocol: P,
-    /// The most streams at once that a peer takes which has refused some; grows with each answer.
+    /// The most streams at once, for a peer that has refused some; grows with each answer.
     limit: usize,
-    /// For which error the peer ends the connection, once it has said so.
+    /// The error for which the peer ends the connection, once it has announced one.
     closing: Option<ErrorCode>,
     held: Option<Held>,
 }
 
 impl<P: OverStreams> StreamClient<P> {
-    /// A new connection. It has sent nothing yet.
+    /// A new connection, which has sent nothing yet.
     pub fn new(protocol: P) -> Self {
         Self { connection: Connection::new(Config::default()), protocol, limit: usize::MAX, closing: None, held: None }
     }
@@ -81,7 +81,7 @@ impl<P: OverStreams> StreamClient<P> {
         }
     }
 
-    /// What an event other than data means; none if no call has to hear of it. `rest` is what comes behind it.
+    /// The progress that an event other than data makes; `None` if it concerns no call. `rest` are the bytes behind it.
     #[inline]
     fn meaning(&mut self, event: Event<'_>, rest: &[u8], out: &mut Vec<u8>) -> Option<Progress> {
         match event {
@@ -93,7 +93,7 @@ impl<P: OverStreams> StreamClient<P> {
                 if end {
                     return Some(self.ended(position, EndedBy::Head, out));
                 }
-                // Where the whole answer has come, it is not told twice.
+                // Where the whole answer has come, it is reported only once.
                 let goes_on = !self.connection.id(position).is_some_and(|id| is_completed(id, rest));
                 goes_on.then_some(Progress::Part { position })
             }
@@ -127,7 +127,7 @@ impl<P: OverStreams> StreamClient<P> {
         }
     }
 
-    /// Reads data, whose bytes begin `bytes`: how many bytes were taken, and what they mean.
+    /// Reads data at the beginning of `bytes`: returns how many bytes were taken, and the progress.
     #[inline]
     fn read(&mut self, mut data: Held, position: usize, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
         let whole = data.left + data.behind;
@@ -144,7 +144,7 @@ impl<P: OverStreams> StreamClient<P> {
         }
     }
 
-    /// Remembers what is left behind a message that was `taken` bytes long: how many bytes are taken with it.
+    /// Remembers the rest behind a message of `taken` bytes. Returns how many bytes are taken with it.
     #[cold]
     fn hold(&mut self, mut data: Held, taken: usize) -> usize {
         if data.left > 0 {
@@ -161,7 +161,7 @@ impl<P: OverStreams> StreamClient<P> {
         whole.saturating_sub(1)
     }
 
-    /// Reads on behind a message, in the bytes that were left with the caller.
+    /// Reads the bytes behind a message that were left with the caller.
     #[cold]
     fn read_held(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
         let Some(data) = self.held.take() else { return (0, None) };
@@ -174,7 +174,7 @@ impl<P: OverStreams> StreamClient<P> {
     }
 }
 
-/// Whether the stream ends within the first frames in `bytes`, which are all there.
+/// Whether the stream ends within the complete frames at the beginning of `bytes`.
 #[inline]
 fn is_completed(stream: u32, mut bytes: &[u8]) -> bool {
     for _ in 0..MOST_AHEAD {

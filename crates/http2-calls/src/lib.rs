@@ -1,9 +1,9 @@
-//! Calls on streams of HTTP/2: what brunt's protocols over HTTP/2 have in common.
+//! Calls on streams of HTTP/2: the common part of brunt's protocols over HTTP/2.
 //!
-//! [`StreamClient`] is a [`Client`](brunt_protocol::Client) that gives each call a stream of its own. It turns what a peer does to streams
-//! and to the connection into the words of the contract: refused and reset streams, GOAWAY, answers that come as messages, events for
-//! the report. A protocol adds what is its own by [`OverStreams`]: how a request becomes a header block and data, and what an answer's
-//! head, body and trailers mean.
+//! [`StreamClient`] is a [`Client`](brunt_protocol::Client) that gives each call a stream of its own. It translates the
+//! peer's actions on streams and on the connection into the contract's terms: refused and reset streams, GOAWAY,
+//! answers that come as messages, events for the report. A protocol adds its own part by [`OverStreams`]: how a request
+//! becomes a header block and data, and what an answer's head, body and trailers mean.
 //!
 //! Dispatch is static, so a call pays nothing for the seam.
 
@@ -19,7 +19,7 @@ use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
 
-/// The most bytes that are kept of an answer.
+/// Limit on the kept part of an answer, in bytes.
 pub const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// With which frame a stream has ended.
@@ -36,9 +36,9 @@ pub enum EndedBy {
 /// Why a call fails whose connection goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// What it counts as.
+    /// The kind of failure.
     pub failure: Failure,
-    /// Why: the same text for the same cause, so that reasons can be counted.
+    /// The reason: the same text for the same cause, so that reasons can be counted.
     pub reason: Cow<'static, str>,
 }
 
@@ -51,26 +51,26 @@ impl Wrong {
 
 /// A protocol whose calls are streams of HTTP/2, as the state of one connection.
 ///
-/// A call begins with [`start`](Self::start). Of its answer, [`head`](Self::head) comes first, [`body`](Self::body) for each part of the
-/// data, and [`ended`](Self::ended) last. A call that ends otherwise is dropped, but for one that its user leaves: that is
-/// [`left`](Self::left).
+/// A call begins with [`start`](Self::start). Of its answer, [`head`](Self::head) comes first, then
+/// [`body`](Self::body) for each part of the data, and [`ended`](Self::ended) last. A call that ends in another way is
+/// dropped, except one that its user leaves: [`left`](Self::left).
 pub trait OverStreams: Send {
-    /// What belongs to a call while its stream lasts.
+    /// Data of a call, as long as its stream lasts.
     type Call: Send;
 
-    /// Checks which protocol the TLS handshake chose by ALPN; none without TLS, or if it chose none.
+    /// Checks the protocol that the TLS handshake chose by ALPN; `None` without TLS, or if it chose none.
     ///
     /// # Errors
     /// When HTTP/2 cannot be spoken on such a connection.
     fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed>;
 
-    /// Starts a call: opens a stream, and sends what there is to send.
+    /// Starts a call: opens a stream and sends the request.
     fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Self::Call>, out: &mut Vec<u8>) -> Started;
 
-    /// Says more on the call at this position, as [`Client::say`](brunt_protocol::Client::say).
+    /// Sends a further message on the call at this position, as [`Client::say`](brunt_protocol::Client::say) does.
     ///
     /// # Errors
-    /// When the call takes no more of it: the call fails.
+    /// When the call takes no further message: the call fails.
     fn say(
         &mut self,
         _message: &Message<'_>,
@@ -84,7 +84,7 @@ pub trait OverStreams: Send {
     /// The final head of an answer has come; its fields are [`Connection::fields`].
     ///
     /// # Errors
-    /// When it begins no answer of this protocol: the call fails.
+    /// When it is not the head of an answer of this protocol: the call fails.
     fn head(
         &mut self,
         streams: &mut Connection<Self::Call>,
@@ -93,24 +93,25 @@ pub trait OverStreams: Send {
         end: bool,
     ) -> Result<(), Wrong>;
 
-    /// Takes bytes of an answer's body. For a call that was [`Started::Streamed`]: how many bytes, up to the end of a message; the rest
-    /// is given again. None if all bytes were taken without a message to tell. `ends_frame` says that a DATA frame ends with the last of
-    /// them.
+    /// Takes bytes of an answer's body. For a [`Started::Streamed`] call it returns how many bytes it took, up to the
+    /// end of a message; the rest comes again. `None` if it took all bytes without completing a message. `ends_frame`
+    /// says that a DATA frame ends with the last of them.
     ///
     /// # Errors
-    /// When they are no part of an answer: the call fails.
+    /// When they are not part of an answer: the call fails.
     fn body(&mut self, call: &mut Self::Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, Wrong>;
 
-    /// The status of a call as far as it is known, while its messages come.
+    /// The status of a call so far, while its messages come.
     fn status(&self, call: &Self::Call) -> u16;
 
-    /// An answer is complete: its status. The fields of its trailers, or of a head that ends it, are in `streams`.
+    /// Handles a complete answer and returns its status. The fields of its trailers, or of a head that ends it, are in
+    /// `streams`.
     ///
     /// # Errors
-    /// When it is no answer of this protocol: the call fails.
+    /// When it is not an answer of this protocol: the call fails.
     fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &Connection<Self::Call>) -> Result<u16, Wrong>;
 
-    /// Nobody waits for a call's answer any more. What is kept of it may still be asked for.
+    /// Nobody waits for a call's answer any more. Its kept part may still be asked for.
     fn left(&mut self, _call: Self::Call) {}
 
     /// Why a violation of HTTP/2 ends the connection, in this protocol's words.
@@ -118,7 +119,8 @@ pub trait OverStreams: Send {
         Malformed::because(violation.reason)
     }
 
-    /// Tells of events besides those of HTTP/2 itself, as [`Client::take_events`](brunt_protocol::Client::take_events).
+    /// Reports events besides those of HTTP/2 itself, as [`Client::take_events`](brunt_protocol::Client::take_events)
+    /// does.
     fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
 
     /// As [`Client::look`](brunt_protocol::Client::look).

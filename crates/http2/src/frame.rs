@@ -6,10 +6,10 @@ use std::fmt;
 pub const HEAD_BYTES: usize = 9;
 /// The largest payload that every peer takes, and that we do, in bytes.
 pub const PAYLOAD_BYTES: usize = 16_384;
-/// What a client sends first.
+/// The first bytes of a client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a frame is (RFC 9113, section 6).
+/// Types of frames (RFC 9113, section 6).
 pub mod kind {
     /// A part of a body.
     pub const DATA: u8 = 0;
@@ -19,7 +19,7 @@ pub mod kind {
     pub const PRIORITY: u8 = 2;
     /// The end of a stream.
     pub const RST_STREAM: u8 = 3;
-    /// What a peer wants of the connection.
+    /// Settings of the connection.
     pub const SETTINGS: u8 = 4;
     /// An answer without a request.
     pub const PUSH_PROMISE: u8 = 5;
@@ -68,7 +68,7 @@ pub mod setting {
 pub struct ErrorCode(pub u32);
 
 impl ErrorCode {
-    /// Nothing is wrong.
+    /// No error.
     pub const NO_ERROR: Self = Self(0);
     /// A rule was broken.
     pub const PROTOCOL_ERROR: Self = Self(1);
@@ -76,7 +76,7 @@ impl ErrorCode {
     pub const INTERNAL_ERROR: Self = Self(2);
     /// More was sent than a window allows.
     pub const FLOW_CONTROL_ERROR: Self = Self(3);
-    /// Something came on a stream that had ended.
+    /// A frame came on a stream that had ended.
     pub const STREAM_CLOSED: Self = Self(5);
     /// A frame has the wrong size.
     pub const FRAME_SIZE_ERROR: Self = Self(6);
@@ -141,7 +141,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads the head that `bytes` begin with; none if it is not all there.
+    /// Reads the frame head at the beginning of `bytes`; `None` if it is incomplete.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (&[length @ .., kind], rest) = bytes.split_first_chunk::<4>()?;

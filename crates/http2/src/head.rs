@@ -1,20 +1,20 @@
-//! What the fields of a head say of the stream (RFC 9113, section 8).
+//! The meaning of a head's fields for its stream (RFC 9113, section 8).
 
 use crate::hpack::Fields;
 
-/// What a header block means, once its fields are known.
+/// The meaning of a header block, once its fields are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Meaning {
-    /// The status; none for trailers.
+    /// The status; `None` for trailers.
     pub(crate) status: Option<u16>,
     /// The value of content-length.
     pub(crate) length: Option<u64>,
-    /// Why it is malformed.
+    /// The reason if it is malformed.
     pub(crate) malformed: Option<&'static str>,
 }
 
 impl Meaning {
-    /// That of `fields`, which came from a server.
+    /// The meaning of `fields` from a server.
     pub(crate) fn from_fields(fields: &Fields) -> Self {
         let mut meaning = Self::default();
         if let Err(reason) = meaning.read(fields) {

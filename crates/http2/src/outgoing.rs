@@ -1,4 +1,4 @@
-//! What waits to be sent on a stream.
+//! Data waiting to be sent on a stream.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,11 +11,11 @@ struct Piece {
     rest: Range<usize>,
 }
 
-/// The data of a stream that its peer's windows hold back.
+/// Data of a stream that the peer's windows hold back.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pieces: VecDeque<Piece>,
-    /// Whether the stream's side of ours ends with it.
+    /// Whether our side of the stream ends with it.
     pub(crate) ends: bool,
 }
 
@@ -27,27 +27,27 @@ impl Outgoing {
         }
     }
 
-    /// How many bytes are left of it.
+    /// The number of remaining bytes.
     pub(crate) fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.rest.len()).sum()
     }
 
-    /// Whether nothing is left of it.
+    /// Whether no bytes remain.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Whether what comes next is the last of it.
+    /// Whether the next piece is the last.
     pub(crate) fn is_last(&self) -> bool {
         self.pieces.len() <= 1
     }
 
-    /// What comes next, as far as it is in one piece.
+    /// The next piece.
     pub(crate) fn next(&self) -> &[u8] {
         self.pieces.front().and_then(|piece| piece.of.get(piece.rest.clone())).unwrap_or(&[])
     }
 
-    /// So many bytes of [`Self::next`] were sent.
+    /// The first `bytes` of [`Self::next`] were sent.
     pub(crate) fn sent(&mut self, bytes: usize) {
         if let Some(piece) = self.pieces.front_mut() {
             piece.rest.start += bytes;

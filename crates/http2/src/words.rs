@@ -1,11 +1,11 @@
-//! Frames in words, for people who look at a connection.
+//! Frames in words, for people who inspect a connection.
 
 use std::fmt::Write as _;
 
 use crate::frame::{ErrorCode, HEAD_BYTES, Head, PREFACE, flag, kind};
 use crate::hpack::Decoder;
 
-/// The most of a frame that is waited for, in bytes; a larger one ends the reading.
+/// Limit on a buffered frame, in bytes; a larger one ends the reading.
 const MOST_FRAME_BYTES: usize = 1 << 16;
 const KINDS: [&str; 10] = [
     "DATA",
@@ -32,19 +32,19 @@ const SETTINGS: [&str; 7] = [
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Told {
-    /// What it is in the first line; then header fields, a line each.
+    /// The frame in one line; then header fields, a line each.
     pub head: String,
-    /// The data that it carries.
+    /// Its data.
     pub body: Vec<u8>,
 }
 
-/// Reads what one side of a connection sends.
+/// Reads the frames that one side of a connection sends.
 #[derive(Debug)]
 pub struct Reader {
     buffer: Vec<u8>,
     /// A header block that goes on.
     block: Vec<u8>,
-    /// None once header blocks or frames cannot be followed.
+    /// `None` once header blocks or frames can no longer be followed.
     decoder: Option<Decoder>,
 }
 
@@ -55,7 +55,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Takes the next bytes, and gives the frames that are complete with them.
+    /// Takes the next bytes, and returns the frames that they complete.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Told> {
         let mut all = Vec::new();
         self.buffer.extend_from_slice(bytes);
@@ -130,7 +130,7 @@ impl Reader {
         told
     }
 
-    /// Writes the fields of a block that is complete.
+    /// Writes the fields of a complete block.
     fn fields(&mut self, head: &Head, text: &mut String) {
         if !head.has(flag::END_HEADERS) {
             return;

@@ -10,20 +10,20 @@ use crate::text::{Piece, Text};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Call {
     pub(crate) method: String,
-    /// A path with its query, or a whole URL; its plain parts have the escapes that URLs need.
+    /// A path with its query, or a whole URL; its plain parts are escaped as URLs need.
     pub(crate) url: Text,
-    /// More for the query, without escapes.
+    /// Further fields of the query, without escapes.
     pub(crate) query: Vec<(String, Text)>,
     pub(crate) headers: Vec<(String, Text)>,
     pub(crate) body: Body,
     pub(crate) authorization: Option<Authorization>,
-    /// What it is counted as, if not by its method and path.
+    /// The name by which it is counted, if not its method and path.
     pub(crate) name: Option<String>,
-    /// Further options, as Lua has them: `ok = 404`.
+    /// Further options, as Lua code: `ok = 404`.
     pub(crate) options: Vec<String>,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Body {
     #[default]
@@ -31,10 +31,10 @@ pub(crate) enum Body {
     Text(Text),
     Bytes(Vec<u8>),
     Form(Vec<(String, Text)>),
-    /// A value, as Lua writes it.
+    /// A value, as Lua code.
     Json(String),
     Multipart(Vec<Part>),
-    /// An expression of Lua that gives it.
+    /// A Lua expression for the body.
     Lua(String),
 }
 
@@ -45,22 +45,22 @@ pub(crate) struct Part {
     pub(crate) value: Text,
     pub(crate) filename: Option<String>,
     pub(crate) content_type: Option<String>,
-    /// An expression that gives the content, in the place of `value`.
+    /// A Lua expression for the content, in place of `value`.
     pub(crate) content: Option<String>,
 }
 
-/// By what a request says who makes it.
+/// The authorization of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Authorization {
     Basic(Text, Text),
     Bearer(Text),
     Digest(Text, Text),
-    /// Another, as Lua writes it: `aws = { … }`.
+    /// Another kind, as Lua code: `aws = { … }`.
     Other(String),
 }
 
 impl Call {
-    /// The call as an expression of Lua, of the client `http`.
+    /// The call as a Lua expression, of the client `http`.
     pub(crate) fn written(&self) -> String {
         let mut arguments = vec![self.url.written()];
         let options = self.options();
@@ -114,7 +114,7 @@ impl Call {
     }
 }
 
-/// Header fields as a table; of those of one name, whatever their case, the last.
+/// Header fields as a table; of several with one name, in whatever case, the last.
 pub(crate) fn headers(all: &[(String, Text)]) -> String {
     let mut last: HashMap<String, usize> = HashMap::new();
     for (place, (name, _)) in all.iter().enumerate() {
@@ -126,7 +126,7 @@ pub(crate) fn headers(all: &[(String, Text)]) -> String {
     table(&entries)
 }
 
-/// The value of a header field, which is a text also where a variable may hold a number.
+/// The value of a header field, as a text even where a variable may hold a number.
 fn one_text(value: &Text) -> String {
     match value.0.as_slice() {
         [Piece::Lua(code)] if ["vars", "math.", "brunt.random("].iter().any(|one| code.starts_with(one)) => {
@@ -136,7 +136,7 @@ fn one_text(value: &Text) -> String {
     }
 }
 
-/// Fields of a form or a query as a table; several of one name are a list.
+/// Fields of a form or a query as a table; several of one name become a list.
 pub(crate) fn fields(all: &[(String, Text)]) -> String {
     let entries = grouped(all.iter().map(|(name, value)| (name.as_str(), value.written())));
     table(&entries)
@@ -178,12 +178,12 @@ fn grouped<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
     groups.into_iter().map(entry).collect()
 }
 
-/// A text as a part of a URL: plain parts with the escapes that they need, others escaped by Lua.
+/// A text as a part of a URL: plain parts are escaped here, the others by Lua.
 pub(crate) fn in_url(text: &Text) -> Text {
     text.map_plain(component).map_lua(|code| format!("brunt.url_encode({code})"))
 }
 
-/// A path or URL as a document has it, its plain parts made safe.
+/// A path or URL from a document, with its plain parts escaped.
 pub(crate) fn safe_url(text: &Text) -> Text {
     text.map_plain(url_safe)
 }

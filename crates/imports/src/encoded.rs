@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A text without its `%XX`; what is no UTF-8 then stays as it is written.
+/// A text without its `%XX` escapes; bytes that are not UTF-8 stay escaped.
 pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -43,7 +43,7 @@ pub(crate) fn form(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `text` with escapes for what may not stand in a URL; escapes that it has stay.
+/// `text` with escapes for characters that URLs must not have; existing escapes stay.
 pub(crate) fn url_safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -69,8 +69,8 @@ pub(crate) fn component(text: &str) -> String {
     safe
 }
 
-/// A whole URL in two: scheme, host and port, as `http://host:port`, and the rest, which begins with `/`. The user and the
-/// fragment are left out.
+/// Splits a whole URL into scheme, host and port, as `http://host:port`, and the rest, which begins with `/`. The user
+/// and the fragment are left out.
 pub(crate) fn origin_and_path(url: &str) -> Option<(String, String)> {
     let (scheme, rest) = url.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
@@ -98,12 +98,12 @@ pub(crate) fn host_of(origin: &str) -> &str {
     }
 }
 
-/// Whether it is a token of HTTP (RFC 9110, section 5.6.2): a method, the name of a header field.
+/// Whether a text is a token of HTTP (RFC 9110, section 5.6.2), as methods and names of header fields are.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Whether it can be the value of a header field.
+/// Whether a text can be the value of a header field.
 pub(crate) fn is_field_value(text: &str) -> bool {
     !text.chars().any(|letter| letter.is_control() && letter != '\t')
 }

@@ -1,5 +1,5 @@
-//! What is known of a service, as scenarios of brunt in Lua that is meant to be read: recordings of browsers (HAR), OpenAPI
-//! descriptions, Postman collections and curl command lines.
+//! Imports descriptions of services as scenarios of brunt, in Lua that is meant to be read: recordings of browsers
+//! (HAR), OpenAPI descriptions, Postman collections and curl command lines.
 //!
 //! ```text
 //! har/      archive ─▶ choice ─▶ sources, carried ─▶ written ┐
@@ -8,9 +8,10 @@
 //! curl/     shell (words) ─▶ options ─▶ request ─────────────┘
 //! ```
 //!
-//! Bytes in, text out: nothing is read from files and nothing is sent. Whatever the document holds, the text is Lua that parses:
-//! `lua.rs` alone writes texts and comments. What is not moved is listed in
-//! [`Imported::left`], and never left out in silence. Secrets of the document are not in the Lua: it asks for them by `brunt.env`.
+//! Bytes in, text out: nothing is read from files and nothing is sent. Whatever the document holds, the text is Lua
+//! that parses: `lua.rs` alone writes texts and comments. Parts of the document that are not moved are listed in
+//! [`Imported::left`], and never left out silently. Secrets of the document are not in the Lua, which reads them by
+//! `brunt.env`.
 //!
 //! ```
 //! let imported = brunt_imports::curl("curl -X POST http://127.0.0.1:8080/_/echo -d a=1", "a.sh")?;
@@ -39,23 +40,23 @@ pub use har::Options as HarOptions;
 /// The most bytes of a document.
 pub const MOST_BYTES: usize = 256 << 20;
 
-/// Scenarios in Lua, and what of the document is not in them.
+/// Scenarios in Lua, and the parts of the document that are not in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The scenarios, as a script of brunt.
     pub lua: String,
-    /// What was not moved, or means something else here, in the order of the document.
+    /// Parts that were not moved, or that mean something else here, in the order of the document.
     pub left: Vec<Left>,
-    /// Names of the variables that hold the document's secrets, for `--env`.
+    /// The names of the variables that hold the document's secrets, for `--env`.
     pub secrets: Vec<String>,
 }
 
-/// Something of a document that was not moved, or that means something else in brunt.
+/// A part of a document that was not moved, or that means something else in brunt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Left {
-    /// Where it stands: a line, a request, an operation.
+    /// Its place: a line, a request, an operation.
     pub place: String,
-    /// What it is, and what to do.
+    /// Its description, and what to do about it.
     pub what: String,
 }
 
@@ -65,7 +66,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// Why nothing was moved.
+/// Why a document was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The document is longer than [`MOST_BYTES`].
@@ -78,21 +79,21 @@ pub enum ImportError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem there.
         problem: String,
     },
-    /// The document can be read, and is not what was asked for.
+    /// The document can be read, but is not of the requested kind.
     #[error("{0}")]
     Other(String),
-    /// Nothing in it can be moved.
+    /// The document has nothing that can be moved.
     #[error("{0}")]
     Nothing(String),
 }
 
-/// The scenario that a recording of a browser (HAR 1.2) describes. `name` is that of its file, for the first line.
+/// The scenario for a recording of a browser (HAR 1.2). `name` is its file's name, for the first line.
 ///
 /// # Errors
-/// When it is no HAR, or no request in it can be made.
+/// When it is not a HAR file, or has no request that can be made.
 pub fn har(archive: &[u8], name: &str, options: &HarOptions) -> Result<Imported, ImportError> {
     har::import(bounded(archive)?, name, options)
 }
@@ -100,23 +101,23 @@ pub fn har(archive: &[u8], name: &str, options: &HarOptions) -> Result<Imported,
 /// A scenario for each operation of an OpenAPI description, 3.0 or 3.1, in JSON or YAML.
 ///
 /// # Errors
-/// When it is no such description, or has no operation.
+/// When it is not such a description, or has no operation.
 pub fn openapi(document: &[u8], name: &str) -> Result<Imported, ImportError> {
     openapi::import(bounded(document)?, name)
 }
 
-/// The scenario that a Postman collection (2.1, 2.0) describes.
+/// The scenario for a Postman collection (2.1, 2.0).
 ///
 /// # Errors
-/// When it is no collection, or has no request.
+/// When it is not a collection, or has no request.
 pub fn postman(collection: &[u8], name: &str) -> Result<Imported, ImportError> {
     postman::import(bounded(collection)?, name)
 }
 
-/// The scenario that command lines of curl describe, as a shell reads them.
+/// The scenario for command lines of curl, as a shell reads them.
 ///
 /// # Errors
-/// When there is no command line of curl, one cannot be read, or has a flag that is not known.
+/// When there is no command line of curl, or one of them cannot be read or has an unknown flag.
 pub fn curl(text: &str, name: &str) -> Result<Imported, ImportError> {
     bounded(text.as_bytes())?;
     curl::import(text, name)
@@ -131,10 +132,10 @@ pub fn curl_command(text: &str) -> Result<Command, ImportError> {
     curl::single(text)
 }
 
-/// The command line of curl in these words, which a shell has read.
+/// The command line of curl in these words, from a shell's arguments.
 ///
 /// # Errors
-/// When it cannot be read, or has a flag that is not known.
+/// When it cannot be read, or has an unknown flag.
 pub fn curl_words(words: &[String]) -> Result<Command, ImportError> {
     curl::of_words(words)
 }

@@ -1,4 +1,4 @@
-//! How Lua writes things: texts, keys, tables, comments.
+//! Writes Lua: texts, keys, tables, comments.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde_json::Number;
 
 use crate::value::Value;
 
-/// How wide a table may be that stands on one line.
+/// The widest table that stays on one line.
 const WIDTH: usize = 90;
 
-/// A text as Lua writes it.
+/// A text as a Lua string.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -33,7 +33,7 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Bytes as Lua writes them, text or not.
+/// Bytes as a Lua string, UTF-8 or not.
 pub(crate) fn quoted_bytes(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return quoted(text);
@@ -53,13 +53,13 @@ pub(crate) fn quoted_bytes(bytes: &[u8]) -> String {
     quoted
 }
 
-/// Whether a reader would not see it, or would see others turned around by it.
+/// Whether a character is invisible, or reverses the direction of others.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// A text in a comment: on one line, without what cannot be seen, and not longer than `most` letters.
+/// A text for a comment: on one line, without invisible characters, and at most `most` characters long.
 pub(crate) fn comment(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (place, letter) in text.trim().chars().enumerate() {
@@ -73,30 +73,30 @@ pub(crate) fn comment(text: &str, most: usize) -> String {
     if shown.starts_with('[') { format!(" {shown}") } else { shown }
 }
 
-/// A key in a table: `name`, or `["a name"]`.
+/// A key in a table constructor: `name`, or `["a name"]`.
 pub fn key(name: &str) -> String {
     if is_name(name) { name.to_owned() } else { format!("[{}]", quoted(name)) }
 }
 
-/// A part of a table: `.name`, or `["a name"]`.
+/// Access to a field of a table: `.name`, or `["a name"]`.
 pub fn part(name: &str) -> String {
     if is_name(name) { format!(".{name}") } else { format!("[{}]", quoted(name)) }
 }
 
-/// Words that Lua keeps for itself.
+/// Lua's reserved words.
 pub const KEYWORDS: [&str; 22] = [
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil",
     "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
-/// Whether Lua takes it for a name.
+/// Whether a text is a valid name in Lua.
 pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
     begins && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_') && !KEYWORDS.contains(&text)
 }
 
-/// A name that Lua takes, made of a text: its letters and digits, with `_` between words.
+/// A valid name made from a text: its letters and digits, with `_` between words.
 pub(crate) fn name_of(text: &str, otherwise: &str) -> String {
     let mut name = String::new();
     let mut was_lower = false;
@@ -119,12 +119,12 @@ pub(crate) fn name_of(text: &str, otherwise: &str) -> String {
     if is_name(name) { name.to_owned() } else { format!("{otherwise}_{name}") }
 }
 
-/// A table with these entries, `key = value` or values: on one line where it fits, else a line for each.
+/// A table with these entries, `key = value` or values: on one line where it fits, otherwise one line for each entry.
 pub(crate) fn table(entries: &[String]) -> String {
     table_behind(0, entries)
 }
 
-/// The same behind `before` bytes on its line.
+/// Such a table behind `before` bytes of its line.
 pub(crate) fn table_behind(before: usize, entries: &[String]) -> String {
     if entries.is_empty() {
         return "{}".to_owned();
@@ -141,26 +141,26 @@ pub(crate) fn table_behind(before: usize, entries: &[String]) -> String {
     text
 }
 
-/// The most that one request may weigh, and the most that stands together in one function, which has 65,536 constants.
+/// The greatest weight of a request, and of the code in one function, which may have 65,536 constants.
 pub(crate) const MOST_OF_REQUEST: usize = 10_000;
 pub(crate) const MOST_OF_FUNCTION: usize = 20_000;
 
-/// More than the number of constants in some code.
+/// An upper bound of the number of constants in some code.
 pub(crate) fn weight(code: &str) -> usize {
     code.bytes().filter(|byte| matches!(byte, b'"' | b'=' | b',')).count()
 }
 
-/// Code in a block of its own.
+/// Code in its own block.
 pub(crate) fn block(code: &str) -> String {
     format!("do\n{}\nend\n", indented(code.trim_end()))
 }
 
-/// Code in a function of its own, which is called at once.
+/// Code in its own function, which is called at once.
 pub(crate) fn part_of_its_own(code: &str) -> String {
     block(&format!("local function part()\n{}\nend\npart()", indented(code.trim_end())))
 }
 
-/// Every line two spaces further in.
+/// Indents every line by two spaces.
 pub(crate) fn indented(text: &str) -> String {
     let mut indented = String::with_capacity(text.len() + 16);
     for (place, line) in text.lines().enumerate() {
@@ -175,12 +175,12 @@ pub(crate) fn indented(text: &str) -> String {
     indented
 }
 
-/// A value as Lua writes it. `leaf` may write texts and numbers otherwise; it gets the names and places that lead to them.
+/// A value as Lua code. `leaf` may replace texts and numbers; it gets the steps that lead to them.
 pub(crate) fn value(value: &Value, leaf: &mut dyn FnMut(&[Step<'_>], &Value) -> Option<String>) -> String {
     written(value, &mut Vec::new(), leaf)
 }
 
-/// A value as Lua writes it.
+/// A value as Lua code, without replacements.
 pub(crate) fn plain_value(one: &Value) -> String {
     value(one, &mut |_, _| None)
 }
@@ -226,7 +226,7 @@ fn written<'v>(
     }
 }
 
-/// A number as Lua reads it: doubles, so that an integer beyond 2⁵³ is the nearest one.
+/// A number as Lua reads it: Lua has doubles, so an integer beyond 2⁵³ becomes the nearest one.
 pub(crate) fn written_number(number: &Number) -> String {
     number.to_string()
 }

@@ -1,4 +1,4 @@
-//! The file that an import writes: its head, its client, its end.
+//! The file that an import writes: its head, its client, its body and its end.
 
 use std::fmt::Write as _;
 
@@ -8,38 +8,38 @@ use crate::secret::Secrets;
 use crate::text::Text;
 use crate::{Imported, Left};
 
-/// The most lines of what was not moved at the end of a file.
+/// The most lines at the end of a file about parts that were not moved.
 const MOST_LEFT: usize = 200;
 
-/// The most that is listed, and one more that says so.
+/// The most entries that are listed, and one more that says that there are others.
 const MOST_LISTED: usize = 1_000;
 const MOST_NOTED: usize = MOST_LISTED + 1;
 /// The most files that a script reads.
 const MOST_FILES: usize = 1_000;
 
-/// A file in the making.
+/// A file under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// Where calls go.
+    /// The base URL of calls.
     pub(crate) base: String,
     /// Header fields of every request.
     pub(crate) headers: Vec<(String, Text)>,
-    /// Further options of the client, as Lua has them.
+    /// Further options of the client, as Lua code.
     pub(crate) client: Vec<String>,
-    /// What the file says of itself below its first line.
+    /// Comments below the first line of the file.
     pub(crate) notes: Vec<String>,
-    /// Everything after the client, without what users do first.
+    /// The code after the client and the files.
     pub(crate) body: String,
     pub(crate) secrets: Secrets,
-    /// What reads files, each once, as `files[1]`, `files[2]`, ….
+    /// Expressions that read files, each once, as `files[1]`, `files[2]`, ….
     pub(crate) files: Vec<String>,
     pub(crate) left: Vec<Left>,
-    /// Whether something stands for what was not moved.
+    /// Whether a placeholder stands for a part that was not moved.
     pub(crate) has_not_moved: bool,
 }
 
 impl Script {
-    /// Notes what was not moved, or means something else.
+    /// Lists a part that was not moved, or that means something else.
     pub(crate) fn leave(&mut self, place: impl Into<String>, what: impl Into<String>) {
         let left = Left { place: comment(&place.into(), 100), what: comment(&what.into(), 300) };
         match self.left.len() {
@@ -52,14 +52,15 @@ impl Script {
         }
     }
 
-    /// An expression that stands for something that was not moved: an error where a user comes to it.
+    /// A placeholder expression for a part that was not moved: it raises an error where a user comes to it.
     pub(crate) fn not_moved(&mut self, place: &str, what: &str) -> String {
         self.leave(place, format!("not moved: {what}"));
         self.has_not_moved = true;
         format!("not_moved({})", quoted(&comment(&format!("{place}: {what}"), 200)))
     }
 
-    /// The code of a request, an assignment to `answer`; an error in its place if it is more than a function of Lua takes.
+    /// The code of a request, an assignment to `answer`; or an error in its place if it is too long for a function of
+    /// Lua.
     pub(crate) fn bounded(&mut self, code: String, place: &str) -> String {
         if weight(&code) <= MOST_OF_REQUEST {
             return code;
@@ -80,7 +81,7 @@ impl Script {
         format!("files[{}]", number + 1)
     }
 
-    /// The whole file. `kind` is what `name` is.
+    /// The whole file. `kind` is the kind of the document `name`.
     pub(crate) fn written(self, kind: &str, name: &str) -> Imported {
         let mut lua = format!("-- {}, from the {kind} {}.\n", "Made by brunt import", comment(name, 100));
         for note in &self.notes {
@@ -120,7 +121,7 @@ impl Script {
     }
 }
 
-/// How users come to a scenario, at first: one, once.
+/// The first injection of a scenario: one user, one iteration.
 pub(crate) fn injection(scenario: &str) -> String {
     format!(
         "\n-- One user, once. More of them: brunt.users(10, \"1m\"), or brunt.rate(5, \"1m\") of new ones a second.\n{scenario}:inject {{ brunt.iterations_each(1, 1) }}\n"

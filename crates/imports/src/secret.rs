@@ -1,4 +1,4 @@
-//! Secrets of a document: each a variable of the environment by the name of what holds it.
+//! Secrets of a document: each becomes an environment variable with the name of the field that holds it.
 
 use brunt_plan::secret::{is_secret_field, is_secret_header};
 
@@ -8,17 +8,17 @@ const MOST: usize = 200;
 /// The secrets that were found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    /// Names of variables, in the order in which they were found, with the values that they stand for where these are known.
+    /// Names of variables, in the order in which they were found, with their values where these are known.
     known: Vec<(String, Option<String>)>,
 }
 
 impl Secrets {
-    /// The expression of Lua that gives a secret that `what` holds: the same one for the same value.
+    /// The Lua expression for a secret in the field `what`; the same value has the same expression.
     pub(crate) fn ask(&mut self, what: &str, value: Option<&str>) -> String {
         format!("brunt.env({})", crate::lua::quoted(&self.name(what, value)))
     }
 
-    /// Notes a variable that the document names itself.
+    /// Adds a variable that the document names itself.
     pub(crate) fn given(&mut self, name: &str) {
         if !self.known.iter().any(|(known, _)| known == name) {
             self.known.push((name.to_owned(), None));
@@ -43,7 +43,7 @@ impl Secrets {
         name
     }
 
-    /// Their names.
+    /// The names of the variables, each once.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in &self.known {
@@ -69,7 +69,7 @@ pub(crate) fn is_header(name: &str) -> bool {
 fn variable(what: &str) -> String {
     let name = crate::lua::name_of(what, "secret").to_ascii_uppercase();
     match name.as_str() {
-        // These have another meaning in a shell.
+        // These variables have another meaning in a shell.
         "PATH" | "HOME" | "USER" | "SHELL" | "PWD" => format!("THE_{name}"),
         _ => name,
     }

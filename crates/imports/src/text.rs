@@ -1,20 +1,20 @@
-//! Texts with parts that are known only when a user comes to them.
+//! Texts with parts that are known only at run time.
 
 use crate::lua::quoted;
 
 /// The most parts that one expression joins by `..`. Lua's compiler nests a level deeper for each, and has a limit.
 const MOST_JOINED: usize = 12;
 
-/// A text, of parts that stand in the document and of others that Lua knows.
+/// A text made of parts from the document and of parts that Lua computes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Text(pub(crate) Vec<Piece>);
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// As it is.
+    /// Text from the document.
     Plain(String),
-    /// The text or number that an expression of Lua gives.
+    /// A Lua expression that returns a text or a number.
     Lua(String),
 }
 
@@ -28,7 +28,7 @@ impl Text {
         Self(vec![Piece::Lua(expression.into())])
     }
 
-    /// Appends a part, joined to the last if both are plain.
+    /// Appends a part; adjacent plain parts are joined.
     pub(crate) fn push(&mut self, piece: Piece) {
         match (self.0.last_mut(), piece) {
             (_, Piece::Plain(text)) if text.is_empty() => {}
@@ -43,7 +43,7 @@ impl Text {
         }
     }
 
-    /// What it says, if all of it is known.
+    /// The text, if all of it is known.
     pub(crate) fn known(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -57,7 +57,7 @@ impl Text {
         self.known().is_some()
     }
 
-    /// The same, with the plain parts changed.
+    /// The text with its plain parts changed.
     pub(crate) fn map_plain(&self, change: impl Fn(&str) -> String) -> Self {
         let mut mapped = Self::default();
         for piece in &self.0 {
@@ -69,7 +69,7 @@ impl Text {
         mapped
     }
 
-    /// The same, with the parts that Lua knows changed.
+    /// The text with its Lua parts changed.
     pub(crate) fn map_lua(&self, change: impl Fn(&str) -> String) -> Self {
         let changed = self.0.iter().map(|piece| match piece {
             Piece::Lua(code) => Piece::Lua(change(code)),
@@ -78,7 +78,7 @@ impl Text {
         Self(changed.collect())
     }
 
-    /// As Lua writes it.
+    /// The text as Lua code.
     pub(crate) fn written(&self) -> String {
         let parts = || {
             self.0.iter().map(|piece| match piece {
@@ -89,7 +89,7 @@ impl Text {
         match self.0.len() {
             0 => "\"\"".to_owned(),
             1 => parts().collect(),
-            // In a list, so that numbers and many parts go, too.
+            // A list can hold numbers and many parts, too.
             many if many > MOST_JOINED => format!("table.concat {{ {} }}", parts().collect::<Vec<_>>().join(", ")),
             _ => parts().collect::<Vec<_>>().join(" .. "),
         }

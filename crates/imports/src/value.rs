@@ -1,4 +1,4 @@
-//! A document's value, in its own order, from JSON or YAML.
+//! A value of a document, in the document's order, from JSON or YAML.
 
 mod yaml;
 
@@ -9,16 +9,16 @@ use serde_json::Number;
 
 use crate::ImportError;
 
-/// The most values in a table of Lua: a function has 65,536 constants.
+/// The most values in a table of Lua: a function may have 65,536 constants.
 const MOST_IN_TABLE: usize = 2_000;
 
-/// Whether a double holds a number: every integer up to 2⁵³.
+/// Whether a double holds a number exactly, as it does every integer up to 2⁵³.
 pub(crate) fn is_exact(number: &Number) -> bool {
     let is_small = |number: u64| number <= 1 << 53;
     number.as_i64().map(i64::unsigned_abs).or(number.as_u64()).is_none_or(is_small)
 }
 
-/// A value of JSON; fields stand in the document's order.
+/// A value of JSON. Fields keep the document's order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -30,7 +30,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value of a text in JSON, within 128 levels.
+    /// Parses JSON, up to 128 levels deep.
     pub(crate) fn from_json(text: &[u8]) -> Result<Self, ImportError> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         serde_json::from_slice(text).map_err(|error| ImportError::Syntax {
@@ -40,7 +40,7 @@ impl Value {
         })
     }
 
-    /// The value of a text in YAML, within bounds of depth and size.
+    /// Parses YAML, within limits of depth and size.
     pub(crate) fn from_yaml(text: &str) -> Result<Self, ImportError> {
         yaml::read(text)
     }
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// The field of an object, and the fields of it, by names.
+    /// The field at a path of names.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }
@@ -89,7 +89,7 @@ impl Value {
         self.get(name) == Some(&Self::Bool(true))
     }
 
-    /// What it says as a text, of a text, a number or a flag.
+    /// A text, number or boolean as a text; `None` for other values.
     pub(crate) fn shown(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -99,12 +99,12 @@ impl Value {
         }
     }
 
-    /// Whether it may be written as a table of Lua: not too much of it, and no integer that a double does not hold.
+    /// Whether it may be written as a table of Lua: it has few enough values, and every integer fits a double.
     pub(crate) fn fits_a_table(&self) -> bool {
         self.count() <= MOST_IN_TABLE && self.is_exact()
     }
 
-    /// How many values it is, itself included.
+    /// The number of values in it, itself included.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::List(all) => 1 + all.iter().map(Self::count).sum::<usize>(),
@@ -122,7 +122,7 @@ impl Value {
         }
     }
 
-    /// The same in JSON.
+    /// The value as JSON.
     pub(crate) fn to_json(&self) -> String {
         let mut json = String::new();
         self.append_json(&mut json);
@@ -158,7 +158,7 @@ impl Value {
     }
 }
 
-/// What `serde_json` says, without the place that it says, too.
+/// The error of `serde_json`, without the place that it repeats.
 fn syntax_of(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let end = said.rfind(" at line ").unwrap_or(said.len());

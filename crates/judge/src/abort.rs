@@ -1,4 +1,4 @@
-//! Ends a run whose thresholds with `abort` can hold no more, or whose guards fire; or lowers its rate.
+//! Ends a run when a threshold with `abort` can no longer pass, or a guard fires; or lowers the run's rate.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
-use brunt_record::live::Live;
+use brunt_record::live::{InLog, Live};
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
@@ -16,9 +16,10 @@ use crate::back_off::BackOff;
 use crate::guard::Guards;
 use crate::thresholds::{self, Outlook, Standing};
 
-/// Judges a run after each second by the thresholds and guards of its plan that may end it, and shows the second to another observer.
+/// Judges a run after each second by those thresholds and guards of its plan that may end it, then shows the second to
+/// another observer.
 ///
-/// Lent to the engine in the place of that observer: the engine itself knows no thresholds.
+/// The engine gets it in place of that observer, and itself knows no thresholds.
 pub struct AbortWatch<'a> {
     plan: &'a Plan,
     guards: Guards<'a>,
@@ -27,7 +28,7 @@ pub struct AbortWatch<'a> {
     next: &'a mut dyn Observer,
 }
 
-/// Changes the run that is watched; none where it does not take the change.
+/// Changes the watched run; returns `None` where the run does not take the change.
 pub type Steer<'a> = dyn FnMut(Action, Author) -> Option<Change> + 'a;
 
 impl<'a> AbortWatch<'a> {
@@ -36,14 +37,15 @@ impl<'a> AbortWatch<'a> {
         Self { plan, guards: Guards::new(plan), back_off: BackOff::of(plan), steer: None, next }
     }
 
-    /// The same, which changes the run by `steer` where its guards back off. Without it they end it.
+    /// Makes it change the run by `steer` where guards back off; without that they end the run.
     #[must_use]
     pub fn steering(self, steer: impl FnMut(Action, Author) -> Option<Change> + 'a) -> Self {
         Self { steer: Some(Box::new(steer)), ..self }
     }
 
-    /// Why the run ends after this second by a guard, if one ends it.
+    /// The reason if a guard ends the run after this second.
     fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+        self.guards.hear(&second.changes);
         let Some((back_off, steer)) = self.back_off.as_mut().zip(self.steer.as_mut()) else {
             return self.guards.second(second, so_far).map(|fired| fired.reason());
         };
@@ -57,7 +59,7 @@ impl<'a> AbortWatch<'a> {
             }
             return None;
         };
-        // Who answers nothing is not helped by fewer calls.
+        // A target that answers nothing is not helped by fewer calls.
         let Some(rate) = back_off.lower().filter(|_| fired.has_answers) else {
             return Some(fired.reason());
         };
@@ -69,7 +71,7 @@ impl<'a> AbortWatch<'a> {
         None
     }
 
-    /// Why no threshold that may end the run lets it go on, if one does not. Judges nothing once the planned time is over.
+    /// The reason if a threshold ends the run, as it can no longer pass. Judges nothing once the planned time is over.
     fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<String> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
@@ -95,6 +97,10 @@ fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
 impl Observer for AbortWatch<'_> {
     fn watched(&mut self, phase: Phase, elapsed_ns: u64, length_ns: u64) -> Watched {
         self.next.watched(phase, elapsed_ns, length_ns)
+    }
+
+    fn in_log(&mut self, elapsed_ns: u64) -> Option<InLog> {
+        self.next.in_log(elapsed_ns)
     }
 
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
@@ -125,22 +131,7 @@ mod tests {
     }
 
     fn live(phase: Phase) -> Live {
-        Live {
-            phase,
-            elapsed_ns: brunt_record::SECOND_NS,
-            planned_ns: None,
-            in_log: None,
-            planned_requests: None,
-            length_ns: brunt_record::SECOND_NS,
-            snapshot: Snapshot::default(),
-            open_connections: 0,
-            in_flight: 0,
-            waiting: 0,
-            oldest_ns: 0,
-            users: None,
-            changes: Vec::new(),
-            agents: Vec::new(),
-        }
+        Live::new(phase, brunt_record::SECOND_NS, Snapshot::default())
     }
 
     /// What comes of so many seconds in which a call of a hundred failed, and how many were passed on.

@@ -1,4 +1,4 @@
-//! The figures of each agent's part of a run, by itself.
+//! Figures of each agent's part of a run.
 
 use brunt_plan::plan::Plan;
 use brunt_record::agents::AgentPart;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::verdict::{Judged, Judgement, Verdict};
 
-/// What an agent's part of a run comes to, by itself.
+/// Figures of one agent's part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentFigures {
-    /// Calls that were due on it.
+    /// Calls due on it.
     pub due: u64,
     /// Calls that it had answered.
     pub answered: u64,
@@ -26,7 +26,7 @@ pub struct AgentFigures {
     pub response_p99_ns: Option<u64>,
     /// Generator lag at the 99th percentile, in nanoseconds.
     pub lag_p99_ns: Option<u64>,
-    /// Whether its figures can be believed, by themselves.
+    /// Whether these figures can be believed.
     pub judgement: Judgement,
 }
 
@@ -41,7 +41,8 @@ impl AgentFigures {
         figures.collect()
     }
 
-    /// The figures of `part`, where `plan` is carried out by its workers. It is much less than a summary: there may be very many agents.
+    /// The figures of `part`, whose workers carry out `plan`. They are far fewer than a summary has: there may be very
+    /// many agents.
     fn new(part: &AgentPart, plan: &Plan) -> Self {
         let mut total = Snapshot::default();
         total.merge_totals(&part.measured);

@@ -1,8 +1,9 @@
 //! Lowers a rate at which a guard fires: to the last one that held, and on from there.
 //!
-//! A rate has held once every guard has had its whole window at it, or while it rose from it, and none has fired. The next rate is the highest that has held and is at
-//! least a tenth lower than the one at which the guard fired; or half of that where none has held. It takes the place of the profile until the end.
-//! After a change no second is judged until what had piled up is gone: while fewer calls are open from second to second.
+//! A rate has held once every guard has had its whole window at that rate, or while the rate rose from it, and none has
+//! fired. The next rate is the highest one that has held and is at least a tenth lower than the one at which the guard
+//! fired; half of that one where none has held. It replaces the profile until the end. After a change no second is
+//! judged until the backlog from before is gone: as long as fewer calls are open from second to second.
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::profile::Profile;
@@ -11,9 +12,8 @@ use brunt_plan::timetable::Timetable;
 use brunt_record::SECOND_NS;
 use brunt_record::change::Change;
 use brunt_record::live::Live;
-use brunt_record::snapshot::Phase;
 
-/// A rate that has held is tried again only if it is not above this share of the one that has not.
+/// A rate that has held is tried again only up to this share of the one that has not.
 const LOWER: f64 = 0.9;
 /// The lowest rate that is backed off to, in calls a second.
 const LOWEST: f64 = 1.0;
@@ -27,17 +27,17 @@ pub(crate) struct BackOff {
     changes: Vec<Change>,
     /// When the last second ended, in nanoseconds after the beginning of the measured part.
     now_ns: i64,
-    /// Rates that have held, each higher than the one before.
+    /// Rates that have held, in rising order.
     held: Vec<f64>,
     settling: Option<Settling>,
 }
 
-/// What has piled up before a change is worked off.
+/// The backlog from before a change is being worked off.
 #[derive(Debug)]
 struct Settling {
     /// When the change took effect.
     from_ns: i64,
-    /// Calls that were open after the last second since then.
+    /// Calls that were open after the last second since the change.
     open: Option<u64>,
 }
 
@@ -57,15 +57,11 @@ impl BackOff {
         })
     }
 
-    /// Takes a second in; whether it says what the target makes of the rate that there is now.
+    /// Takes a second. Returns whether it shows how the target does at the current rate.
     pub(crate) fn judges(&mut self, second: &Live) -> bool {
         self.changes.extend(second.changes.iter().cloned());
-        let ended_ns = i64::try_from(second.elapsed_ns).unwrap_or(i64::MAX);
-        self.now_ns = match second.phase {
-            Phase::Warmup => ended_ns.saturating_sub(self.warmup_ns),
-            Phase::Measured | Phase::Drain => ended_ns,
-        };
-        let began_ns = self.now_ns.saturating_sub(i64::try_from(second.length_ns).unwrap_or(0));
+        let (began_ns, ended_ns) = second.span(self.warmup_ns.unsigned_abs());
+        self.now_ns = ended_ns;
         let Some(settling) = &mut self.settling else { return true };
         if began_ns < settling.from_ns {
             return false;
@@ -85,7 +81,7 @@ impl BackOff {
         timetable.with(&self.changes, begins_ns).rate_at(at_ns.saturating_sub(begins_ns).max(0) as f64 / 1e9)
     }
 
-    /// No guard has fired in the last `window_ns` nanoseconds, which were enough for all of them.
+    /// No guard has fired in the last `window_ns` nanoseconds, which filled all of their windows.
     pub(crate) fn held(&mut self, window_ns: u64) {
         let began_ns = self.now_ns.saturating_sub(i64::try_from(window_ns).unwrap_or(i64::MAX));
         let rate = self.rate_at(began_ns).min(self.rate_at(self.now_ns - 1));
@@ -94,12 +90,12 @@ impl BackOff {
         }
     }
 
-    /// The rate to go back to, of a guard that fires now; none if there is nothing lower.
+    /// The rate to go back to when a guard fires now; `None` if there is no lower one.
     pub(crate) fn lower(&mut self) -> Option<f64> {
         let now = self.rate_at(self.now_ns.saturating_sub(SECOND_NS as i64 / 2));
         self.held.retain(|rate| *rate <= now * LOWER);
         let rate = self.held.pop().unwrap_or(now / 2.0);
-        // Nobody asked for a rate like 487.3 calls a second.
+        // Rounded down: nobody wants a rate like 487.3 calls a second.
         let rate = if rate >= 10.0 { rate.floor() } else { rate };
         (rate >= LOWEST).then_some(rate)
     }
@@ -117,7 +113,7 @@ mod tests {
     use brunt_record::catalogue::{Counter, Timing};
     use brunt_record::change::{Action, Author};
     use brunt_record::observer::{Observer, RunningTotal};
-    use brunt_record::snapshot::Snapshot;
+    use brunt_record::snapshot::{Phase, Snapshot};
 
     use super::*;
     use crate::abort::AbortWatch;

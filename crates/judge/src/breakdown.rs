@@ -1,4 +1,4 @@
-//! The figures of what has a name, derived once: requests, tags, groups, checks, scenarios.
+//! Figures by name, derived once: requests, tags, groups, checks, scenarios.
 
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
@@ -79,11 +79,11 @@ impl MessageBreakdown {
     }
 }
 
-/// What is known of all calls of a run that bears on those with one name.
+/// Knowledge about all calls of a run that helps to judge those with one name.
 pub(crate) struct Whole<'a> {
-    /// How response times depend on each other; none of a run that is too short.
+    /// The dependence of response times; `None` if the run is too short.
     pub(crate) response: Option<Dependence>,
-    /// The same of service times.
+    /// The dependence of service times.
     pub(crate) service: Option<Dependence>,
     /// The generator's own delays in receiving that may be in times by name.
     pub(crate) delays: &'a Histogram,
@@ -138,7 +138,7 @@ fn share(part: u64, whole: u64) -> f64 {
 /// Groups with one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupBreakdown {
-    /// Their name; of one within another, `outer/inner`.
+    /// Their name; `outer/inner` for groups within others.
     pub name: String,
     /// Groups that began.
     pub count: u64,
@@ -156,18 +156,18 @@ pub struct GroupBreakdown {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Check")]
 pub struct CheckBreakdown {
-    /// The call that it is about and its own name, or its name alone.
+    /// The call that it is about and its own name, or only its own name.
     #[serde(skip)]
     pub name: String,
-    /// The name of the calls that it is about; `null` if it is about none.
+    /// The name of the calls that it is about; `null` if it is not about calls.
     pub call: Option<String>,
     /// Its own name.
     pub check: String,
     /// How often it held.
     pub passes: u64,
-    /// How often it did not.
+    /// How often it did not hold.
     pub fails: u64,
-    /// One of the answers for which it did not hold; `null` if it always did.
+    /// An answer for which it did not hold; `null` if it always held.
     pub example: Option<Example>,
     /// Calls in `fails` that the script itself failed for this reason (`answer:fail`); left out at 0.
     #[serde(default, skip_serializing_if = "is_none_of_them")]
@@ -175,7 +175,7 @@ pub struct CheckBreakdown {
 }
 
 impl CheckBreakdown {
-    /// Whether nothing was checked: it is the reason for which the script failed calls.
+    /// Whether it is not a check, but a reason for which the script failed calls.
     pub fn is_reason(&self) -> bool {
         self.passes + self.fails == self.reasons
     }
@@ -205,13 +205,13 @@ pub struct ScenarioBreakdown {
     pub iterations: u64,
     /// Iterations that the run's or the user's end cut short.
     pub unfinished: u64,
-    /// Those among them in which a call was not ok.
+    /// Iterations among them in which a call was not ok.
     pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
     pub iteration: Option<Distribution>,
-    /// What their errors said, most frequent first.
+    /// The messages of their errors, most frequent first.
     pub tracebacks: Vec<(String, u64)>,
 }
 
@@ -220,7 +220,7 @@ pub struct ScenarioBreakdown {
 pub struct OwnBreakdown {
     /// Its name.
     pub name: String,
-    /// What was recorded.
+    /// The values recorded.
     pub figures: OwnFigures,
     /// A counter's sum for each second of the measured part.
     pub per_s: Option<f64>,
@@ -241,12 +241,12 @@ pub struct Breakdown {
     pub scenarios: Vec<ScenarioBreakdown>,
     /// Figures of the script's own.
     pub own: Vec<OwnBreakdown>,
-    /// Of what there were more distinct names than are told apart: `requests`, `tags`, `groups`, `checks`, `scenarios`.
+    /// The kinds with more distinct names than are told apart: `requests`, `tags`, `groups`, `checks`, `scenarios`.
     pub crowded: Vec<&'static str>,
 }
 
 impl Breakdown {
-    /// The figures of `run`, which came to `total` in all.
+    /// The figures of `run`, whose totals are `total`.
     pub(crate) fn new(plan: &Plan, run: &Recording, total: &Figures, whole: &Whole<'_>) -> Self {
         let (ok, seconds) = (&plan.ok_status, run.measured_ns as f64 / 1e9);
         let measured = &run.measured.figures;

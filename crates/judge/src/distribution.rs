@@ -1,4 +1,4 @@
-//! Figures of a distribution of times, with how far they may be from the truth.
+//! Figures of a distribution of times, with their uncertainty.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::sampling::Sampling;
 use crate::uncertainty::{Interval, Intervals};
 
-/// Figures of a distribution of times, in nanoseconds. Where a call's time is known only from below, so are the figures
-/// that it can move.
+/// Figures of a distribution of times, in nanoseconds. A figure is a lower bound where calls whose time is known only
+/// from below can move it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Times, and lower bounds of times.
@@ -19,7 +19,7 @@ pub struct Distribution {
     /// The arithmetic mean.
     #[serde(rename = "mean_ns")]
     pub mean: AtLeast<f64>,
-    /// How far the mean may be from the truth; missing where that is not looked into.
+    /// The uncertainty of the mean; missing where it is not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_interval: Option<Interval>,
     /// The standard deviation.
@@ -47,7 +47,7 @@ pub struct Quantile {
     pub value_ns: u64,
     /// Whether the true time may be larger.
     pub at_least: bool,
-    /// How far the time may be from the truth; missing where that is not looked into.
+    /// The uncertainty of the time; missing where it is not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
 }
@@ -65,7 +65,7 @@ impl Quantile {
 }
 
 impl Distribution {
-    /// The figures of `durations`; none if it is empty.
+    /// The figures of `durations`; `None` if it is empty.
     pub fn from_durations(durations: &Censored) -> Option<Self> {
         let lower = durations.lower();
         let at_least = !durations.bounds.is_empty();
@@ -79,14 +79,14 @@ impl Distribution {
             mean: AtLeast { value: lower.mean()?, at_least },
             mean_interval: None,
             stdev: AtLeast { value: lower.stdev()?, at_least },
-            // The wait of a call that never ended is nobody's response time.
+            // The time for which an unended call has waited is not a response time.
             min: durations.min().or(lower.min())?,
             max: AtLeast { value: lower.max()?, at_least },
             quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
         })
     }
 
-    /// The figures of what is shown of `bracket`, with how far they may be from the truth; see [`Intervals::new`].
+    /// The figures of the values shown in `bracket`, with their uncertainty; see [`Intervals::new`].
     pub fn of_bracket(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
         let mut of = Self::from_durations(&bracket.value)?;
         if let Some(intervals) = Intervals::new(bracket, lag, sampling) {
@@ -98,7 +98,7 @@ impl Distribution {
         Some(of)
     }
 
-    /// The quantile that is called so, such as `p99`.
+    /// The quantile with this name, such as `p99`.
     pub fn named(&self, name: &str) -> Option<&Quantile> {
         self.quantiles.iter().find(|quantile| quantile.name == name)
     }
@@ -110,7 +110,7 @@ impl Distribution {
         values
     }
 
-    /// The value at the quantile that is called so, such as `p99`.
+    /// The value at the quantile with this name, such as `p99`.
     pub fn quantile(&self, name: &str) -> Option<AtLeast<u64>> {
         Some(self.named(name)?.value())
     }

@@ -1,9 +1,10 @@
 //! One run of brunt, judged: plain arithmetic, without I/O, clock or async.
 //!
-//! [`summary::Summary`] derives every figure of a plan and its recording once; views print it and compute nothing. [`thresholds`]
-//! holds the plan's thresholds against it, and [`abort`] ends a run whose thresholds can hold no more. [`verdict`] says whether
-//! the figures can be believed: how wrong the generator itself can have made each ([`uncertainty`]), how far another run of this
-//! length may be off ([`sampling`]), and whether the run had settled ([`trend`]).
+//! [`summary::Summary`] derives every figure of a plan and its recording once; views print it and compute nothing.
+//! [`thresholds`] judges it by the plan's thresholds, and [`abort`] ends a run whose thresholds can no longer pass.
+//! [`verdict`] says whether the figures can be believed: the error that the generator itself can have caused in each
+//! ([`uncertainty`]), the difference that another run of this length may show ([`sampling`]), and whether the run had
+//! settled ([`trend`]).
 
 pub mod abort;
 pub mod agent_figures;

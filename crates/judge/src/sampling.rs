@@ -1,7 +1,7 @@
-//! How far a figure may be off because a run is a sample: another run of the same length would have come to another one.
+//! The uncertainty of a figure because a run is a sample: another run of the same length would give another value.
 //!
-//! Calls are not independent, so they are not counted as if they were: what counts is how the seconds of the run differ,
-//! and how long they go on differing the same way ([`Estimate::of_time`]).
+//! Calls are not independent, so their number is not the sample size. The estimate rests on the differences between the
+//! run's seconds, and on how long these persist ([`Estimate::of_time`]).
 //!
 //! - A **quantile's** interval is that of the share of calls below it, read off the distribution (R. S. Woodruff,
 //!   "Confidence intervals for medians and other position measures", Journal of the American Statistical Association 47,
@@ -30,7 +30,7 @@ pub struct Clusters<'a> {
 /// The calls of one second.
 #[derive(Debug, Clone, Copy)]
 struct Cluster<'a> {
-    /// Times that ended in it.
+    /// The times of calls that ended in it.
     times: &'a Packed,
     /// Times of failed calls among these, which count as lower bounds.
     failing: Option<&'a Packed>,
@@ -43,8 +43,8 @@ impl Cluster<'_> {
         self.times.count() + self.bounds.map_or(0, Packed::count)
     }
 
-    /// For each of `limits`: the calls known to have taken at most that, and the calls of which it is known whether they did. A lower
-    /// bound below the limit tells neither.
+    /// For each of `limits`: the calls known to have taken at most that, and the calls for which it is known whether
+    /// they did. It is unknown for a lower bound below the limit.
     fn shares_up_to<const N: usize>(&self, limits: [u64; N]) -> [(u64, u64); N] {
         let up_to = |times: Option<&Packed>| times.map_or([0; N], |times| counts_up_to(times, limits));
         let (ended, failing, bounds) = (up_to(Some(self.times)), up_to(self.failing), up_to(self.bounds));
@@ -57,7 +57,7 @@ impl Cluster<'_> {
 }
 
 impl<'a> Clusters<'a> {
-    /// Clusters of response times; none of a run that is too short.
+    /// Clusters of response times; `None` if the run is too short.
     pub fn of_response(points: &'a [Point]) -> Option<Self> {
         Self::new(points.iter().map(|point| Cluster {
             times: &point.response,
@@ -66,12 +66,12 @@ impl<'a> Clusters<'a> {
         }))
     }
 
-    /// Clusters of service times; none of a run that is too short.
+    /// Clusters of service times; `None` if the run is too short.
     pub fn of_service(points: &'a [Point]) -> Option<Self> {
         Self::new(points.iter().map(|point| Cluster { times: &point.service, failing: None, bounds: None }))
     }
 
-    /// How calls depend on each other around the quantiles of all of them, whose values are `values`.
+    /// The dependence of calls around the quantiles of all of them, whose values are `values`.
     pub fn dependence(&self, values: [u64; QUANTILES.len()]) -> Dependence {
         Dependence { estimates: self.share_up_to(values), calls: self.count() }
     }
@@ -92,7 +92,7 @@ impl<'a> Clusters<'a> {
         ranks
     }
 
-    /// How many calls there are.
+    /// The number of calls.
     fn count(&self) -> u64 {
         self.seconds.iter().map(Cluster::calls).sum()
     }
@@ -121,13 +121,13 @@ impl<'a> Clusters<'a> {
 pub struct Dependence {
     /// The shares of calls up to each of [`QUANTILES`], with their errors.
     estimates: [Option<Estimate>; QUANTILES.len()],
-    /// How many calls that is of.
+    /// The number of calls behind it.
     calls: u64,
 }
 
 impl Dependence {
-    /// The ranks between which the true quantiles at [`QUANTILES`] of `count` of the calls lie, as [`Clusters::ranks`] has them
-    /// for all.
+    /// The ranks between which the true quantiles at [`QUANTILES`] of `count` of the calls lie, as [`Clusters::ranks`]
+    /// has them for all.
     fn ranks(&self, count: u64) -> [Option<(f64, f64)>; QUANTILES.len()] {
         let fewer = (self.calls as f64 / count.max(1) as f64).sqrt();
         let mut ranks = [None; QUANTILES.len()];
@@ -140,12 +140,12 @@ impl Dependence {
     }
 }
 
-/// What is known of a run's seconds.
+/// Knowledge about a run's seconds.
 #[derive(Debug, Clone, Copy)]
 pub enum Sampling<'a> {
     /// Of all its calls.
     Whole(&'a Clusters<'a>),
-    /// Of so many of them, as far as they are like the others.
+    /// For this many of its calls, as far as they resemble the others.
     Part(&'a Dependence, u64),
 }
 
@@ -158,7 +158,7 @@ impl Sampling<'_> {
         }
     }
 
-    /// The interval of the mean, in nanoseconds; of some calls it is not known.
+    /// The interval of the mean, in nanoseconds; for a part of the calls it is not known.
     pub fn mean(&self) -> Option<(f64, f64)> {
         match self {
             Self::Whole(clusters) => clusters.mean(),
@@ -180,7 +180,7 @@ fn ratio(parts: impl Iterator<Item = f64>, wholes: impl Iterator<Item = f64>) ->
     Some(Estimate { mean: ratio, ..Estimate::of_time(&residuals)? })
 }
 
-/// How many values are at most each of `limits`.
+/// The number of values up to each of `limits`.
 fn counts_up_to<const N: usize>(known: &Packed, limits: [u64; N]) -> [u64; N] {
     let mut counts = [0; N];
     for (value, n) in known.values() {
@@ -199,7 +199,7 @@ pub fn rate(points: &[Point]) -> Option<(f64, f64)> {
     Some((low.max(0.0), high))
 }
 
-/// The value of `times` at the share `rank`, or none where it is known from below only, or lies beyond the largest.
+/// The value of `times` at the share `rank`; `None` where it is known only from below, or lies beyond the largest.
 pub fn value_at(times: &Censored, rank: f64) -> Option<u64> {
     // The last of n values stands for all shares beyond 1 − 1/n.
     let is_beyond = rank * times.count() as f64 > times.count() as f64 - 1.0;

@@ -1,19 +1,19 @@
-//! What can be said of a mean from a few values: estimates, intervals and tests with Student's t.
+//! Inference about a mean from a few values: estimates, intervals and tests with Student's t.
 
 use std::f64::consts::PI;
 
 use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF as _, DiscreteCDF as _, Normal, StudentsT};
 use statrs::function::beta::checked_beta_reg;
 
-/// The share of cases in which an interval is to hold what it is about.
+/// The share of cases in which an interval holds the true value.
 pub const CONFIDENCE: f64 = 0.95;
-/// The probability with which a difference is to be found, where it is said which would have been.
+/// The probability with which a difference has to be found, where the smallest detectable one is stated.
 const POWER: f64 = 0.8;
 
-/// The fewest values in the order of time that say how far their mean may be off.
+/// The fewest values in the order of time that allow an estimate of their mean's error.
 pub const LEAST_OF_TIME: usize = 5;
 
-/// A mean, how sure it is, and on how many degrees of freedom that rests.
+/// A mean with its standard error and degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -25,8 +25,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of independent values; none of fewer than two. Values are taken to be no finer than `resolution` (a
-    /// standard deviation): their own one is not believed below that.
+    /// The mean of independent values; `None` if there are fewer than two. A standard deviation below `resolution`,
+    /// which the values cannot have, is raised to it.
     pub fn from_values(values: &[f64], resolution: f64) -> Option<Self> {
         let n = values.len() as f64;
         if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
@@ -59,12 +59,12 @@ impl Estimate {
         })
     }
 
-    /// The mean of values that follow each other in time at equal distances, whatever their correlation, as long as it
-    /// fades within the run. Its variance comes from the slow part of the series alone: the mean square of its first B
-    /// cosine terms, with B = 0.4·n^⅔ degrees of freedom, which takes correlation over many values into account where a
-    /// single correlation of neighbours does not (E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, "HAR Inference:
-    /// Recommendations for Practice", Journal of Business & Economic Statistics 36, 2018). None of fewer than
-    /// [`LEAST_OF_TIME`] values.
+    /// The mean of values at equal distances in time, whatever their correlation, as long as it fades within the run.
+    /// Its variance comes only from the slow part of the series: the mean square of its first B cosine terms, with B =
+    /// 0.4·n^⅔ degrees of freedom. This accounts for correlation over many values, where a single correlation of
+    /// neighbours does not (E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, "HAR Inference: Recommendations for
+    /// Practice", Journal of Business & Economic Statistics 36, 2018). `None` if there are fewer than [`LEAST_OF_TIME`]
+    /// values.
     pub fn of_time(values: &[f64]) -> Option<Self> {
         if values.len() < LEAST_OF_TIME || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -126,7 +126,7 @@ impl Estimate {
 pub fn share_interval(share: f64, of: &Estimate, count: u64) -> Option<(f64, f64)> {
     /// The normal distribution's 97.5 %.
     const NORMAL: f64 = 1.959_963_984_540_054;
-    /// So many cases on either side, and the normal distribution is as good.
+    /// With this many cases on either side, the normal distribution is as good.
     const MANY: f64 = 5000.0;
     if !(share > 0.0 && share < 1.0) || count == 0 {
         return None;
@@ -161,7 +161,7 @@ pub fn normal_tail(z: f64) -> f64 {
     Normal::new(0.0, 1.0).map_or(0.5, |normal| normal.sf(z))
 }
 
-/// The probability that a sum of so many squared standard normal deviations is less than `sum`.
+/// The probability that the sum of this many squared standard normal values is less than `sum`.
 pub fn probability_of_less(sum: f64, degrees_of_freedom: f64) -> f64 {
     ChiSquared::new(degrees_of_freedom).map_or(1.0, |chi_squared| chi_squared.cdf(sum))
 }
@@ -174,12 +174,12 @@ pub fn binomial_tail(part: u64, all: u64, probability: f64) -> f64 {
 
 /// The value that Student's t stays below with probability `p`.
 pub fn quantile(p: f64, degrees_of_freedom: f64) -> f64 {
-    // From here on it is the normal distribution's to six digits, and its inverse is looked for without an end.
+    // From here on it equals the normal distribution to six digits, and the search for its inverse would not end.
     StudentsT::new(0.0, 1.0, degrees_of_freedom.min(1e6)).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }
 
-/// Probabilities of several tests, such that calling different what is below α gives one false alarm or more in at most
-/// a share α of cases (S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+/// Adjusted probabilities of several tests: if those below α are called different, at most a share α of cases has a
+/// false alarm or more (S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 /// Statistics 6, 1979).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<_> = p_values.iter().copied().enumerate().collect();

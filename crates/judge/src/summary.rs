@@ -29,7 +29,7 @@ pub struct Times {
     pub response: Option<Distribution>,
     /// From sent to end, over every call that was sent; likewise.
     pub service: Option<Distribution>,
-    /// From due to end, over calls with success alone; missing where there are no others.
+    /// From due to end, over calls with success only; missing where there are no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<Distribution>,
     /// From due to end, over calls that ended without success: failures, and answers whose status is not ok. The threshold `failed.p99`
@@ -70,7 +70,7 @@ pub struct Times {
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
-    /// Calls answered a second with success: what the target is worth, and what a threshold on `rate` limits.
+    /// Calls answered a second with success. A threshold on `rate` limits this figure.
     #[serde(default)]
     pub ok_per_s: f64,
     /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
@@ -80,7 +80,7 @@ pub struct Rates {
     /// Upper end of that interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_high_per_s: Option<f64>,
-    /// Calls due a second: what was asked for, in the open model.
+    /// Calls due a second: the rate that was asked for, in the open model.
     pub due_per_s: f64,
     /// Messages a second, over all calls whose answers come as messages; missing where none does.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -108,9 +108,9 @@ fn is_zero(rate: &f64) -> bool {
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// What was to be done.
+    /// The run's plan.
     pub plan: Plan,
-    /// What was done.
+    /// The run's record.
     pub run: Recording,
     /// Every call: of the measured part and of the drain.
     pub total: Snapshot,
@@ -126,15 +126,15 @@ pub struct Summary {
     pub breakdown: Breakdown,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
-    /// What stands out about the target or the plan.
+    /// Remarks on the target or the plan.
     pub remarks: Vec<Remark>,
-    /// Each threshold and whether it held.
+    /// Each threshold with its result.
     pub thresholds: Vec<ThresholdResult>,
-    /// What the part of each agent comes to, if agents carried the run out.
+    /// Figures of each agent's part, if agents carried out the run.
     pub agents: Vec<AgentFigures>,
-    /// What was watched beside it.
+    /// Figures watched beside it.
     pub watched: Vec<WatchedSummary>,
-    /// What receivers elsewhere got of its figures while it went on.
+    /// Accounts of receivers that got its figures while it went on.
     pub deliveries: Vec<Delivery>,
 }
 
@@ -143,14 +143,14 @@ impl Summary {
     pub fn new(plan: Plan, run: Recording) -> Self {
         let mut total = run.measured.clone();
         total.merge(&run.drained);
-        // How the generator fared in the drain's scraps of a second says nothing about the figures.
+        // The generator's health in the drain's fractions of a second says nothing about the figures.
         total.numbers.set_health(&run.measured.numbers);
         let seconds = run.measured_ns as f64 / 1e9;
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let not_ok = total.not_ok(&plan.ok_status);
         let points = run.series.points();
         let remarks = remarks::find(&plan, &run, &total);
-        // Sampling errors are those of a steady state, which a run with an outage has none of.
+        // Sampling errors are those of a steady state, which a run with an outage does not have.
         let is_steady = !remarks.iter().any(|remark| remark.about.is_unsteady());
         let rate = sampling::rate(points).filter(|_| is_steady);
         let responses = Clusters::of_response(points).filter(|_| is_steady);
@@ -165,7 +165,7 @@ impl Summary {
         let dependence = |clusters: &Option<Clusters<'_>>, times: &Option<Distribution>| {
             Some(clusters.as_ref()?.dependence(times.as_ref()?.values()))
         };
-        // Where the kernel told of every answer, nothing of that is in figures by name.
+        // Where the kernel told of every answer, figures by name have none of these delays.
         let knows_all = total.numbers.get(Counter::ArrivalsTimed) >= total.statuses.total();
         let whole = Whole {
             response: dependence(&responses, &response),
@@ -199,7 +199,7 @@ impl Summary {
                 ok: if by_success.failed.is_empty() { None } else { Distribution::of_known(&by_success.known) },
                 not_ok: Distribution::of_known(&by_success.failed),
                 failed: Distribution::of_known(total.times.known(Timing::Failed)),
-                // Some calls stand for others where not each is timed; their number is known all the same.
+                // Where not each call is timed, some stand for others; their number is known all the same.
                 first_byte: Distribution::of_known(total.first_byte_times())
                     .map(|times| Distribution { count: total.times.known(Timing::FirstByte).count(), ..times }),
                 connect: Distribution::of_known(total.times.known(Timing::Connect)),
@@ -222,7 +222,7 @@ impl Summary {
             plan,
             run,
         };
-        // What brunt did not send in time says nothing of the target.
+        // Calls that brunt did not send in time say nothing about the target.
         if summary.verdict.is_brunt_the_limit() {
             summary.remarks.retain(|remark| !matches!(remark.about, About::Overload | About::Connections));
         }
@@ -230,7 +230,7 @@ impl Summary {
         summary
     }
 
-    /// What becomes of each threshold, implicit ones among them.
+    /// The result of each threshold, implicit ones included.
     fn judged(&self) -> Vec<ThresholdResult> {
         let aborted = match &self.run.ending {
             Ending::Aborted(reason) => Some(reason.as_str()),
@@ -242,24 +242,24 @@ impl Summary {
         results
     }
 
-    /// What thresholds on it are judged by.
+    /// The figures by which thresholds judge it.
     pub fn standing(&self) -> Standing<'_> {
         Standing::new(&self.plan, &self.run, &self.total)
     }
 
     /// Whether any call was answered.
     pub fn answered(&self) -> bool {
-        // An answer that is not the expected one is one.
+        // An answer other than the expected one is an answer.
         self.total.statuses.total() + self.failures(Failure::Mismatch) > 0
     }
 
-    /// Whether the reason for which the run ended says already what came of this threshold: a guard that ended it.
+    /// Whether the run's ending already states this result: a guard that ended the run.
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
         let Ending::Aborted(reason) = &self.run.ending else { return false };
         self.plan.guards.iter().any(|guard| result.threshold == guard::name(guard) && guard::ended(guard, reason))
     }
 
-    /// Since when the run was paused, if nobody resumed it before its end; in nanoseconds of the measured part.
+    /// Since when the run was paused, if nobody resumed it before its end, in nanoseconds of the measured part.
     pub fn paused_to_end(&self) -> Option<u64> {
         let measured_ns = self.run.measured_ns;
         let is_beyond = |until: i64| u64::try_from(until).is_ok_and(|until| until >= measured_ns);

@@ -1,6 +1,6 @@
-//! Whether a run had settled: its seconds come to the same figures at its end as at its beginning.
+//! Whether a run had settled: whether its seconds have the same figures at its end as at its beginning.
 //!
-//! Two ways of not having settled are told apart:
+//! Two ways of not having settled are distinguished:
 //!
 //! - **Still warming up.** The first seconds all lie on one side of the second half of the run: beyond its median by
 //!   more than six times its scaled median absolute deviation (the Hampel identifier; L. Davies, U. Gather, "The
@@ -32,16 +32,16 @@ use crate::statistics::normal_tail;
 const LEAST_FOR_WARMING_UP: usize = 6;
 /// The fewest points that a trend is looked for in: fewer have too few orders to be ranked in.
 const LEAST_FOR_TREND: usize = 10;
-/// The most points that are compared with each other; of longer series neighbours go together.
+/// The most points that are compared with each other; neighbours of longer series are merged.
 const MOST_COMPARED: usize = 240;
-/// The share of runs without a trend that may be said to have one, over all figures.
+/// The share of trendless runs that may be called drifting, over all figures.
 const FALSE_ALARMS: f64 = 0.01;
-/// The fewest iterations of a user in a point whose calls are alike.
+/// The fewest iterations of a user in one point that make its calls comparable.
 const ITERATIONS: u64 = 4;
 /// Median absolute deviations, scaled to a normal's standard deviation, beyond which a second is no part of the rest.
 const FAR: f64 = 6.0;
 const MAD_SCALE: f64 = 1.4826;
-/// The share of a figure, and of times also how many nanoseconds, from which on a change of it counts.
+/// The least change of a figure that counts, as a share; for times also in nanoseconds.
 const MATTERS: f64 = 0.1;
 const MATTERS_NS: f64 = 50_000.0;
 
@@ -53,7 +53,7 @@ pub enum Watched {
     P50,
     /// The 99th percentile of the response time.
     P99,
-    /// Calls answered a second; in the closed model only, as in the open one the plan sets it.
+    /// Calls answered a second; only in the closed model, as in the open one the plan sets the rate.
     Rate,
 }
 
@@ -84,7 +84,7 @@ impl Watched {
         }
     }
 
-    /// What it comes to over several points.
+    /// Its value over several points.
     fn over(self, points: &[Point]) -> Option<f64> {
         if let Some(q) = self.quantile() {
             let mut all = Censored::default();
@@ -110,13 +110,13 @@ impl Watched {
 pub enum Settled {
     /// Nothing speaks against it.
     Yes,
-    /// The run was too short, or its load not constant, so that nothing can be said.
+    /// The run was too short, or its load not constant, so that nothing is known.
     Unknown,
-    /// The first seconds were of another kind than the rest.
+    /// The first seconds differ from the rest.
     WarmingUp {
         /// The second with which the rest begins: how long to warm up, in seconds.
         until_s: u64,
-        /// The figure that shows it.
+        /// The figure that shows the difference.
         figure: Watched,
         /// The figure of the whole run.
         all: f64,
@@ -127,7 +127,7 @@ pub enum Settled {
     Drifting {
         /// Which.
         figure: Watched,
-        /// By how much in a minute; negative where it fell.
+        /// Its change in a minute; negative where it fell.
         per_minute: f64,
         /// Its median over the seconds.
         typical: f64,
@@ -135,7 +135,7 @@ pub enum Settled {
 }
 
 impl Settled {
-    /// Whether nothing speaks against it.
+    /// Whether something speaks against it.
     pub fn is_in_doubt(&self) -> bool {
         matches!(self, Self::WarmingUp { .. } | Self::Drifting { .. })
     }
@@ -146,7 +146,7 @@ impl Settled {
         if !is_constant(plan) || !is_alike(plan, total, usual) {
             return Self::Unknown;
         }
-        // A last second that was cut short has fewer calls, and is of another kind for that alone.
+        // A last second that was cut short has fewer calls, and differs for that reason alone.
         let whole = match points.split_last() {
             Some((last, rest)) if last.length_ns < usual => rest,
             _ => points,
@@ -165,7 +165,7 @@ impl Settled {
     }
 }
 
-/// Whether the load asked for is the same all the time.
+/// Whether the load asked for is constant.
 fn is_constant(plan: &Plan) -> bool {
     let constant_rate = match &plan.load {
         Load::Closed {} => true,
@@ -185,7 +185,7 @@ fn is_constant_population(population: &Population) -> bool {
     }
 }
 
-/// Whether points of this length have the same mix of calls, as far as that is the plan's doing.
+/// Whether points of this length have the same mix of calls, as far as the plan decides it.
 fn is_alike(plan: &Plan, total: &Snapshot, point_ns: u64) -> bool {
     let is_short = |iterations: &Censored| {
         iterations.quantile(0.9).is_none_or(|p90| !p90.at_least && p90.value.saturating_mul(ITERATIONS) <= point_ns)
@@ -195,7 +195,7 @@ fn is_alike(plan: &Plan, total: &Snapshot, point_ns: u64) -> bool {
         || total.figures.scenarios.iter().all(|(_, scenario)| is_short(&scenario.iterations))
 }
 
-/// How many points the beginning takes that is of another kind than the rest, and what that does to the figure.
+/// The number of first points that differ from the rest, and their effect on the figure.
 fn warming_up(figure: Watched, points: &[Point]) -> Option<(usize, Settled)> {
     let values: Vec<_> = points.iter().map(|point| figure.of_point(point)).collect::<Option<_>>()?;
     let half = values.len() / 2;
@@ -234,12 +234,12 @@ fn drifting(figure: Watched, points: &[Point], alpha: f64) -> Option<Settled> {
 pub struct Trend {
     /// Theil and Sen's: how much the value grows from one to the next.
     pub slope: f64,
-    /// The probability of an order at least as clear if there were no trend (two-sided).
+    /// The probability of an order at least this clear without any trend (two-sided).
     pub p_value: f64,
 }
 
 impl Trend {
-    /// The trend of `values`; none of fewer than ten.
+    /// The trend of `values`; `None` if there are fewer than ten.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         if values.len() < LEAST_FOR_TREND || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -249,7 +249,7 @@ impl Trend {
         let pairs = values.iter().enumerate().flat_map(|(i, a)| values.iter().skip(i + 1).map(move |b| b - a));
         let s: f64 = pairs.map(|difference| if difference == 0.0 { 0.0 } else { difference.signum() }).sum();
         let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties(values)) / 18.0 * inflation(values, slope);
-        // One less towards nothing, since s goes in steps of two.
+        // One less towards 0, since s goes in steps of two.
         let z = (s.abs() - 1.0).max(0.0) / variance.sqrt();
         let p_value = if variance > 0.0 { (2.0 * normal_tail(z)).min(1.0) } else { 1.0 };
         Some(Self { slope, p_value })
@@ -266,7 +266,7 @@ pub(crate) fn theil_sen(values: &[f64]) -> Option<f64> {
     median(&values.iter().enumerate().flat_map(slope).collect::<Vec<_>>())
 }
 
-/// What values that are the same take off the test's variance: the sum of t(t − 1)(2t + 5) over groups of t.
+/// The reduction of the test's variance by equal values: the sum of t(t − 1)(2t + 5) over groups of t.
 fn ties(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -289,7 +289,7 @@ fn inflation(values: &[f64], slope: f64) -> f64 {
     (1.0 + r) / (1.0 - r)
 }
 
-/// The median; none of an empty list.
+/// The median; `None` of an empty list.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -356,6 +356,7 @@ mod tests {
                 populations: vec![population],
                 throttle: None,
                 smallest_pool: None,
+                trace_ratio: None,
                 own: Vec::new(),
             };
             let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };

@@ -1,4 +1,4 @@
-//! How far a figure may be from the truth: what the generator's own delays can have made of it, and what chance can.
+//! The uncertainty of a figure: the error that the generator's own delays can have caused, and the error by chance.
 
 use brunt_record::histogram::{Censored, Histogram, QUANTILES};
 use brunt_record::instrument::{Bracket, least_without};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::{Sampling, value_at};
 
-/// The share of a figure from which on own delays spoil it.
+/// The share of a figure above which own delays spoil it.
 const SPOILING: f64 = 0.1;
 /// How wide an instrument interval must be to spoil anything, in nanoseconds.
 const SPOILING_NS: u64 = 50_000;
@@ -15,9 +15,9 @@ const SPOILING_NS: u64 = 50_000;
 /// Two ends between which a time lies, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    /// The least that it is.
+    /// The lower end.
     pub low_ns: u64,
-    /// The most that it is; none where nothing is known from above.
+    /// The upper end; `None` where nothing is known from above.
     pub high_ns: Option<u64>,
 }
 
@@ -30,11 +30,10 @@ impl Ends {
     }
 }
 
-/// How far one time may be from the truth, in nanoseconds. An upper end is `null` where nothing is known from above.
+/// The uncertainty of one time, in nanoseconds. An upper end is `null` where nothing is known from above.
 ///
-/// The instrument interval is what the generator's own delays can have made of the time: the truth about the calls of this
-/// run lies within. The sampling interval is what chance can have made of it: the figure of an endless run under the same load
-/// lies within in 95 % of cases.
+/// The instrument interval allows for the generator's own delays: the true time of this run's calls lies within. The
+/// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95 % of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end of the instrument interval.
@@ -66,8 +65,8 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// The intervals of times in `bracket`, of whose calls `sampling` knows. `lag` is what is known of own delays
-    /// where the bracket knows of none. None for an empty distribution.
+    /// The intervals of times in `bracket`, with `sampling` for its calls. `lag` has the own delays where the bracket
+    /// does not know them. `None` for an empty distribution.
     pub fn new(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
         let shares = QUANTILES.map(|(_, q)| q);
         let mut values = [0; QUANTILES.len()];

@@ -1,4 +1,4 @@
-//! What was watched beside a run, summed up.
+//! Summaries of figures watched beside a run.
 
 use brunt_plan::plan::Plan;
 use brunt_plan::watch::Watch;
@@ -14,16 +14,16 @@ pub struct WatchedSummary {
     pub name: String,
     /// Where its values come from, without secrets.
     pub source: String,
-    /// What its values are counted in.
+    /// The unit of its values.
     pub unit: WatchedUnit,
     /// Seconds that have a value.
     pub seconds: u64,
-    /// Seconds that have none.
+    /// Seconds without a value.
     pub missed_seconds: u64,
-    /// Why a value was missed last; left out if none was.
+    /// The reason of the last missed value; left out if none was missed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
-    /// The mean of the values; `null`, as the next three, where there is none.
+    /// The mean of the values; this and the next three are `null` without values.
     pub mean: Option<f64>,
     /// The least value.
     pub min: Option<f64>,
@@ -31,14 +31,14 @@ pub struct WatchedSummary {
     pub max: Option<f64>,
     /// The last value.
     pub last: Option<f64>,
-    /// Of a figure in `cores`: its CPU time for each call that was answered, in nanoseconds. Left out where no call was answered, and where a
-    /// tenth of the seconds or more has no value.
+    /// For a figure in `cores`: the CPU time for each answered call, in nanoseconds. Left out where no call was
+    /// answered, and where a tenth of the seconds or more has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_per_call_ns: Option<f64>,
 }
 
 impl WatchedSummary {
-    /// Those of a run by `plan`, in the order in which they were asked for.
+    /// The summaries of a run by `plan`, in the order in which the figures were asked for.
     pub fn all(plan: &Plan, run: &Recording) -> Vec<Self> {
         let source = |watch: &Watch| watch.shown_source();
         let asked =
@@ -64,7 +64,7 @@ impl WatchedSummary {
             .collect()
     }
 
-    /// The same as it was recorded.
+    /// The figure in its recorded form.
     pub fn recorded(&self) -> WatchedFigure {
         let statistics = [self.mean, self.min, self.max, self.last];
         WatchedFigure::restored(self.unit, self.seconds, statistics, self.missed_seconds, &self.problem)
@@ -126,15 +126,18 @@ mod tests {
         };
         let values = [Some(0.5), None, Some(0.95)];
         for (text, got, held) in [
-            ("watch.cpu:max<90%", "95.0%", false),
-            ("watch.cpu:max<96%", "95.0%", true),
-            ("watch.cpu<90%", "72.5%", true),
-            ("watch.cpu:min>=50%", "50.0%", true),
-            ("watch.cpu:last>0.9", "95.0%", true),
+            ("watch.cpu:max<90%", "95.0%; no value in 1 of 3 seconds", false),
+            ("watch.cpu:max<96%", "95.0%; no value in 1 of 3 seconds", true),
+            ("watch.cpu<90%", "72.5%; no value in 1 of 3 seconds", true),
+            ("watch.cpu:min>=50%", "50.0%; no value in 1 of 3 seconds", true),
+            ("watch.cpu:last>0.9", "95.0%; no value in 1 of 3 seconds", true),
             ("watch.memory:max<1GB", "no value", false),
         ] {
             assert_eq!(judged(text, &values), (got.to_owned(), held), "{text}");
         }
         assert_eq!(judged("watch.cpu:max<90%", &[None, None]), ("no value".to_owned(), false));
+        let ended = judged("watch.cpu:max<90%", &[Some(0.5), None, None]);
+        assert_eq!(ended, ("50.0%; no value in 2 of 3 seconds".to_owned(), false), "it ended in the first half");
+        assert_eq!(judged("watch.cpu:max<90%", &[Some(0.5)]), ("50.0%".to_owned(), true));
     }
 }

@@ -145,7 +145,7 @@ impl<'t> Script<'t> {
         all.join(", ")
     }
 
-    /// `sleep(…)`: a range where it is one.
+    /// `sleep(…)`, also with a random range.
     fn sleep(&mut self, node: Node<'t>) -> String {
         let Some(length) = node.arguments().first().copied().map(Node::bare) else { return self.not_moved(node, "") };
         if let Some((least, most)) = Self::range(length) {
@@ -187,7 +187,7 @@ impl<'t> Script<'t> {
             return format!("brunt.check({subject}, {})", self.expression(checks));
         }
         let parts = checks.children().into_iter().map(|part| self.one_check(part)).collect::<Vec<_>>();
-        // A table in Lua has no order; brunt counts each by its name.
+        // A table in Lua has no order, which does not matter here: brunt counts each check by its name.
         let lines: Vec<String> = parts.iter().map(|part| format!("{part},")).collect();
         match parts.as_slice() {
             [only] if !only.contains('\n') && only.len() < 80 => format!("brunt.check({subject}, {{ {only} }})"),
@@ -213,7 +213,7 @@ impl<'t> Script<'t> {
         let value = value.bare();
         let written = match value.kind() {
             _ if is_function(value) => self.checked(value),
-            // A function by its name: what it gives is true as JavaScript has it.
+            // A function that is given by name: its result is converted to a truth value as in JavaScript.
             "identifier" if self.functions.contains_key(value.text()) => {
                 self.helper(Helper::Truthy);
                 format!("function(r) return truthy({}(r)) end", self.variable(value.text()))
@@ -223,13 +223,13 @@ impl<'t> Script<'t> {
         format!("{key} = {written}")
     }
 
-    /// A check's function: what it gives is true or false as JavaScript has it.
+    /// A check's function. Its result is converted to a truth value as in JavaScript.
     fn checked(&mut self, function: Node<'t>) -> String {
         let adds = |body: Node<'t>| {
             body.bare().field("function").and_then(Node::member).is_some_and(|(_, name)| name == "add")
         };
         match function.field("body") {
-            // To k6 it is true that something was added.
+            // In k6, `add` returns true.
             Some(body) if adds(body) => {
                 let value = self.expression(body.bare());
                 let names = self.parameter_names(function);
@@ -285,7 +285,7 @@ impl<'t> Script<'t> {
         format!("brunt.log(\"{level}\", {all})")
     }
 
-    /// A value of k6's modules or of the language that is no call, by its object and property.
+    /// A value of k6's modules or of JavaScript that is not a call, by its object and property.
     pub(crate) fn known_value(&mut self, node: Node<'t>, object: Node<'t>, property: &str) -> Option<String> {
         if property == "name"
             && let Some((name, ..)) = self.names.metrics.get(object.text())
@@ -298,7 +298,7 @@ impl<'t> Script<'t> {
                 _ => self.not_moved(node, ""),
             });
         }
-        // `exec.vu.idInTest`, and its like.
+        // `exec.vu.idInTest` and the like.
         if let Some((outer, part)) = object.member()
             && self.names.imported(outer).is_some_and(|(module, _)| module == "k6/execution")
         {
@@ -330,7 +330,7 @@ impl<'t> Script<'t> {
                 return Some(self.not_moved(node, ""));
             }
             "proto" | "request" | "cookies" | "url" if is_answer => return Some(self.not_moved(node, "")),
-            // Where nothing went wrong, it is an empty text in k6.
+            // In k6 an answer without an error has an empty text here.
             "error" if is_answer => return Some(format!("({}.error or \"\")", self.receiver(object))),
             _ => {}
         }

@@ -1,11 +1,11 @@
-//! Values that stand in a script as they are: options, thresholds, parameters.
+//! Literal values in a script: options, thresholds, parameters.
 
 use std::collections::HashMap;
 
 use crate::syntax::Node;
 use crate::text;
 
-/// A value, as far as the text says it.
+/// A value, if the script's text determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Constant<'t> {
     Number(f64),
@@ -13,7 +13,7 @@ pub(crate) enum Constant<'t> {
     Flag(bool),
     List(Vec<Node<'t>>),
     Object(Vec<(String, Node<'t>)>),
-    /// What is known only when the script runs.
+    /// A value that is known only when the script runs.
     Unknown,
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn evaluate<'t>(node: Node<'t>, known: &HashMap<&'t str, Node<'t>>) -
     }
 }
 
-/// The fields of an object, those that it spreads among them; and the parts whose names the text does not say. Of two fields of a name the
-/// later one counts.
+/// The fields of an object, with those of objects that it spreads, and the parts whose names the text does not
+/// determine. Of two fields with one name the later one counts.
 pub(crate) fn fields<'t>(
     object: Node<'t>,
     known: &HashMap<&'t str, Node<'t>>,

@@ -7,7 +7,7 @@ use crate::syntax::Node;
 use crate::text::{self, quoted};
 
 impl<'t> Script<'t> {
-    /// An expression, as Lua writes it.
+    /// An expression in Lua.
     pub(crate) fn expression(&mut self, node: Node<'t>) -> String {
         match node.kind() {
             "parenthesized_expression" => match node.children().first() {
@@ -39,7 +39,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// An expression as a part of another: in parentheses unless it holds together by itself.
+    /// An expression as an operand: in parentheses where it needs them.
     pub(crate) fn operand(&mut self, node: Node<'t>) -> String {
         let inner = node.bare();
         let expression = self.expression(inner);
@@ -63,7 +63,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// An expression of which something is asked, by `:` or `.`.
+    /// An expression before `:` or `.`.
     pub(crate) fn receiver(&mut self, node: Node<'t>) -> String {
         let inner = node.bare();
         let expression = self.expression(inner);
@@ -79,7 +79,7 @@ impl<'t> Script<'t> {
             "NaN" => "(0 / 0)".to_owned(),
             "Infinity" => "math.huge".to_owned(),
             name if self.names.imports.contains_key(name) => self.not_moved(node, "a module as a value"),
-            // What nobody declares is JavaScript's own.
+            // A name that the script does not declare is JavaScript's own.
             name if !self.names.declared.contains(name) => self.not_moved(node, ""),
             name => self.variable(name),
         }
@@ -241,14 +241,14 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// `list[Math.floor(Math.random() * list.length)]`: one of a list.
+    /// `list[Math.floor(Math.random() * list.length)]`: a random item of a list.
     fn chosen(&mut self, list: Node<'t>, index: Node<'t>) -> Option<String> {
         let text: String = index.text().split_whitespace().collect();
         let is_chosen = text == format!("Math.floor(Math.random()*{}.length)", list.text());
         is_chosen.then(|| format!("brunt.sample({})", self.expression(list)))
     }
 
-    /// `new Counter("name")` and its like.
+    /// `new Counter("name")` and the like.
     fn made(&mut self, node: Node<'t>) -> String {
         if let Some((metric, arguments)) = self.metric(node) {
             let name = arguments.first().map_or_else(String::new, |name| self.expression(*name));
@@ -274,7 +274,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// What all users share: each thread has a list of its own.
+    /// A `SharedArray`, which is a list of each thread here.
     fn shared_array(&mut self, node: Node<'t>) -> String {
         let Some(function) = node.arguments().get(1).copied().filter(|function| is_function(*function)) else {
             return self.not_moved(node, "");
@@ -310,7 +310,7 @@ fn is_wrapped(expression: &str) -> bool {
     expression.find(closes).is_some_and(|end| expression.starts_with('(') && end + 1 == expression.len())
 }
 
-/// A table of these parts, on one line if they are short.
+/// A table of these fields, on one line if they are short.
 pub(crate) fn braced(parts: &[String]) -> String {
     const MOST: usize = 100;
 

@@ -4,7 +4,7 @@ use crate::script::Script;
 use crate::syntax::Node;
 use crate::text::{self, KEYWORDS};
 
-/// Names that the script in Lua has for itself, and functions of Lua that it calls.
+/// Names that the Lua script uses itself, and functions of Lua that it calls.
 const TAKEN: [&str; 30] = [
     "brunt",
     "vu",
@@ -39,7 +39,7 @@ const TAKEN: [&str; 30] = [
 ];
 
 impl<'t> Script<'t> {
-    /// A variable, by its name in JavaScript.
+    /// The name of a variable in Lua, by its name in JavaScript.
     pub(crate) fn variable(&self, name: &str) -> String {
         if self.names.own.contains(name) {
             // These two are `begin`'s.
@@ -50,7 +50,8 @@ impl<'t> Script<'t> {
         if KEYWORDS.contains(&name.as_str()) || TAKEN.contains(&name.as_str()) { format!("{name}_") } else { name }
     }
 
-    /// A function that begins so (`function`, `local function name`). `first` are lines before its own, of one that is a scenario's.
+    /// A function that begins with `head` (`function`, `local function name`). `first` are the lines before its own,
+    /// for a scenario's function.
     pub(crate) fn function(&mut self, function: Node<'t>, head: &str, first: Option<Vec<String>>) -> String {
         let is_scenario = first.is_some();
         let outer = (self.in_scenario, self.gives_condition);
@@ -60,7 +61,7 @@ impl<'t> Script<'t> {
         written
     }
 
-    /// A function that is no scenario's, with lines before its own.
+    /// A function that is not a scenario's, with lines before its own.
     pub(crate) fn function_after(&mut self, function: Node<'t>, first: Vec<String>) -> String {
         self.function_with(function, "function", false, first)
     }
@@ -121,17 +122,17 @@ impl<'t> Script<'t> {
         format!("{head}\n{}\nend", indented(&lines))
     }
 
-    /// What a function whose body is an expression does.
+    /// The statement for the body of an arrow function that is an expression.
     fn returned(&mut self, body: Node<'t>) -> String {
         let body = body.bare();
-        // Some expressions are statements in Lua, and give nothing.
+        // Some expressions are statements in Lua, without a value.
         if matches!(body.kind(), "assignment_expression" | "augmented_assignment_expression" | "update_expression") {
             return self.statement_of(body).join("\n");
         }
         format!("return {}", self.given_back(body))
     }
 
-    /// What a function gives: as a condition, if that is asked.
+    /// The value that a function returns; as a condition, if that is asked for.
     pub(crate) fn given_back(&mut self, value: Node<'t>) -> String {
         if self.gives_condition { self.condition(value) } else { self.expression(value) }
     }

@@ -1,19 +1,19 @@
-//! Functions that JavaScript has and Lua lacks: the prelude of what was moved.
+//! Functions of JavaScript that Lua lacks: the prelude of a moved script.
 
-/// A function that Lua lacks, at the top of what was moved. A later one may use an earlier one.
+/// A function of the prelude. A later one may use an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Helper {
     /// Whether JavaScript takes a value for true.
     Truthy,
     /// Whether a value is `null` or `undefined`.
     Absent,
-    /// `a || b`, where both are at hand.
+    /// `a || b`, where both are values without effects.
     Either,
     /// `{ ...a, ...b }`.
     Merged,
     Map,
     Filter,
-    /// What was not moved.
+    /// A part that was not moved.
     NotMoved,
 }
 

@@ -1,4 +1,4 @@
-//! The whole of a script: what it declares at its top, and the Lua that says the same.
+//! A whole script: its top-level declarations, and their equivalent in Lua.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -15,13 +15,13 @@ use crate::{ImportError, Imported, options, text};
 /// Where calls go if the script names no whole URL.
 const NO_BASE: &str = "http://127.0.0.1:8080";
 
-/// What a script declares at its top.
+/// The top-level declarations of a script.
 #[derive(Default)]
 struct Top<'t> {
     options: Option<Node<'t>>,
     /// The function that users do unless options name others.
     default: Option<Node<'t>>,
-    /// Variables, functions and whatever else is done there, in order.
+    /// Variables, functions and other top-level statements, in order.
     variables: Vec<Node<'t>>,
     functions: Vec<(&'t str, Node<'t>)>,
     others: Vec<Node<'t>>,
@@ -32,7 +32,7 @@ fn is_file_of_javascript(url: &str) -> bool {
     Path::new(url).extension().is_some_and(|extension| extension == "js")
 }
 
-/// The first origin in the texts of a script.
+/// The first origin in the literals of a script.
 fn first_origin(root: Node<'_>) -> Option<String> {
     root.all().into_iter().find_map(|node| {
         // `import … from "https://…"` is no target.
@@ -69,7 +69,7 @@ fn top(root: Node<'_>) -> Top<'_> {
 }
 
 impl<'t> Top<'t> {
-    /// `export { options, visit as default }` of what stands before it, or of another module.
+    /// `export { options, visit as default }`, of this module or of another.
     fn exported(&mut self, node: Node<'t>) {
         let clause = node.children().into_iter().find(|part| part.kind() == "export_clause");
         let Some(clause) = clause.filter(|_| node.field("source").is_none()) else {
@@ -170,13 +170,14 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// Whether what a variable is given calls a function of the script.
+    /// Whether a variable's initial value calls a function of the script.
     fn calls_function(&self, declarator: Node<'t>) -> bool {
         let Some(value) = declarator.field("value") else { return false };
         value.all().into_iter().any(|node| node.kind() == "identifier" && self.functions.contains_key(node.text()))
     }
 
-    /// Everything between the client and the scenarios' users, in the order that Lua needs: what is used stands before.
+    /// Everything between the client and the scenarios' users, in the order that Lua needs: a definition stands before
+    /// its use.
     fn body(&mut self, top: &Top<'t>, load: &options::Load) -> String {
         let mut body = String::new();
         let (late, early): (Vec<_>, Vec<_>) = top.variables.iter().copied().partition(|one| self.calls_function(*one));
@@ -232,7 +233,7 @@ impl<'t> Script<'t> {
     fn top_variable(&mut self, declarator: Node<'t>, body: &mut String) {
         let is_own = declarator.field("name").is_some_and(|name| self.names.own.contains(name.text()));
         if is_own {
-            // Each user's own: it is given its value where a user begins.
+            // A user's own variable: it is set when a user begins.
             return;
         }
         for line in self.declaration(declarator) {
@@ -240,13 +241,13 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// What is done once a run, and before it what users begin with.
+    /// The functions that run once a run, and before them the one that runs when a user begins.
     fn hooks(&mut self) -> String {
         let hooks = [("setup", "brunt.setup"), ("teardown", "brunt.teardown")];
         let hooks: Vec<_> =
             hooks.into_iter().filter_map(|(name, hook)| Some((hook, *self.functions.get(name)?))).collect();
         for (_, function) in &hooks {
-            // By this it is known whether one of them asks for the user.
+            // Translating the functions shows whether one of them uses the user.
             self.function(*function, "function", None);
         }
         let mut text = self.begin();
@@ -262,12 +263,12 @@ impl<'t> Script<'t> {
         text
     }
 
-    /// Whether users have something of their own that begins with them.
+    /// Whether users have variables of their own that are set when they begin.
     fn begins(&self) -> bool {
         self.asks_user || !self.names.own.is_empty()
     }
 
-    /// The function that gives a user what is its own.
+    /// The function that sets a user's own variables.
     fn begin(&mut self) -> String {
         if !self.begins() {
             return String::new();
@@ -324,7 +325,7 @@ impl<'t> Script<'t> {
         let mut lua = format!(
             "-- From {name}, a script for k6, by `brunt import k6`. k6 fails a run by thresholds alone: for that, give --max-error-rate 100%.\nlocal brunt = require \"brunt\"\n"
         );
-        // A run is aimed at something, also by a script that calls nothing.
+        // A run needs a target, even if its script makes no calls.
         let base = self.base.clone().unwrap_or_else(|| NO_BASE.to_owned());
         let _ = writeln!(lua, "local http = brunt.http {{ base = {}{} }}", quoted(&base), load.client);
         for helper in std::mem::take(&mut self.helpers) {
@@ -334,7 +335,7 @@ impl<'t> Script<'t> {
             let _ = write!(lua, "\n{}", body.trim_start_matches('\n'));
         }
         lua.push_str(&scenarios);
-        // A table has a key once: another condition on the same figure stands in another.
+        // A table has each key only once: a second condition on a figure goes into another table.
         let mut left: Vec<_> = load.thresholds.iter().collect();
         while !left.is_empty() {
             let (mut seen, mut again) = (BTreeSet::new(), Vec::new());

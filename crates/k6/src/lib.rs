@@ -42,21 +42,21 @@ mod thresholds;
 
 use std::fmt;
 
-/// A script in Lua, and what of the one in JavaScript is not in it.
+/// A script in Lua, and the parts of the JavaScript that it lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The scenarios, as a script of brunt.
     pub lua: String,
-    /// What was not moved, or means something else here, in the order of the lines.
+    /// The parts that were not moved, or that mean something else here, in the order of their lines.
     pub left: Vec<Left>,
 }
 
-/// Something of a script of k6 that was not moved, or that means something else in brunt.
+/// A part of a k6 script that was not moved, or that means something else in brunt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Left {
-    /// Its line in the script, from 1.
+    /// The line in the script, from 1.
     pub line: usize,
-    /// What it is, and what to write.
+    /// The part, and what to write in its place.
     pub what: String,
 }
 
@@ -66,34 +66,34 @@ impl fmt::Display for Left {
     }
 }
 
-/// Why nothing was moved.
+/// Why a script was not moved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The text is no JavaScript.
     #[error("line {line} is no JavaScript: {text}{}", if *typed { "; take the types out of TypeScript first, as by esbuild" } else { "" })]
     Syntax {
-        /// The first line that cannot be read, from 1.
+        /// The first unreadable line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of that line.
         text: String,
         /// Whether the script looks like TypeScript.
         typed: bool,
     },
-    /// More lies in each other than anybody writes.
+    /// The script's nesting is too deep.
     #[error("line {line} has more than 500 expressions in each other")]
     Deep {
         /// The line, from 1.
         line: usize,
     },
-    /// It has no function that a user does.
+    /// The script has no function for users.
     #[error("no function is exported, as by `export default function () {{ … }}`: nothing says what users do")]
     NoFunction,
 }
 
-/// The scenarios that a script of k6 describes. `name` is that of its file, for the first line.
+/// The scenarios of a k6 script. `name` is that of its file, for the first line.
 ///
 /// # Errors
-/// When the text is no JavaScript, or has nothing that a user does.
+/// When the text is no JavaScript, or has no function for users.
 pub fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
     import::import(text, name)
 }

@@ -9,7 +9,7 @@ use crate::syntax::Node;
 use crate::text::{self, quoted};
 
 impl<'t> Script<'t> {
-    /// `object.name(…)`, of something that is no module.
+    /// `object.name(…)`, where the object is not a module.
     pub(crate) fn method(&mut self, node: Node<'t>, object: Node<'t>, name: &str) -> String {
         if name == "add"
             && let Some(added) = self.added(node, object)
@@ -82,7 +82,7 @@ impl<'t> Script<'t> {
         outer.and_then(|outer| self.names.imported(outer)).is_some_and(|(module, _)| module == "k6/execution")
     }
 
-    /// What is asked of an answer.
+    /// A method of an answer.
     fn of_answer(&mut self, node: Node<'t>, object: Node<'t>, name: &str) -> Option<String> {
         let argument = node.arguments().first().copied();
         match name {
@@ -100,7 +100,7 @@ impl<'t> Script<'t> {
             }
             "html" => {
                 let receiver = self.receiver(object);
-                // `html()` without a selector is asked for one by `find`.
+                // `html()` without a selector is followed by `find`, which has one.
                 Some(match argument {
                     None => receiver,
                     Some(_) => format!("{receiver}:css({})", self.argument(node, 0)),
@@ -130,7 +130,7 @@ impl<'t> Script<'t> {
         format!("({}:find({}, 1, true) ~= nil)", self.text_receiver(object), self.argument(node, 0))
     }
 
-    /// `text.indexOf(part) !== -1`, and its like.
+    /// `text.indexOf(part) !== -1` and the like.
     pub(crate) fn is_found(&mut self, node: Node<'t>, left: Node<'t>, right: Node<'t>) -> Option<String> {
         let call = left.bare();
         let (object, "indexOf") = call.field("function").map(Node::bare)?.member()? else { return None };
@@ -158,7 +158,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// What a path asks for.
+/// What a path selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     One,
@@ -166,7 +166,8 @@ enum Asked {
     Number,
 }
 
-/// A path of k6 (`items.0.id`, `items.#.id`, `items.#`) as one of RFC 9535. None where it has more than names and places.
+/// A path of k6 (`items.0.id`, `items.#.id`, `items.#`) as one of RFC 9535. `None` if it has more than names and
+/// indexes.
 fn jsonpath(path: &str) -> Option<(String, Asked)> {
     let mut written = "$".to_owned();
     let mut asked = Asked::One;
@@ -205,7 +206,7 @@ fn asks_html(object: Node<'_>) -> bool {
     function.and_then(Node::member).is_some_and(|(_, name)| name == "html" || name == "find")
 }
 
-/// An expression that more is asked of.
+/// An expression before a method or an index, in parentheses where it needs them.
 fn parenthesized(text: &str) -> String {
     if text.starts_with('"') && !text.contains(" .. ") || text::is_name(text) {
         text.to_owned()

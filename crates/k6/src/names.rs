@@ -1,11 +1,11 @@
-//! What is known of a script's names: what they were imported from, and what kind of value they hold.
+//! The names in a script: their imports, and the kinds of their values.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::syntax::Node;
 use crate::{constant, text};
 
-/// The kind of a value, as far as the text tells it.
+/// The kind of a value, as far as the text determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Number,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// What a figure of the script's own is.
+/// The kind of a script's own figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Metric {
     Counter,
@@ -40,16 +40,16 @@ impl Metric {
     }
 }
 
-/// What a script's names stand for.
+/// The names of a script.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'t> {
-    /// Module and member of what was imported, by its name in the script.
+    /// Module and member of an import, by its name in the script.
     pub(crate) imports: HashMap<&'t str, (String, String)>,
     /// Whatever the script declares: variables, functions, parameters.
     pub(crate) declared: HashSet<&'t str>,
-    /// Variables of loops that nobody declares.
+    /// Loop variables without a declaration.
     pub(crate) loops: HashSet<&'t str>,
-    /// What top-level names were first given.
+    /// The first values of top-level names.
     pub(crate) values: HashMap<&'t str, Node<'t>>,
     /// These names, in the order of the text.
     pub(crate) order: Vec<&'t str>,
@@ -59,7 +59,7 @@ pub(crate) struct Names<'t> {
     pub(crate) own: HashSet<&'t str>,
     /// Objects that are the parameters of requests.
     pub(crate) parameters: HashSet<&'t str>,
-    /// Figures of the script's own: the name that they are reported by, by the variable.
+    /// The script's own figures, by variable: the reported name, the kind, and whether its values are times.
     pub(crate) metrics: HashMap<&'t str, (String, Metric, bool)>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn bound(node: Node<'_>) -> Vec<&str> {
             vec![name, node.field("parameters"), node.field("parameter")]
         }
         "catch_clause" => vec![node.field("parameter")],
-        // `for (x of list)` assigns a name that is there.
+        // `for (x of list)` assigns an existing variable.
         "for_in_statement" if node.field("kind").is_some() => vec![node.field("left")],
         _ => Vec::new(),
     };
@@ -86,7 +86,7 @@ pub(crate) fn bound(node: Node<'_>) -> Vec<&str> {
 }
 
 impl<'t> Names<'t> {
-    /// What an identifier was imported as: module and member.
+    /// The import behind an identifier: module and member.
     pub(crate) fn imported(&self, node: Node<'_>) -> Option<(&str, &str)> {
         if node.kind() != "identifier" {
             return None;
@@ -151,7 +151,7 @@ impl<'t> Names<'t> {
         self.learn_given(&all);
     }
 
-    /// Learns what functions are given: those of a check its subject, and others whatever it may be.
+    /// Infers the kinds of parameters: a check's function gets the check's subject, others may get anything.
     fn learn_given(&mut self, all: &[Node<'t>]) {
         let mut given: HashMap<usize, Kind> = HashMap::new();
         for call in all {
@@ -307,14 +307,14 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Whether it is a variable whose object was moved as the options of requests.
+    /// Whether it is a variable whose object was moved as options of requests.
     pub(crate) fn is_parameters(&self, node: Node<'_>) -> bool {
         node.kind() == "identifier"
             && self.parameters.contains(node.text())
             && self.kinds.get(node.text()) == Some(&Kind::Object)
     }
 
-    /// The fields of an object that a name was first given, if that is known.
+    /// The fields of the object that a name was first set to, if they are known.
     pub(crate) fn fields_of(&self, node: Node<'t>) -> Option<Vec<(String, Node<'t>)>> {
         match constant::evaluate(node, &self.values) {
             constant::Constant::Object(fields) => Some(fields),

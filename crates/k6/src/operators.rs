@@ -1,4 +1,4 @@
-//! Operators, and what JavaScript takes for true.
+//! Operators and truth values.
 
 use crate::helpers::Helper;
 use crate::names::Kind;
@@ -16,7 +16,7 @@ pub(crate) fn env_name(node: Node<'_>) -> Option<String> {
     (object.text() == "__ENV").then(|| node.field("index").and_then(text::literal)).flatten()
 }
 
-/// Whether it can be evaluated without anything coming of it.
+/// Whether evaluating it has no effects.
 fn is_plain(node: Node<'_>) -> bool {
     const DOING: [&str; 6] = [
         "call_expression",
@@ -57,7 +57,7 @@ fn before_and(condition: String) -> String {
 }
 
 impl<'t> Script<'t> {
-    /// What is taken for true or false.
+    /// An expression as a condition.
     pub(crate) fn condition(&mut self, node: Node<'t>) -> String {
         let node = node.bare();
         if let Some(name) = env_name(node) {
@@ -109,7 +109,7 @@ impl<'t> Script<'t> {
             sign @ ("<" | "<=" | ">" | ">=" | "-" | "*" | "/") => {
                 format!("{} {sign} {}", self.operand(left), self.operand(right))
             }
-            // What is left of a negative number is negative in JavaScript, and not in Lua.
+            // The remainder of a negative number is negative in JavaScript, and positive in Lua.
             "%" if is_never_negative(left) => format!("{} % {}", self.operand(left), self.operand(right)),
             "%" => format!("math.fmod({}, {})", self.expression(left), self.expression(right)),
             "**" => format!("{} ^ {}", self.operand(left), self.operand(right)),
@@ -138,7 +138,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// A part of a text that is put together.
+    /// A part of a concatenated text.
     fn joined(&mut self, node: Node<'t>) -> String {
         let inner = node.bare();
         let is_joined =

@@ -1,4 +1,4 @@
-//! `options`: who comes when, what must hold, how requests are made.
+//! `options`: the load, thresholds and the settings of requests.
 
 use std::fmt::Write as _;
 
@@ -8,31 +8,31 @@ use crate::syntax::Node;
 use crate::text::quoted;
 use crate::thresholds;
 
-/// What a script's options ask for.
+/// The settings in a script's options.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) scenarios: Vec<Scenario>,
-    /// Figures and their conditions, as Lua writes them.
+    /// Figures and their conditions, in Lua.
     pub(crate) thresholds: Vec<(String, String)>,
     /// Further options of the client.
     pub(crate) client: String,
 }
 
-/// Users, and what they do.
+/// A scenario in the options.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
-    /// The function that they do, by its name in the script.
+    /// The function of its users, by its name in the script.
     pub(crate) exec: String,
-    /// When they come, as Lua writes it.
+    /// Its steps, in Lua.
     pub(crate) steps: String,
 }
 
 type Fields<'t> = Vec<(String, Node<'t>)>;
 
-/// What the options ask for, or what k6 does without any.
+/// The load in the options; without options, that of k6's defaults.
 pub(crate) fn load<'t>(script: &mut Script<'t>, options: Option<Node<'t>>) -> Load {
-    // k6's cookies last for an iteration, and it speaks HTTP/2 where TLS chooses it.
+    // k6 forgets cookies after each iteration, and uses HTTP/2 where TLS negotiates it.
     let mut load = Load { client: ", cookies = \"iteration\"".to_owned(), ..Load::default() };
     if script.base.as_deref().is_some_and(|base| base.starts_with("https://")) {
         load.client.push_str(", http = \"auto\"");
@@ -77,7 +77,7 @@ pub(crate) fn load<'t>(script: &mut Script<'t>, options: Option<Node<'t>>) -> Lo
     load
 }
 
-/// What to write for an option that is a flag here.
+/// What to write for an option that is a flag in brunt.
 fn advice(name: &str) -> &'static str {
     match name {
         "insecureSkipTLSVerify" => "; give --insecure",
@@ -111,7 +111,7 @@ fn field<'t>(fields: &Fields<'t>, name: &str) -> Option<Node<'t>> {
     fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
 }
 
-/// A length as brunt writes it: milliseconds where it is a number.
+/// A duration as brunt writes it; a plain number is in milliseconds.
 fn length<'t>(script: &Script<'t>, node: Node<'t>) -> Option<String> {
     match constant::evaluate(node, &script.names.values) {
         Constant::Text(text) => Some(quoted(&text)),
@@ -120,7 +120,7 @@ fn length<'t>(script: &Script<'t>, node: Node<'t>) -> Option<String> {
     }
 }
 
-/// A length in seconds, where it can be read.
+/// A duration in seconds, if it can be read.
 fn seconds(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut all = 0.0;
@@ -168,7 +168,8 @@ fn plain_steps<'t>(script: &mut Script<'t>, plain: &Fields<'t>) -> String {
     }
 }
 
-/// Steps of stages: from a level, by `ramp` and `hold` where they stay. `per` is the length that a level is counted in, in seconds.
+/// The steps for stages, beginning at a level: `ramp` where the level changes, `hold` where it stays. `per` is the time
+/// unit of levels, in seconds.
 fn stages<'t>(script: &mut Script<'t>, node: Node<'t>, from: f64, per: f64, ramp: &str, hold: &str) -> String {
     let Constant::List(all) = constant::evaluate(node, &script.names.values) else {
         script.leave(node, "not moved: stages that are put together while the script runs");
@@ -200,7 +201,7 @@ fn stages<'t>(script: &mut Script<'t>, node: Node<'t>, from: f64, per: f64, ramp
     steps.join(", ")
 }
 
-/// A number without digits that nobody asked for.
+/// A number without needless digits.
 pub(crate) fn shown(number: f64) -> String {
     let rounded = (number * 1e6).round() / 1e6;
     format!("{rounded}")
@@ -229,7 +230,7 @@ fn scenarios<'t>(script: &mut Script<'t>, node: Node<'t>, load: &mut Load) {
     }
 }
 
-/// The steps of a scenario; none where its executor has none here.
+/// The steps of a scenario; `None` if brunt has none for its executor.
 fn executed<'t>(script: &mut Script<'t>, node: Node<'t>, fields: &Fields<'t>) -> Option<String> {
     let executor = field(fields, "executor").and_then(|node| text_of(script, node)).unwrap_or_default();
     let say = |script: &mut Script<'t>, name: &str, other: &str| match field(fields, name) {

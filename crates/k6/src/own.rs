@@ -1,4 +1,4 @@
-//! Variables of the top that functions change: each user of k6 has its own.
+//! Top-level variables that functions change: in k6 each user has its own.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,18 @@ use crate::names::bound;
 use crate::script::is_function;
 use crate::syntax::Node;
 
-/// Methods that change the list they are called of.
+/// Methods that change their list.
 const CHANGING: [&str; 8] = ["push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill"];
 
-/// Variables of the top that are each user's own, and those that are changed and cannot be told from others of their name.
+/// Top-level variables that each user has for itself, and changed ones that cannot be told from others of the same
+/// name.
 #[derive(Debug, Default)]
 pub(crate) struct Own<'t> {
     pub(crate) names: HashSet<&'t str>,
     pub(crate) unclear: Vec<Node<'t>>,
 }
 
-/// The variable that an assignment or a call of a method changes, itself or what is in it.
+/// The variable that an assignment or a method call changes, itself or in its content.
 fn changed(node: Node<'_>) -> Option<Node<'_>> {
     let target = match node.kind() {
         "assignment_expression" | "augmented_assignment_expression" => node.field("left"),
@@ -43,7 +44,7 @@ pub(crate) fn own<'t>(root: Node<'t>, variables: &[Node<'t>]) -> Own<'t> {
         .iter()
         .filter(plain)
         .filter_map(|one| Some((one.field("name")?.text(), one.field("value"))))
-        // What `new` makes is shared: data, figures.
+        // Objects made by `new` are shared: data, figures.
         .filter(|(_, value)| value.is_none_or(|value| value.kind() != "new_expression"))
         .collect();
     let inner: Vec<Node<'t>> = root.all().into_iter().filter(|node| is_function(*node)).flat_map(Node::all).collect();
@@ -60,7 +61,7 @@ pub(crate) fn own<'t>(root: Node<'t>, variables: &[Node<'t>]) -> Own<'t> {
             own.unclear.push(target);
         }
     }
-    // What is made of a user's own variable is its own, too.
+    // A value made from a user's own variable is the user's own, too.
     loop {
         let before = own.names.len();
         for (name, value) in &named {

@@ -8,10 +8,10 @@ use crate::script::{Script, without_user};
 use crate::syntax::Node;
 use crate::text::{self, key, quoted};
 
-/// Parts of a request's options, as Lua writes them.
+/// Parts of a request's options, in Lua.
 type Parts = Vec<String>;
 
-/// A request's options: a table that the script has already, and parts of its own.
+/// A request's options: a table that the script already has, and further parts.
 #[derive(Default)]
 struct Options {
     base: Option<String>,
@@ -75,13 +75,13 @@ impl<'t> Script<'t> {
         format!("http:{method}({url}{})", self.behind(options))
     }
 
-    /// A URL: a path where it begins with the client's base.
+    /// A URL; a path if it begins with the client's base.
     fn url(&mut self, node: Node<'t>) -> String {
         let written = self.expression(node);
         self.path(written)
     }
 
-    /// A URL that is written so, as a path where it begins with the client's base.
+    /// A literal URL; a path if it begins with the client's base.
     fn path(&self, written: String) -> String {
         let Some(base) = &self.base else { return written };
         let Some(rest) = written.strip_prefix(&format!("\"{base}")) else { return written };
@@ -105,7 +105,7 @@ impl<'t> Script<'t> {
             }
             "null" | "undefined" => {}
             _ => {
-                // An object of the script's was moved as options; one that comes from elsewhere may say other things.
+                // The script's own objects are moved as options. An object from elsewhere may have other fields.
                 if !self.names.is_parameters(given) {
                     self.leave(given, format!("{}: taken for options of a request as brunt has them", given.shown()));
                 }
@@ -115,7 +115,7 @@ impl<'t> Script<'t> {
         options
     }
 
-    /// A body: an object is a form, and anything else a text.
+    /// A body: an object is a form, and any other value a text.
     fn body_of(&mut self, body: Node<'t>) -> Option<String> {
         let bare = body.bare();
         if matches!(bare.kind(), "null" | "undefined") {
@@ -212,14 +212,14 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// Cookies of one request, in its header.
+    /// A request's cookies, as its header.
     fn cookies(&mut self, value: Node<'t>, parts: &mut Parts) {
         let fields = self.names.fields_of(value).unwrap_or_default();
         let text = |(name, value): &(String, Node<'t>)| match constant::evaluate(*value, &self.names.values) {
             Constant::Text(text) => Some(format!("{name}={text}")),
             _ => None,
         };
-        // All of them, or none.
+        // Either all of them are literals, or none counts as one.
         let texts = fields.iter().map(text).collect::<Option<Vec<_>>>().unwrap_or_default();
         if texts.is_empty() || parts.iter().any(|part| part.starts_with("headers")) {
             self.leave(value, "not moved: cookies of a request; write headers = { Cookie = … }");
@@ -228,11 +228,11 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// How a request authorizes itself, with the user in its URL.
+    /// A request's authorization; the user is in its URL.
     fn authorization(&mut self, value: Node<'t>, url: Option<Node<'t>>, parts: &mut Parts) {
         let kind = text::literal(value).unwrap_or_default();
         if kind == "basic" {
-            // A user in the URL sends Basic by itself.
+            // brunt sends Basic by itself for a user in the URL.
             return;
         }
         let user = url.and_then(text::literal).and_then(|url| {

@@ -1,4 +1,4 @@
-//! A script that is moved: what is known of it, and what was not moved.
+//! A script that is being moved.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,20 +8,20 @@ use crate::names::{Metric, Names};
 use crate::syntax::Node;
 use crate::text::quoted;
 
-/// A script that is moved.
+/// A script that is being moved.
 #[expect(clippy::struct_excessive_bools, reason = "each says something else about it")]
 pub(crate) struct Script<'t> {
     pub(crate) names: Names<'t>,
-    /// Top-level functions, by their names, and the one that users do unless options name another.
+    /// Top-level functions by name, and the one that users run unless the options name another.
     pub(crate) functions: HashMap<&'t str, Node<'t>>,
     pub(crate) default: Option<Node<'t>>,
-    /// Whether options name scenarios, and not everybody does the same.
+    /// Whether the options name scenarios, so that users may run different functions.
     pub(crate) has_scenarios: bool,
     /// The scheme, host and port of the first URL in the script.
     pub(crate) base: Option<String>,
-    /// What was not moved.
+    /// The parts that were not moved.
     pub(crate) left: Vec<Left>,
-    /// Functions of the prelude that what was moved so far needs.
+    /// Functions of the prelude that the moved parts need.
     pub(crate) helpers: BTreeSet<Helper>,
     /// Whether a function that is no scenario's asks for the user.
     pub(crate) asks_user: bool,

@@ -1,4 +1,4 @@
-//! Errors of Lua in words for a script's author.
+//! Errors of Lua in the words of a script's author.
 
 use brunt_script::ScriptError;
 use mlua::Error;
@@ -16,19 +16,19 @@ pub(crate) fn from_lua(what: &str, file: &str, error: &Error) -> ScriptError {
     if named { ScriptError::failed(what, &words) } else { ScriptError::failed(&format!("{what} of {file}"), &words) }
 }
 
-/// The same error, where the script lacks the value of this name.
+/// The error, with the name of the value that the script lacks.
 pub(crate) fn lacking(error: ScriptError, name: Option<String>) -> ScriptError {
-    // A script that caught that error failed of another one.
+    // A script that caught that error failed for another reason.
     let name = name.filter(|name| error.to_string().contains(&missing(name)));
     error.with_missing_value(name)
 }
 
-/// What `brunt.env` raises for a value that is not there.
+/// The error of `brunt.env` for a missing value.
 pub(crate) fn missing(name: &str) -> String {
     format!("the script was given no value '{name}', and brunt.env has no default for it")
 }
 
-/// Lua's own words, without the names of Rust's types for them.
+/// Lua's own words, without the names of Rust's error types.
 fn words(error: &Error) -> String {
     match error {
         Error::SyntaxError { message, .. } | Error::RuntimeError(message) | Error::MemoryError(message) => {

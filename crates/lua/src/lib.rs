@@ -1,8 +1,9 @@
 //! `LuaJIT` for brunt: wrk's scripts, and scenarios of virtual users ([`scenario`]).
 //!
-//! [`LuaJit`] is handed to the engine, which knows the contract of `brunt-script` alone. Both kinds of scripts make calls through the contract of
-//! protocols. wrk's scripts write requests of HTTP/1.1 themselves, and begin with what the target's protocol would send. Scenarios call through what a
-//! protocol offers them (a [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
+//! The engine is given [`LuaJit`], and knows only the contract of `brunt-script`. Both kinds of scripts make calls
+//! through the contract of protocols. wrk's scripts write requests of HTTP/1.1 themselves, and begin with the request
+//! that the target's protocol would send. Scenarios call by a protocol's own words (a
+//! [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
 
 mod error;
 mod memory;
@@ -16,7 +17,7 @@ use brunt_plan::share::Portion;
 use brunt_protocol::{Prepared, Registry};
 use brunt_script::{FloodScript, Program, ScriptError, ScriptHost};
 
-/// The host of scripts in Lua: wrk's for floods, scenarios for virtual users.
+/// The host of scripts in Lua: wrk's for floods, and scenarios for virtual users.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LuaJit;
 

@@ -1,18 +1,19 @@
-//! How much memory one state of a script may take, so that a script that keeps everything ends its run, with the report so
-//! far, and not the process or the machine.
+//! The memory limit of a script's state. A script that keeps everything ends its run, with the report so far, and not
+//! the process or the machine.
 
 use std::sync::OnceLock;
 
 use brunt_plan::units::Size;
 
-/// The least limit: what `LuaJIT`'s states of modest scripts never reach.
+/// The least limit, which the `LuaJIT` states of modest scripts never reach.
 const LEAST: u64 = 256 * 1024 * 1024;
 
-/// How Lua says that a state has no memory left.
+/// Lua's message when a state has no memory left.
 const SAYS: &str = "not enough memory";
 
-/// The most that one state may take, in bytes: its part of the memory that was available when the first was made, if each core
-/// has a state and one part is left to everything else; 0, for no limit, where the system does not say how much there is.
+/// The memory limit of a state, in bytes. It is the state's part of the memory that was available when the first state
+/// was made, if each core has a state and one part is left for everything else. 0, for no limit, where the system does
+/// not tell the available memory.
 pub(crate) fn limit() -> usize {
     static LIMIT: OnceLock<u64> = OnceLock::new();
     let bytes = LIMIT.get_or_init(|| {
@@ -22,25 +23,25 @@ pub(crate) fn limit() -> usize {
     usize::try_from(*bytes).unwrap_or(0)
 }
 
-/// The memory that is available to this process, in bytes: the machine's, or its control group's where that is less.
+/// The memory available to this process, in bytes: the machine's, or its control group's where that is less.
 fn available() -> Option<u64> {
     let machine = of_meminfo(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
     Some(group.map_or(machine, |group: u64| group.min(machine)))
 }
 
-/// `MemAvailable` in the words of `/proc/meminfo` (proc(5)).
+/// The value of `MemAvailable` in `/proc/meminfo` (proc(5)).
 fn of_meminfo(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether this is what Lua says when a state has reached its limit.
+/// Whether Lua's message means that a state has reached its limit.
 pub(crate) fn is_full(problem: &str) -> bool {
     problem.contains(SAYS)
 }
 
-/// What is said then, besides Lua's own words.
+/// The explanation added to Lua's message then.
 pub(crate) fn full() -> String {
     format!(
         "the script keeps too much: each thread's state may take {}, by the memory of this machine and its cores; what a \

@@ -1,6 +1,6 @@
--- Closes the sandbox around a state's globals: what stays is what can neither reach files, programs, the environment and
--- other code than Lua's, nor look into functions. To be called when everything of ours has been loaded, and before the
--- script is: what our own code needs of the rest it holds in locals, and shows to nobody.
+-- Closes the sandbox around a state's globals. The globals that stay can neither reach files, programs, the environment
+-- or code other than Lua's, nor inspect functions. It is called when all of our code has been loaded, and before the
+-- script is: our code keeps whatever else it needs in locals, out of the script's reach.
 
 local source_of = ...
 
@@ -35,10 +35,10 @@ end
 kept.package = { loaded = loaded }
 loaded.package = kept.package
 
--- Bytecode is not checked by LuaJIT: whoever loads it writes into memory. So nothing makes it, and nothing takes it.
+-- LuaJIT does not verify bytecode: loading it can write into memory. So no function makes it, and none accepts it.
 string.dump = nil
 
--- As Lua's own, but for text alone.
+-- Lua's own, limited to text.
 function kept.load(chunk, name, _, environment)
   if environment == nil then
     return load(chunk, name, "t")
@@ -55,7 +55,7 @@ end
 
 local LOADING = {}
 
--- As Lua's own, for Lua files that belong to the script.
+-- Lua's own, limited to Lua files that belong to the script.
 function kept.require(name)
   if type(name) ~= "string" then
     error("bad argument #1 to 'require' (string expected, got " .. type(name) .. ")", 2)

@@ -1,46 +1,49 @@
-//! Distributions in exponential buckets, as OpenTelemetry and Prometheus' native histograms have them.
+//! Distributions in exponential buckets, as in OpenTelemetry and in Prometheus' native histograms.
 //!
-//! At scale `s` bucket `i` has the values in `(base^i, base^(i+1)]`, `base = 2^(2^-s)` (OpenTelemetry, "Metrics Data Model",
-//! `ExponentialHistogram`). Two distributions add up, whatever their scales: buckets of the finer one are merged in pairs.
+//! At scale `s` bucket `i` holds the values in `(base^i, base^(i+1)]`, `base = 2^(2^-s)` (OpenTelemetry, "Metrics Data
+//! Model", `ExponentialHistogram`). Two distributions add up, whatever their scales: buckets of the finer one are
+//! merged in pairs.
 //!
-//! brunt's own slots are never wider than 1/1024 of their value, which is finer than any scale here. A slot goes into the bucket that has its largest
-//! value, which is the value that brunt's percentiles name. So the bucket in which a percentile falls is the one that has brunt's percentile.
+//! brunt's own slots are never wider than 1/1024 of their value, which is finer than any scale here. A slot goes into
+//! the bucket that holds its largest value, and brunt's percentiles name that value. So the bucket in which a
+//! percentile falls holds brunt's percentile.
 
 use brunt_record::histogram::Histogram;
 
-/// The most buckets: what OpenTelemetry's SDKs keep at most, and so what every backend takes.
+/// The most buckets: the most that OpenTelemetry's SDKs keep, and so a number that every backend takes.
 pub const MOST_BUCKETS: usize = 160;
 /// The finest scale: buckets 1.1 % wide, where the values lie within two and a half octaves.
 pub const FINEST: i32 = 6;
-/// The coarsest scale: two buckets would have all values.
+/// The coarsest scale, at which two buckets would hold all values.
 const COARSEST: i32 = -4;
 
 /// A distribution in exponential buckets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exponential {
-    /// How fine its buckets are.
+    /// The scale, which says how fine the buckets are.
     pub scale: i32,
-    /// Values of 0.
+    /// The number of values of 0.
     pub zeros: u64,
     /// The index of the first bucket.
     pub offset: i32,
     /// Counts of the buckets from `offset` on; the first and the last are not 0.
     pub counts: Vec<u64>,
-    /// Values in all.
+    /// The number of all values.
     pub count: u64,
-    /// Their sum, in the metric's unit.
+    /// The sum of all values, in the metric's unit.
     pub sum: f64,
-    /// The smallest, in the metric's unit; none where there is no value.
+    /// The smallest value, in the metric's unit; `None` without values.
     pub min: Option<f64>,
-    /// The largest.
+    /// The largest value, in the metric's unit; `None` without values.
     pub max: Option<f64>,
 }
 
 impl Exponential {
-    /// The distribution of values that are multiplied by `factor`, at the finest scale at which it has at most [`MOST_BUCKETS`].
+    /// The distribution of the values multiplied by `factor`, at the finest scale at which it has at most
+    /// [`MOST_BUCKETS`].
     pub fn new(histogram: &Histogram, factor: f64) -> Self {
         let (least, most) = (histogram.min().unwrap_or(0), histogram.max().unwrap_or(0));
-        // Within its slot a value is the largest, but no larger than any that was recorded.
+        // The largest value of a slot stands for it, clamped to the values that were recorded.
         let values = || histogram.values().map(|(value, n)| (value.clamp(least, most), n));
         let positive = || values().filter(|(value, _)| *value > 0);
         let ends = positive().next().zip(positive().last()).map(|((first, _), (last, _))| (first, last));
@@ -66,14 +69,14 @@ impl Exponential {
         }
     }
 
-    /// The least and the most that a value in bucket `index` can be, at a scale; the least is not in it.
+    /// The bounds of bucket `index` at a scale; the lower one is not in the bucket.
     pub fn bounds(index: i32, scale: i32) -> (f64, f64) {
         let width = f64::from(-scale).exp2();
         ((f64::from(index) * width).exp2(), ((f64::from(index) + 1.0) * width).exp2())
     }
 }
 
-/// The index of the bucket that has a value above 0.
+/// The index of the bucket that holds a value above 0.
 fn index(value: u64, factor: f64, scale: i32) -> i32 {
     let exact = (value as f64 * factor).log2() * f64::from(scale).exp2();
     exact.ceil() as i32 - 1
@@ -92,7 +95,7 @@ mod tests {
         histogram
     }
 
-    /// The bounds of the bucket in which the value of this rank falls; none for 0.
+    /// The bounds of the bucket in which the value of this rank falls; `None` for 0.
     fn bucket_of_rank(buckets: &Exponential, rank: u64) -> Option<(f64, f64)> {
         let mut seen = buckets.zeros;
         if rank <= seen {
@@ -127,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// brunt's percentile lies in the bucket in which the percentile falls, by the bounds of that bucket, and nothing is lost.
+        /// brunt's percentile lies within the bounds of the bucket in which the percentile falls, and no value is lost.
         #[test]
         fn percentiles_fall_where_brunts_do(
             values in prop::collection::vec((0_u64..1 << 44, 0_u32..44).prop_map(|(value, shift)| value >> shift), 1..300),
@@ -147,7 +150,7 @@ mod tests {
             }
         }
 
-        /// A coarser scale has the sums of the finer one's pairs.
+        /// Each bucket of a coarser scale has the sum of a pair of the finer one's.
         #[test]
         fn scales_nest(value in 1_u64..1 << 44, scale in COARSEST + 1..=FINEST) {
             prop_assert_eq!(index(value, 1e-9, scale) >> 1, index(value, 1e-9, scale - 1));

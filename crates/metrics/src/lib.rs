@@ -5,11 +5,13 @@
 //!                                         └──▶ Sums ──▶ prometheus::text, prometheus::protobuf
 //! ```
 //!
-//! A [`Metric`] has the name, unit and sentence that all formats share; [`second`] makes them of a second of a run, from the catalogue of
-//! figures. Distributions stay [`Histogram`](brunt_record::histogram::Histogram)s until they are encoded: they merge without loss, and
-//! [`exponential`] turns them into the buckets that OpenTelemetry and Prometheus know.
+//! A [`Metric`] has the name, unit and description that all formats share; [`second`] makes metrics from a second of a
+//! run, by the catalogue of figures. Distributions stay [`Histogram`](brunt_record::histogram::Histogram)s until they
+//! are encoded: they merge without loss, and [`exponential`] turns them into the buckets that OpenTelemetry and
+//! Prometheus know.
 //!
-//! The number of series is bounded: [`Names`] tells so many names of a kind apart, and counts the others together.
+//! The number of series is bounded: [`Names`] tells a limited number of names of a kind apart, and counts the others
+//! together.
 
 pub mod exponential;
 mod model;

@@ -1,4 +1,4 @@
-//! Metrics as all formats know them: a name, points, and attributes that tell the points apart.
+//! Metrics, common to all formats: a name, points, and attributes that tell the points apart.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use brunt_record::histogram::Histogram;
 pub struct Metric {
     /// Its name, with dots between its parts.
     pub name: Cow<'static, str>,
-    /// What it is, in a sentence.
+    /// The description, in a sentence.
     pub description: Cow<'static, str>,
     /// Its unit as UCUM writes it: `s`, `By`, `1`, or an annotation such as `{call}`.
     pub unit: Cow<'static, str>,
@@ -34,7 +34,7 @@ impl Metric {
 pub enum Data {
     /// Sums of what happened in an interval.
     Sum {
-        /// Whether none can be below 0.
+        /// Whether the sums only grow.
         monotonic: bool,
         /// One for each set of attributes.
         points: Vec<Point<Number>>,
@@ -43,7 +43,7 @@ pub enum Data {
     Gauge(Vec<Point<f64>>),
     /// Distributions of what happened in an interval.
     Distribution {
-        /// What a value of the histograms is multiplied by to be in the metric's unit: 1e-9 for nanoseconds shown in seconds.
+        /// The factor from a value of the histograms to the metric's unit: 1e-9 for nanoseconds shown in seconds.
         factor: f64,
         /// One for each set of attributes.
         points: Vec<Point<Histogram>>,
@@ -61,7 +61,7 @@ impl Data {
         Self::Distribution { factor: 1e-9, points }
     }
 
-    /// Whether there is no point.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Sum { points, .. } => points.is_empty(),
@@ -74,11 +74,11 @@ impl Data {
 /// A value with the attributes that tell it from the others of its metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point<T> {
-    /// In a fixed order for each metric.
+    /// The attributes, in a fixed order for each metric.
     pub attributes: Attributes,
     /// The value.
     pub value: T,
-    /// Calls that it has, by which their traces are found.
+    /// Calls among the counted ones, by which traces are found.
     pub exemplars: Vec<Exemplar>,
 }
 
@@ -89,28 +89,28 @@ impl<T> Point<T> {
     }
 }
 
-/// A call that a distribution has, with its trace.
+/// A call of a distribution, with its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
-    /// Its value, as the histogram has it.
+    /// The value as in the histogram.
     pub value: u64,
-    /// When it ended, in nanoseconds since 1970-01-01 UTC.
+    /// The time of the call's end, in nanoseconds since 1970-01-01 UTC.
     pub at_unix_ns: u64,
     /// The id of its trace: 32 hexadecimal digits.
     pub trace_id: String,
 }
 
-/// A number that adds up.
+/// A number that can be added.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A whole number.
     Whole(u64),
-    /// Any other.
+    /// A real number.
     Real(f64),
 }
 
 impl Number {
-    /// As a floating-point number.
+    /// The number as a floating-point number.
     pub const fn real(self) -> f64 {
         match self {
             Self::Whole(n) => n as f64,
@@ -118,7 +118,7 @@ impl Number {
         }
     }
 
-    /// The sum of two; whole as long as both are.
+    /// The sum of two numbers; whole as long as both are.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         match (self, other) {

@@ -1,13 +1,13 @@
-//! Names that are told apart: so many of a kind, those that came first.
+//! Names with series of their own: a limited number of each kind, the first ones to come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most names of one kind that are told apart; what comes after counts together, as [`OTHERS`].
+/// The most names of one kind that are told apart; further ones count together, as [`OTHERS`].
 pub const MOST_SERIES: usize = 64;
-/// What everything beyond [`MOST_SERIES`] counts as.
+/// The name for everything beyond [`MOST_SERIES`].
 pub const OTHERS: &str = brunt_record::figures::OTHERS;
 
-/// The names of a run that have series of their own, by kind, over all its seconds.
+/// The names of a run with series of their own, by kind, over all its seconds.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     known: BTreeMap<&'static str, BTreeSet<String>>,
@@ -15,7 +15,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// `name` as a series of the kind `kind`, or [`OTHERS`].
+    /// `name` if it has a series of its own among those of `kind`, or [`OTHERS`].
     pub fn series<'a>(&mut self, kind: &'static str, name: &'a str) -> &'a str {
         let known = self.known.entry(kind).or_default();
         if known.contains(name) {
@@ -29,7 +29,7 @@ impl Names {
         OTHERS
     }
 
-    /// Kinds of which some names have no series of their own.
+    /// The kinds that have names without a series of their own.
     pub fn crowded(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.crowded.iter().copied()
     }

@@ -1,20 +1,18 @@
-//! What seconds add up to: sums since the run began, for those who ask for totals.
+//! Sums over seconds, since the run began, for receivers that want totals.
 
-use std::collections::BTreeMap;
+use crate::model::{Data, Metric, Point};
 
-use crate::model::{Attributes, Data, Metric, Point};
-
-/// The most calls that a point is shown with: those of its last seconds.
+/// The most exemplars of a point: those of its last seconds.
 const MOST_EXEMPLARS: usize = 20;
 
 /// Metrics added up over the seconds of a run.
 ///
-/// Bounded as the seconds are: by [`Names`](crate::Names), and by the phases of a run.
+/// Bounded by [`Names`](crate::Names) and by the phases of a run, as the seconds are.
 #[derive(Debug, Clone, Default)]
 pub struct Sums(Vec<Metric>);
 
 impl Sums {
-    /// Adds a second's. Of gauges the newest values stand.
+    /// Adds a second's metrics. A gauge keeps its newest values.
     pub fn add(&mut self, second: Vec<Metric>) {
         for metric in second {
             match self.0.iter_mut().find(|known| known.name == metric.name) {
@@ -24,7 +22,7 @@ impl Sums {
         }
     }
 
-    /// All of them, in the order in which they came.
+    /// All metrics, in the order in which they came.
     pub fn metrics(&self) -> &[Metric] {
         &self.0
     }
@@ -36,28 +34,29 @@ fn join(known: &mut Data, new: Data) {
             *monotonic &= theirs;
             join_points(points, new, |known, new| *known = known.plus(new));
         }
-        // What no longer has a value is not shown with an old one.
+        // A gauge without a value any more is not shown with an old one.
         (Data::Gauge(points), Data::Gauge(new)) => *points = new,
         (Data::Distribution { points, .. }, Data::Distribution { points: new, .. }) => {
             join_points(points, new, |known, new| known.merge(&new));
         }
-        // A figure of a script's own that is of another kind by now: what came first stands.
+        // A script's own figure that has changed its kind: the first kind stands.
         _ => {}
     }
 }
 
 fn join_points<T>(known: &mut Vec<Point<T>>, new: Vec<Point<T>>, join: impl Fn(&mut T, T)) {
-    let mut places: BTreeMap<Attributes, usize> =
-        known.iter().enumerate().map(|(place, point)| (point.attributes.clone(), place)).collect();
-    for point in new {
-        if let Some(known) = places.get(&point.attributes).and_then(|place| known.get_mut(*place)) {
-            join(&mut known.value, point.value);
-            known.exemplars.extend(point.exemplars);
-            let old = known.exemplars.len().saturating_sub(MOST_EXEMPLARS);
-            known.exemplars.drain(..old);
-        } else {
-            places.insert(point.attributes.clone(), known.len());
-            known.push(point);
+    for (nth, point) in new.into_iter().enumerate() {
+        let is_it = |known: &Point<T>| known.attributes == point.attributes;
+        // The points of seconds usually come in the same order.
+        let place = if known.get(nth).is_some_and(is_it) { Some(nth) } else { known.iter().position(is_it) };
+        match place.and_then(|place| known.get_mut(place)) {
+            Some(known) => {
+                join(&mut known.value, point.value);
+                known.exemplars.extend(point.exemplars);
+                let old = known.exemplars.len().saturating_sub(MOST_EXEMPLARS);
+                known.exemplars.drain(..old);
+            }
+            None => known.push(point),
         }
     }
 }
@@ -85,5 +84,21 @@ mod tests {
         let Data::Sum { points, .. } = &a.data else { panic!("{a:?}") };
         assert_eq!(points.iter().map(|point| point.value).collect::<Vec<_>>(), [Number::Whole(5), Number::Real(0.5)]);
         assert_eq!(g.data, Data::Gauge(vec![Point::new(vec![], 7.0)]));
+    }
+
+    #[test]
+    fn points_are_found_in_whatever_order_they_come() {
+        let points = |counts: &[(u16, u64)]| {
+            let point =
+                |(status, n): &(u16, u64)| Point::new(vec![("status".into(), Value::from(*status))], Number::Whole(*n));
+            vec![Metric::new("a", "1", "", Data::counter(counts.iter().map(point).collect()))]
+        };
+        let mut sums = Sums::default();
+        sums.add(points(&[(200, 1), (404, 10), (500, 100)]));
+        sums.add(points(&[(500, 200), (200, 2), (503, 1000)]));
+        sums.add(points(&[(404, 20)]));
+        let Data::Sum { points, .. } = &sums.metrics()[0].data else { panic!("{sums:?}") };
+        let values: Vec<_> = points.iter().map(|point| point.value).collect();
+        assert_eq!(values, [3, 30, 300, 1000].map(Number::Whole));
     }
 }

@@ -175,7 +175,7 @@ fn dashboard() -> Value {
             "id": id, "type": "timeseries", "title": panel.title, "description": panel.description, "datasource": datasource,
             "gridPos": grid, "targets": targets,
             "fieldConfig": { "defaults": { "unit": panel.unit, "min": 0, "custom": { "fillOpacity": 8, "showPoints": "never" } }, "overrides": [] },
-            "options": { "legend": { "showLegend": true, "placement": "bottom", "displayMode": "list" }, "tooltip": { "mode": "multi", "sort": "desc" } },
+            "options": { "legend": { "showLegend": true, "placement": "bottom", "displayMode": "list", "calcs": [] }, "tooltip": { "mode": "multi", "sort": "desc" } },
         })
     };
     let main = main_panels();
@@ -203,9 +203,9 @@ fn dashboard() -> Value {
         "tags": ["brunt", "load"], "editable": true, "graphTooltip": 1, "schemaVersion": 39, "version": 1, "refresh": "5s",
         "time": { "from": "now-15m", "to": "now" }, "timezone": "browser", "annotations": { "list": [] }, "links": [],
         "templating": { "list": [
-            variable("datasource", json!({ "type": "datasource", "query": "prometheus", "current": {}, "includeAll": false, "multi": false })),
+            variable("datasource", json!({ "type": "datasource", "query": "prometheus", "includeAll": false, "multi": false })),
             variable("instance", json!({
-                "type": "query", "datasource": datasource, "definition": "label_values(brunt_due_total, instance)",
+                "type": "query", "datasource": datasource,
                 "query": { "qryType": 1, "query": "label_values(brunt_due_total, instance)", "refId": "instance" },
                 "refresh": 2, "includeAll": true, "multi": true, "sort": 1, "allValue": ".*",
                 "current": { "text": ["All"], "value": ["$__all"] },

@@ -1,4 +1,4 @@
-//! Bodies of requests and answers as they may be shown.
+//! Bodies of requests and answers for display.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::secret::{REDACTED, is_secret_field, is_secret_json_field, shown_json, shown_path};
 
-/// A body, or a message, as it may be shown: in JSON (a document or one a line), in forms and in their parts (multipart), the values of
-/// fields that carry secrets by their names are [`REDACTED`]. A body in UTF-16 that has such fields is shown in UTF-8.
+/// A body, or a message, for display. In JSON (a document or one a line), in forms and in multipart bodies, the values
+/// of fields whose names suggest a secret are [`REDACTED`]. A body in UTF-16 with such fields is shown in UTF-8.
 pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
     let text = body.strip_prefix(UTF8_MARK).unwrap_or(body);
     let shown = match utf16(body) {
@@ -22,7 +22,8 @@ pub fn shown_body(body: &[u8]) -> Cow<'_, [u8]> {
 /// The byte order mark in UTF-8 (RFC 3629 §6).
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text of a body in UTF-16, which its mark or the zero in its first bracket tells (RFC 4627 §3).
+/// The text of a body in UTF-16, recognised by its byte order mark or by the zero byte in its first bracket (RFC 4627
+/// §3).
 fn utf16(body: &[u8]) -> Option<String> {
     let (first, _) = body.split_first_chunk()?;
     let unit = match first {
@@ -35,9 +36,9 @@ fn utf16(body: &[u8]) -> Option<String> {
     Some(String::from_utf16_lossy(&text).trim_start_matches('\u{feff}').to_owned())
 }
 
-/// The same for a body in UTF-8; `None` if it has no secrets.
+/// The body in UTF-8 with its secrets hidden; `None` if it has none.
 fn shown_bytes(body: &[u8]) -> Option<Vec<u8>> {
-    // What is no text, or was cut within a character, has fields all the same.
+    // A body that is not text, or was cut within a character, can have fields all the same.
     may_have_fields(body).then(|| shown_text(&String::from_utf8_lossy(body)))?.map(String::into_bytes)
 }
 
@@ -45,9 +46,9 @@ fn shown_text(text: &str) -> Option<String> {
     if text.trim_start().starts_with(['{', '[']) { shown_documents(text) } else { shown_form(text) }
 }
 
-/// Whether a body begins like JSON or a form: another one, which may be large, is not read on.
+/// Whether a body begins like JSON or a form: no other body, which may be large, is read further.
 fn may_have_fields(body: &[u8]) -> bool {
-    // The last five begin white space outside ASCII or its usual kinds.
+    // The last five bytes begin white space outside ASCII, or of its unusual kinds.
     let begins_like_json = body.trim_ascii_start().first().is_none_or(|byte| b"{[\x0b\xc2\xe1\xe2\xe3".contains(byte));
     let name = body.split(|byte| b"=&".contains(byte)).next().unwrap_or(body);
     begins_like_json || name.iter().all(|byte| is_in_name(char::from(*byte)))
@@ -60,7 +61,8 @@ fn is_in_name(c: char) -> bool {
 
 /// JSON (one document, or one a line) with its secrets hidden; `None` if it has no secrets.
 fn shown_documents(text: &str) -> Option<String> {
-    // A large document is not parsed where no name in it can be that of a secret. A text that a line leaves open hides the next line's names.
+    // A large document is not parsed where no name in it can be that of a secret. A string that a line leaves open
+    // hides the names on the next line.
     let may_have_secrets = has_secret_name(text) || text.lines().any(has_secret_name);
     may_have_secrets.then(|| parsed_documents(text))?
 }
@@ -79,7 +81,7 @@ fn has_secret_name(text: &str) -> bool {
     false
 }
 
-/// Whether a name, as it is written in JSON, is that of a secret field.
+/// Whether a name, as written in JSON, is that of a secret field.
 fn is_secret_name(written: &str) -> bool {
     let unescaped = written.contains('\\').then(|| serde_json::from_str::<String>(&format!("\"{written}\"")).ok());
     is_secret_json_field(unescaped.flatten().as_deref().unwrap_or(written))
@@ -152,7 +154,7 @@ fn shown_fields(text: &str) -> Option<String> {
     is_changed.then_some(shown)
 }
 
-/// How many bytes of what stands behind a `"` belong to the text that it begins.
+/// The length in bytes of the string whose opening `"` comes before `text`.
 fn end_of_text(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().position(|byte| {
@@ -163,7 +165,7 @@ fn end_of_text(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// How many bytes an array or an object takes; all of a text that was cut within it.
+/// The length in bytes of an array or an object; of the whole text where this was cut within it.
 fn end_of_nested(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = text.as_bytes().get(at) {
@@ -181,7 +183,7 @@ fn end_of_nested(text: &str) -> usize {
     at.min(text.len())
 }
 
-/// A form with its secrets hidden; `None` if it has no secrets, or the text is no form.
+/// A form with its secrets hidden; `None` if it has none, or the text is no form.
 fn shown_form(text: &str) -> Option<String> {
     let form = text.trim_end_matches(['\r', '\n']);
     let is_name = |name: &str| !name.is_empty() && name.chars().all(is_in_name);
@@ -198,13 +200,14 @@ fn shown_form(text: &str) -> Option<String> {
     }
 }
 
-/// A body of parts (RFC 7578) in which those of secret fields are hidden; `None` if it has none. Lines may end without a carriage return.
+/// A multipart body (RFC 7578) with its secret fields hidden; `None` if it has none. Lines may end without a carriage
+/// return.
 fn shown_parts(body: &[u8]) -> Option<Vec<u8>> {
     let first = body.trim_ascii_start().split(|byte| *byte == b'\n').next()?;
     let delimiter = [b"\n", first.trim_ascii_end()].concat();
     let mut shown = Vec::new();
     let mut is_changed = false;
-    // The first delimiter may have no line before it.
+    // The first delimiter may lack a line end before it.
     let mut rest = body;
     loop {
         let end = places(rest, &delimiter).next().unwrap_or(rest.len());
@@ -225,7 +228,7 @@ fn shown_parts(body: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(shown)
 }
 
-/// How many bytes of a part its head takes, with the empty line behind it; all of a part without one.
+/// The length in bytes of a part's head and the empty line behind it; of the whole part if it has no such line.
 fn end_of_head(part: &[u8]) -> usize {
     let ends = [b"\r\n\r\n".as_slice(), b"\n\n"].map(|end| places(part, end).next().map(|at| at + end.len()));
     ends.into_iter().flatten().min().unwrap_or(part.len())
@@ -246,8 +249,8 @@ fn is_secret_part(head: &[u8]) -> bool {
     names.any(|(_, name)| is_secret_field(name))
 }
 
-/// The beginning of a body as [`shown_body`] shows it, at most so many bytes of it, with whether there is more. A value that the
-/// beginning of a very long body cuts is hidden like others.
+/// The beginning of a body as [`shown_body`] shows it, at most `most` bytes of it, and whether there is more. A secret
+/// value is hidden even where reading stops within it.
 pub fn shown_beginning(body: &[u8], most: usize) -> (Vec<u8>, bool) {
     let read = body.get(..LONGEST_READ).unwrap_or(body);
     let shown = shown_body(read);
@@ -255,7 +258,7 @@ pub fn shown_beginning(body: &[u8], most: usize) -> (Vec<u8>, bool) {
     (beginning.to_vec(), shown.len() > most || read.len() < body.len())
 }
 
-/// The most of a body that is read for showing its beginning, in bytes.
+/// The most of a body that is read to show its beginning, in bytes.
 const LONGEST_READ: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Connections of a run, over all workers of all machines.
 ///
-/// Written down, a fixed number is that number, and a growing one says how far it may grow:
+/// A fixed number is written as that number, a growing one as its limit:
 ///
 /// ```
 /// use brunt_plan::connections::Connections;
@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 pub enum Connections {
     /// This many, from the beginning to the end.
     Fixed(u32),
-    /// As many as a rate takes: a few at first, and another whenever a due call finds none free, up to this many.
+    /// As many as the rate needs: a few at first, and another whenever a due call finds none free, up to this many.
     UpTo(u32),
 }
 
-/// Connections kept open, over all workers of all machines: a number, or how far it may grow with the rate.
+/// Connections kept open, over all workers of all machines: a number, or the limit up to which they grow with the rate.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ConnectionsKept")]
 #[serde(untagged, expecting = "expected a number of connections, or {\"up_to\": NUMBER}")]
@@ -55,7 +55,7 @@ impl Connections {
         matches!(self, Self::UpTo(_))
     }
 
-    /// The same with at most `most`.
+    /// Limits it to `most`.
     #[must_use]
     pub fn capped(self, most: u32) -> Self {
         match self {

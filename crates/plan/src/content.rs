@@ -11,7 +11,8 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Bytes; in a stored plan a string where they are UTF-8, else `{"base64": "…"}`. Neither is copied on its way: they may be many.
+/// Bytes; in a stored plan a string where they are UTF-8, otherwise `{"base64": "…"}`. Neither is copied on the way, as
+/// there may be many.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema)]
 #[schemars(with = "StoredContent")]
 pub struct Content(pub Vec<u8>);
@@ -28,7 +29,7 @@ enum StoredContent<'a> {
 }
 
 impl Content {
-    /// The stored form as a value, of which nothing is copied twice.
+    /// The stored form as a value, with no byte copied twice.
     pub fn to_json(&self) -> Value {
         match str::from_utf8(&self.0) {
             Ok(text) => text.into(),

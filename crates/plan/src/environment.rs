@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Values for references (`@NAME`) in a plan. A name without one is looked up in the environment of the process that carries the
-/// plan out.
+/// Values for references (`@NAME`) in a plan. A name without a value here is looked up in the environment of the
+/// process that carries out the plan.
 ///
-/// A plan for this machine brings none. One for other machines brings the values that stand in the environment here, unless each is
-/// to have its own.
+/// A plan for this machine brings none. A plan for other machines brings the values of this machine's environment,
+/// unless each of those has to use its own.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -18,7 +18,7 @@ impl Environment {
         Self(names.into_iter().filter_map(set).collect())
     }
 
-    /// A value for each of these names that this process's environment has not, which stands for what other machines have.
+    /// Placeholders for those of these names that this process's environment lacks; other machines may have them.
     pub(crate) fn made_up(names: impl IntoIterator<Item = String>) -> Self {
         let unset = names.into_iter().filter(|name| std::env::var(name).is_err());
         Self(unset.map(|name| (name, "unknown".to_owned())).collect())

@@ -1,4 +1,4 @@
-//! When the users of a population come: arithmetic from an index to a time, so that it never drifts.
+//! The times at which the users of a population come: arithmetic from an index to a time, so that they never drift.
 
 use crate::arrivals::{Arrivals, Spread};
 use crate::profile::{Profile, Segment};
@@ -6,7 +6,7 @@ use crate::random::mix;
 use crate::scenario::{Population, Step};
 use crate::share::Share;
 
-/// How many users have come (or are there) over time: the steps of an injection, one after the other.
+/// The number of users who have come, or who are there, over time: the steps of an injection, one after the other.
 #[derive(Debug, Clone)]
 pub struct Curve {
     steps: Vec<Step>,
@@ -25,7 +25,7 @@ fn users_of(step: &Step) -> f64 {
     }
 }
 
-/// When, in seconds after its beginning, so many users of a step have come.
+/// The time, in seconds after a step's beginning, by which `users` of its users have come.
 fn time_of(step: &Step, users: f64) -> f64 {
     match *step {
         Step::Rate { from, to, seconds } => Segment { from, to, seconds }.time_of(users).min(seconds),
@@ -57,7 +57,7 @@ impl Curve {
         self.seconds_before.last().copied().unwrap_or(0.0)
     }
 
-    /// Closed: when, after `seconds`, another whole number of users is wanted; in seconds.
+    /// Closed: the time after `seconds` at which the wanted whole number of users changes, in seconds.
     pub fn next_change(&self, seconds: f64) -> f64 {
         for (step, before) in self.steps.iter().zip(&self.seconds_before) {
             let end = before + step.seconds();
@@ -91,39 +91,40 @@ impl Curve {
     }
 }
 
-/// What the random choices of the population with this place in a plan of this seed start from.
+/// The seed of the random choices of the population at this index in a plan of this seed.
 pub const fn population_seed(seed: u64, place: usize) -> u64 {
     seed ^ (place as u64) << 48
 }
 
 /// One share of the arrivals of an open population.
 ///
-/// The shares of a run make up one sequence, the same however many there are.
+/// The shares of a run make up one sequence, whatever their number.
 #[derive(Debug, Clone)]
 pub struct UserArrivals {
     curve: Curve,
     spread: Spread,
     share: Share,
     seed: u64,
-    /// The step whose users come next, where steps are gone through one by one.
+    /// The step of the next users, where steps are handled one by one.
     step: usize,
-    /// How many of this share's users have come: of all steps, or of this one where these are gone through.
+    /// The number of this share's users that have come: of all steps, or of the current step where steps are handled
+    /// one by one.
     drawn: u64,
-    /// Poisson: those of this step, if users come at a rate in it and at random.
+    /// Poisson: the arrivals of this step, if its users come at a random rate.
     random: Option<Arrivals>,
 }
 
 impl UserArrivals {
-    /// The arrivals of one share. Uniform ones are one sequence over all shares, and each share has every n-th; Poisson
-    /// ones are dealt out as [`Arrivals`] are. Only rates are random: users who come at once, or in a peak, are as many
-    /// as they are.
+    /// The arrivals of one share. Uniform ones are one sequence over all shares, of which each share has every n-th;
+    /// Poisson ones are dealt out as [`Arrivals`] are. Only rates are random: the number of users who come at once, or
+    /// in a peak, is fixed.
     pub fn new(steps: &[Step], spread: Spread, share: Share, seed: u64) -> Self {
         let mut arrivals = Self { curve: Curve::new(steps), spread, share, seed, step: 0, drawn: 0, random: None };
         arrivals.begin_step();
         arrivals
     }
 
-    /// The arrivals of one share of the population with this place in a plan of this seed.
+    /// The arrivals of one share of the population at this index in a plan of this seed.
     pub fn for_population(population: &Population, place: usize, seed: u64, share: Share) -> Self {
         Self::new(&population.steps, population.arrivals, share, population_seed(seed, place))
     }
@@ -143,7 +144,7 @@ impl UserArrivals {
             Some(&Step::Rate { from, to, seconds }) if self.spread == Spread::Poisson => {
                 let seed = mix(self.seed ^ self.step as u64);
                 let profile = Profile::new(vec![Segment { from, to, seconds }]);
-                // A rate of 0 throughout is no profile: nobody comes.
+                // A rate of 0 throughout is not a profile: nobody comes.
                 profile.ok().map(|profile| Arrivals::new(profile, Spread::Poisson, self.share, seed, None))
             }
             _ => None,
@@ -158,7 +159,8 @@ impl UserArrivals {
             let within = if let Step::Rate { .. } = step {
                 self.random.as_mut().and_then(Iterator::next).map(|arrival| arrival.due_ns as f64 / 1e9)
             } else {
-                // Each step's users are dealt out from another share on, so that none always has the one more.
+                // Dealing begins at another share for each step, so that the surplus user does not always go to the
+                // same one.
                 let number = (self.share.index() + self.step as u64) % self.share.count();
                 let users = (self.drawn * self.share.count() + number) as f64;
                 (users < users_of(step)).then(|| time_of(step, users))

@@ -1,9 +1,9 @@
-//! What a run of brunt shall do: plain data and arithmetic, without I/O, clock or async.
+//! The plan of a run of brunt: plain data and arithmetic, without I/O, clock or async.
 //!
-//! A [`plan::Plan`] is everything that a run needs, validated once. [`wire`] is its form for another machine, with secrets;
-//! `Serialize` writes the form that may be shown. [`schedule`], [`arrivals`] and [`injection`] tell by arithmetic when each call
-//! or virtual user is due, and [`share`] which of them fall to which worker. [`threshold`] is the grammar of conditions
-//! on a run's figures; whoever knows what happened judges by it.
+//! A [`plan::Plan`] is everything that a run needs, validated once. [`wire`] is its form for another machine, with
+//! secrets; `Serialize` writes the form for display. [`schedule`], [`arrivals`] and [`injection`] compute when each
+//! call or virtual user is due, and [`share`] which of them belong to which worker. [`threshold`] is the grammar of
+//! conditions on a run's figures; judging by them takes a record of the run and is done elsewhere.
 
 pub mod arrivals;
 pub mod bodies;

@@ -1,6 +1,6 @@
 //! Escapes of URLs.
 
-/// A part of a URL with what stands for its escapes (RFC 3986 §2.1). What is no escape stays as it is.
+/// A part of a URL with its escapes decoded (RFC 3986 §2.1). Text that is not an escape stays as it is.
 pub fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

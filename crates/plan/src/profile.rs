@@ -43,11 +43,11 @@ impl Segment {
     }
 }
 
-/// A stretch of a profile: a segment, or what a change of the profile has left of one.
+/// A piece of a profile: a segment, or the part of one that a change of the profile has left.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     segment: Segment,
-    /// How much of the segment came before, in seconds.
+    /// The part of the segment before it, in seconds.
     skipped: f64,
     /// How long it lasts, in seconds.
     seconds: f64,
@@ -83,7 +83,7 @@ impl Piece {
         self.segment.time_of(calls + self.segment.calls(self.skipped)) - self.skipped
     }
 
-    /// Its first `x` seconds, and the rest; either may be nothing.
+    /// Splits it at `x` seconds; either part may be absent.
     fn cut(self, x: f64) -> (Option<Self>, Option<Self>) {
         let first = Self { seconds: x.min(self.seconds), ..self };
         let rest = Self { skipped: self.skipped + x, seconds: self.seconds - x, ..self };
@@ -117,7 +117,7 @@ pub struct Profile {
 pub struct ProfileError {
     /// The part of the profile that was not understood.
     pub part: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -170,8 +170,8 @@ impl Profile {
         Self { pieces, calls_before, seconds_before }
     }
 
-    /// This profile until `at` seconds, and from then on what `other` has at its time. Until then calls are due at the same times, to the
-    /// bit.
+    /// This profile until `at` seconds, and then `other`, from the same time on. Up to there calls are due at the same
+    /// times, to the bit.
     pub(crate) fn until(&self, at: f64, other: &Self) -> Self {
         let mut pieces = self.parted(at).0;
         pieces.extend(other.parted(at).1);
@@ -199,7 +199,7 @@ impl Profile {
         Self::of(vec![Piece::from(Segment { from: rate, to: rate, seconds })])
     }
 
-    /// The rate at `seconds`, in calls a second: where it changes at once, the rate from then on. After its end there is none.
+    /// The rate at `seconds`, in calls a second; where it jumps, the rate after the jump. 0 after its end.
     pub fn rate_at(&self, seconds: f64) -> f64 {
         let mut pieces = self.pieces.iter().zip(&self.seconds_before).rev();
         let piece = pieces.find(|(_, begins)| **begins <= seconds);
@@ -223,7 +223,7 @@ impl Profile {
     /// The same profile at `factor` times its rates.
     ///
     /// # Errors
-    /// When a rate is out of range then.
+    /// When a rate gets out of range.
     pub fn scaled(&self, factor: f64) -> Result<Self, ProfileError> {
         let times = |segment: Segment| Segment { from: segment.from * factor, to: segment.to * factor, ..segment };
         Self::new(self.pieces.iter().map(|piece| times(piece.segment)).collect())?;
@@ -243,8 +243,8 @@ impl Profile {
         self.calls_until(seconds) + (seconds - end).max(0.0) * last
     }
 
-    /// The time, in seconds, at which `calls` calls have become due if its last rate is held after its end; `hint` as for
-    /// [`Profile::time_of`]. Where that rate is 0, they never do.
+    /// The time, in seconds, at which `calls` calls have become due if the last rate is held after the end. If that rate
+    /// is 0 and they never do, it is the longest time of a plan. `hint` is as for [`Profile::time_of`].
     pub fn time_held_of(&self, calls: f64, hint: &mut usize) -> f64 {
         if let Some(time) = self.time_of(calls, hint) {
             return time;
@@ -255,14 +255,14 @@ impl Profile {
         if last > 0.0 { end + (calls - all) / last } else { units::LONGEST_NS as f64 / 1e9 }
     }
 
-    /// How long it lasts, in nanoseconds; none if it has no end.
+    /// Its length, in nanoseconds; `None` if it has no end.
     pub fn duration_ns(&self) -> Option<u64> {
         let seconds = self.seconds_before.last().copied().unwrap_or(0.0);
         seconds.is_finite().then(|| (seconds * 1e9).round() as u64)
     }
 
-    /// The rate at its very beginning, or, where that is 0, the mean of its first segment that has any: what a
-    /// warm-up runs at. In calls a second.
+    /// The rate of a warm-up, in calls a second: the rate at the very beginning or, where that is 0, the mean of the
+    /// first segment with calls.
     pub fn first_rate(&self) -> f64 {
         self.pieces
             .iter()
@@ -293,8 +293,8 @@ impl Profile {
         calls
     }
 
-    /// The time, in seconds, at which `calls` calls have become due; none when that never happens. `hint` is a place
-    /// to keep where the last answer lay, so that asking for growing numbers does not search again.
+    /// The time, in seconds, at which `calls` calls have become due; `None` if that never happens. `hint` keeps the
+    /// place of the last answer, so that growing numbers need no new search.
     pub fn time_of(&self, calls: f64, hint: &mut usize) -> Option<f64> {
         while *self.calls_before.get(*hint + 1)? <= calls {
             *hint += 1;

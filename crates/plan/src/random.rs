@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by numbers that brunt itself has made. Hashing costs a [`mix`], a third of the standard hash; whoever could choose the numbers could
-/// make them collide.
+/// A map by numbers that brunt itself has made. Hashing costs a [`mix`], a third of the standard hash; an attacker who
+/// could choose the numbers could make them collide.
 pub type ByNumber<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number by [`mix`].
@@ -44,7 +44,7 @@ pub fn choice(seed: u64, index: u64) -> u64 {
     mix(mix(seed) ^ index)
 }
 
-/// The same as a number between 0 and 1, uniform.
+/// The same choice as a number between 0 and 1, uniform.
 pub fn unit(seed: u64, index: u64) -> f64 {
     unit_of(choice(seed, index))
 }
@@ -68,7 +68,7 @@ impl Random {
         Self { state: mix(mix(seed).wrapping_add(stream)) }
     }
 
-    /// The 64 bits that [`Random::next_u64`] gives after `count` others, at once: the state is a counter.
+    /// The 64 bits that [`Random::next_u64`] returns after `count` others, computed directly: the state is a counter.
     #[inline]
     pub fn nth_u64(&self, count: u64) -> u64 {
         mix(self.state.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15)))

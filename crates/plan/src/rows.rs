@@ -1,11 +1,11 @@
-//! Which row of its data a user is given.
+//! The choice of a row of data for each user.
 
 use crate::random::{choice, mix};
 
 /// The order in which rows are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// From the top, and from the top again after the last.
+    /// From the top, and again from the top after the last.
     Circular,
     /// Any each time.
     Random,
@@ -27,10 +27,11 @@ impl Order {
         }
     }
 
-    /// The row, from 0, that the `number`-th taker (from 0, over the whole run) is given out of `rows`, at least one. None
-    /// when a queue is empty.
+    /// The row, from 0, for taker `number` (from 0, over the whole run) out of `rows`, at least one. `None` when a
+    /// queue is empty.
     ///
-    /// The numbers of a [`Share`](crate::share::Share) are nobody else's, so that shares together give out what one would.
+    /// Each number belongs to one [`Share`](crate::share::Share), so that the shares together hand out the same rows as
+    /// one would.
     pub fn row(self, rows: u64, seed: u64, number: u64) -> Option<u64> {
         let rows = rows.max(1);
         match self {
@@ -42,8 +43,9 @@ impl Order {
     }
 }
 
-/// Where `index` stands in a random order of `0..count`, without making the order: a Feistel network of four rounds over
-/// the next power of four, walked until it hits the range (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+/// The position of `index` in a random order of `0..count`, without making the order: a Feistel network of four rounds
+/// over the next power of four, walked until it hits the range (Black and Rogaway, "Ciphers with arbitrary finite
+/// domains", 2002).
 fn shuffled(seed: u64, count: u64, index: u64) -> u64 {
     let half = (64 - count.saturating_sub(1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1_u64 << half) - 1;

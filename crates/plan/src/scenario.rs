@@ -1,7 +1,7 @@
-//! Scenarios in a plan: the script with everything that it needs, and which users come when.
+//! Scenarios in a plan: the script with all of its files, and the users who carry it out.
 //!
-//! A *population* is users who come by one injection; each of them carries out one of its scenarios. Injections are open
-//! (users come at times of their own, each for one iteration) or closed (so many users are there, each iterating).
+//! A *population* is the users of one injection; each of them carries out one of its scenarios. Injections are open
+//! (users come at times of their own, each for one iteration) or closed (a number of users is there, each iterating).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,8 +15,10 @@ use crate::content::Content;
 use crate::profile::Profile;
 use crate::secret::{Template, shown_url};
 
-/// The most users that one step of an injection may ask for, or have alive at once.
+/// The most users of one step of an injection, at a time or alive at once.
 pub const MOST_USERS: f64 = 1e7;
+/// The most users of a population alive at once, unless the script sets another limit.
+pub const MOST_ALIVE: u64 = 100_000;
 /// The most users, or iterations, a second.
 pub const HIGHEST_RATE: f64 = 1e7;
 /// The longest that a step may last, in seconds: 720 hours.
@@ -27,7 +29,7 @@ fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result
     url.as_deref().map(shown_url).serialize(serializer)
 }
 
-/// What virtual users do in a run, and how many of them there are.
+/// The scenarios of a run, and the number of their users.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenarios {
@@ -36,16 +38,16 @@ pub struct Scenarios {
     /// The files that the script streams from disk, which do not travel with the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streamed: Vec<Streamed>,
-    /// What `brunt.env` gives.
+    /// The values of `brunt.env`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: BTreeMap<String, Template>,
-    /// What stands for the base of the script's first client, and of those with the same one.
+    /// Replaces the base of the script's first client, and of those with the same base.
     ///
     /// Stored without secrets, see [`shown_url`].
     #[serde(default, serialize_with = "without_secrets")]
     pub base_url: Option<String>,
-    /// Who comes when.
+    /// The populations: who comes when.
     pub populations: Vec<Population>,
     /// The most calls a second, over all users.
     #[serde(default)]
@@ -56,6 +58,9 @@ pub struct Scenarios {
     /// The figures that the script declares for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<DeclaredFigure>,
+    /// The share of calls that have a `traceparent`, above 0 and up to 1; `None` for no calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_ratio: Option<f64>,
 }
 
 /// A figure that a script declares for itself.
@@ -64,13 +69,13 @@ pub struct Scenarios {
 pub struct DeclaredFigure {
     /// Its name.
     pub name: String,
-    /// What it is: `counter`, `rate`, `trend` or `gauge`.
+    /// Its kind: `counter`, `rate`, `trend` or `gauge`.
     #[schemars(with = "String")]
     pub kind: OwnKind,
 }
 
 impl DeclaredFigure {
-    /// Whether this is its name, or that of its values with some tags: `basket{page=a}` of `basket`.
+    /// Whether this is its name, or the name of its values with some tags: `basket{page=a}` of `basket`.
     pub fn is_called(&self, name: &str) -> bool {
         let tags = name.strip_prefix(self.name.as_str());
         tags.is_some_and(|tags| tags.is_empty() || tags.starts_with('{') && tags.ends_with('}'))
@@ -79,7 +84,7 @@ impl DeclaredFigure {
 
 impl fmt::Debug for Scenarios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, streamed, env, base_url, populations, throttle, smallest_pool, own } = self;
+        let Self { files, streamed, env, base_url, populations, throttle, smallest_pool, own, trace_ratio } = self;
         f.debug_struct("Scenarios")
             .field("files", files)
             .field("streamed", streamed)
@@ -89,6 +94,7 @@ impl fmt::Debug for Scenarios {
             .field("throttle", throttle)
             .field("smallest_pool", smallest_pool)
             .field("own", own)
+            .field("trace_ratio", trace_ratio)
             .finish()
     }
 }
@@ -97,9 +103,9 @@ impl fmt::Debug for Scenarios {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Its name, as the script has it; for the script itself, as it was given.
+    /// Its name in the script; for the script itself, the name as given.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
@@ -107,32 +113,33 @@ pub struct File {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Streamed {
-    /// Its name, as the script has it: beside the script.
+    /// Its name in the script: a path beside the script.
     pub name: String,
-    /// Its size, by which another file of this name is told apart.
+    /// Its size, which tells it from another file of this name.
     pub bytes: u64,
 }
 
-/// Users who come by one injection.
+/// The users of one injection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Population {
-    /// What they do: each user one of these, chosen by weight.
+    /// Their scenarios: each user carries out one of these, chosen by weight.
     pub scenarios: Vec<Weighted>,
-    /// When they come, one step after the other.
+    /// The steps of their arrival, one after the other.
     pub steps: Vec<Step>,
     /// How the arrivals of rates are spread.
     #[serde(default)]
     pub arrivals: Spread,
-    /// The most of them alive at once; who comes when there is no place is not admitted.
+    /// The most of them alive at once; a user who comes when there is no place is not admitted.
     #[serde(default)]
     pub most_alive: Option<u64>,
-    /// The population (by its place) after whose end this one begins.
+    /// The index of the population after whose end this one begins.
     #[serde(default)]
     pub after: Option<usize>,
 }
 
-/// A scenario by its name, and how many of a population's users carry it out, in proportion to the others' weights.
+/// A scenario by its name, with its weight: the share of a population's users who carry it out, relative to the other
+/// weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weighted {
@@ -151,7 +158,7 @@ pub enum Step {
         /// How long.
         seconds: f64,
     },
-    /// Open: all come in the same moment.
+    /// Open: all users come in the same moment.
     AtOnce {
         /// How many.
         users: f64,
@@ -172,23 +179,23 @@ pub enum Step {
         /// How long.
         seconds: f64,
     },
-    /// Closed: so many users are there, each beginning anew when it has ended; constant or changing linearly.
+    /// Closed: this many users are there, constant or changing linearly; each begins anew when it has ended.
     Users {
-        /// How many where it begins.
+        /// Their number where it begins.
         from: f64,
-        /// How many where it ends.
+        /// Their number where it ends.
         to: f64,
         /// How long.
         seconds: f64,
     },
-    /// Closed: each user iterates so often. The only step of its injection.
+    /// Closed: each user makes this many iterations. The only step of its injection.
     IterationsEach {
         /// How many users.
         users: f64,
         /// How often each.
         iterations: f64,
     },
-    /// Closed: users share so many iterations. The only step of its injection.
+    /// Closed: users share this many iterations. The only step of its injection.
     IterationsShared {
         /// How many users.
         users: f64,
@@ -203,7 +210,7 @@ pub enum Step {
 pub struct InjectionError(String);
 
 impl Step {
-    /// How long it lasts, in seconds; that of iterations depends on how long they take, and is 0 here.
+    /// Its length in seconds; 0 for iterations, as their duration is unknown.
     pub fn seconds(&self) -> f64 {
         match *self {
             Self::NothingFor { seconds }
@@ -255,7 +262,7 @@ impl Step {
         }
     }
 
-    /// The same with `factor` times the users, rates and shared iterations.
+    /// Multiplies users, rates and shared iterations by `factor`.
     fn scaled(self, factor: f64) -> Self {
         let count = |n: f64| (n * factor).round().max(1.0);
         match self {
@@ -273,7 +280,7 @@ impl Step {
         }
     }
 
-    /// The same in `factor` times the time: rates and numbers of users are kept, and so are users who come at once.
+    /// Multiplies its length by `factor`: rates and numbers of users stay the same, and so do users who come at once.
     fn stretched(mut self, factor: f64) -> Self {
         match &mut self {
             Self::NothingFor { seconds }
@@ -354,8 +361,8 @@ impl Scenarios {
         Ok(())
     }
 
-    /// The most workers that can hold to the script's limits, on all machines, and the limit that says so. Each worker holds to its own share of a
-    /// limit and needs one user, or one connection, at least.
+    /// The most workers, on all machines, that can keep the script's limits, and the limit behind that. Each worker
+    /// keeps its own share of a limit, and needs at least one user, or one connection.
     pub fn most_workers(&self) -> Option<(u32, &'static str)> {
         let alive = self.populations.iter().filter_map(|population| population.most_alive).min();
         let alive = alive.map(|most| (u32::try_from(most).unwrap_or(u32::MAX), "most_alive"));
@@ -363,7 +370,7 @@ impl Scenarios {
         alive.into_iter().chain(pool).min_by_key(|(most, _)| *most)
     }
 
-    /// Puts one user in the place of all others, who goes through each of the scenarios `names` once.
+    /// Replaces all users by one, who goes through each of the scenarios `names` once.
     pub fn make_single(&mut self, names: &[String]) {
         let once = |(place, name): (usize, &String)| Population {
             scenarios: vec![Weighted { scenario: name.clone(), weight: 1.0 }],
@@ -376,8 +383,8 @@ impl Scenarios {
         self.throttle = None;
     }
 
-    /// Leaves only the users who carry out one of the scenarios `names`. What was to come after others who are gone comes at
-    /// once.
+    /// Keeps only the users who carry out one of the scenarios `names`. Populations that were to follow removed ones
+    /// begin at once.
     pub fn keep(&mut self, names: &[String]) {
         let mut places = Vec::new();
         let mut kept = Vec::new();
@@ -395,7 +402,7 @@ impl Scenarios {
         self.populations = kept;
     }
 
-    /// Lets users come to the scenario `name`, or to the mix of that name (`a, b`), by these steps in place of the script's. A scenario
+    /// Replaces the script's steps for the scenario `name`, or for the mix of that name (`a, b`), by these. A scenario
     /// that is part of a mix is taken out of it.
     pub fn inject(&mut self, name: &str, steps: Vec<Step>) {
         if let Some(population) = self.populations.iter_mut().find(|population| population.name() == name) {
@@ -414,7 +421,7 @@ impl Scenarios {
         });
     }
 
-    /// The same scenarios with `factor` times the load: users, rates, shared iterations and the throttle.
+    /// Multiplies the load by `factor`: users, rates, shared iterations and the throttle.
     pub fn scale(&mut self, factor: f64) {
         for population in &mut self.populations {
             for step in &mut population.steps {
@@ -429,7 +436,7 @@ impl Scenarios {
         }
     }
 
-    /// The same scenarios in `seconds`: every length in proportion, where there are any.
+    /// Changes the length to `seconds`, with every step in proportion, if any step has a length.
     pub fn stretch(&mut self, seconds: f64) {
         let whole = self.seconds();
         if whole > 0.0 {
@@ -439,7 +446,7 @@ impl Scenarios {
         }
     }
 
-    /// How long injecting lasts at least, in seconds: populations that come after others begin when these have ended.
+    /// The least length of all injections, in seconds: populations that come after others begin when these have ended.
     pub fn seconds(&self) -> f64 {
         let mut ends: Vec<f64> = Vec::new();
         for population in &self.populations {

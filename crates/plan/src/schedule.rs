@@ -1,4 +1,4 @@
-//! The calls of the open model on one worker: which are due, which were made, and which never will be.
+//! The calls of the open model on one worker: due ones, made ones, and those that will never be made.
 
 use brunt_record::histogram::bucket_of;
 
@@ -7,8 +7,8 @@ use crate::profile::Profile;
 
 /// Arrivals from a beginning on the run's clock to an end. All times are nanoseconds on that clock.
 ///
-/// A call is *taken* when it is made, in order, and *dropped* when the schedule ends before it was. Apart from both, the
-/// schedule counts how many calls have *come due*. Once it has ended, what came due is what was taken and dropped:
+/// A call is *taken* when it is made, in order, and *dropped* when the schedule ends before that. Independently of
+/// both, the schedule counts the calls that have *come due*. Once it has ended, these are the calls taken and dropped:
 ///
 /// ```
 /// use brunt_plan::arrivals::{Arrivals, Spread};
@@ -35,18 +35,18 @@ pub struct Schedule {
     next: Option<Arrival>,
     begin_ns: u64,
     end_ns: u64,
-    /// The same arrivals once more, to count those that are due apart from what is done about them.
+    /// A second copy of the arrivals, which counts due calls independently of what happens to them.
     counter: Arrivals,
     /// How many arrivals the counter has passed.
     passed: u64,
-    /// How far it was asked.
+    /// The time up to which it was asked.
     asked_ns: u64,
     taken: u64,
-    /// The last batch that took calls ahead of their time: when it was due, and how many calls were taken after it.
+    /// The last batch that took calls ahead of their time: its due time, and the number of calls taken after it.
     ahead: (u64, u64),
-    /// How many calls [`Schedule::come_due`] has told of.
+    /// The number of calls that [`Schedule::come_due`] has reported.
     counted: u64,
-    /// Whether what was not taken was dropped.
+    /// Whether calls that were not taken have been dropped.
     is_over: bool,
 }
 
@@ -75,8 +75,8 @@ impl Schedule {
         self.next = self.arrivals.next();
     }
 
-    /// Goes on by this profile, from a time on that is not over: no call that is due then or later was taken, unless it was ahead of its
-    /// time. Before that time it is the profile that there was, so that what was due stays due.
+    /// Goes on by this profile from a time that is not over: no call due then or later was taken, unless ahead of its
+    /// time. Before that time it equals the profile so far, so that due calls stay due.
     pub fn change(&mut self, profile: &Profile) {
         if self.next.is_some() {
             self.arrivals.give_back();
@@ -86,13 +86,13 @@ impl Schedule {
         self.advance();
     }
 
-    /// Due time of the next call not yet taken; none after the last.
+    /// Due time of the next call that was not taken; `None` after the last.
     #[inline]
     pub fn due(&self) -> Option<u64> {
         self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns)).filter(|due| *due < self.end_ns)
     }
 
-    /// Takes the next call: when it is due, and its number.
+    /// Takes the next call: its due time and its number.
     #[inline]
     pub fn take(&mut self) -> Option<(u64, u64)> {
         let due = self.due()?;
@@ -107,10 +107,10 @@ impl Schedule {
         self.taken
     }
 
-    /// Takes the next call although it may not be due yet, as it is sent together with one that is due at `with`. It is
-    /// due then, or when it would have been by itself, if that is earlier; and it counts as due once it is taken.
+    /// Takes the next call even if it is not due yet, since it is sent together with one that is due at `with`. It is
+    /// due then, or at its own time if that is earlier; and it counts as due once it is taken.
     ///
-    /// None when the schedule has no further call before its end: a batch takes none that the run does not make.
+    /// `None` when the schedule has no further call before its end: a batch takes no call that the run does not make.
     pub fn take_ahead(&mut self, with: u64) -> Option<(u64, u64)> {
         let (due, index) = self.take()?;
         if due > with {
@@ -119,16 +119,15 @@ impl Schedule {
         Some((due.min(with), index))
     }
 
-    /// How many calls came due since this was last asked: those due before `now` (and before the end), and those taken
-    /// ahead of their time by a batch due before `now`. Asked at the end or later, or once the rest was
-    /// dropped, it has told of every call that was taken.
-    /// Costs no more however many they are, see [`Arrivals::pass`].
+    /// The number of calls that came due since the last time: calls due before `now` (and before the end), and calls
+    /// taken ahead of their time by a batch due before `now`. Asked at the end or later, or once the rest was dropped,
+    /// it has reported every call that was taken. Its cost does not depend on their number, see [`Arrivals::pass`].
     pub fn come_due(&mut self, now: u64) -> u64 {
         let until = now.min(self.end_ns);
         self.asked_ns = self.asked_ns.max(until);
         self.passed += self.counter.pass(until.saturating_sub(self.begin_ns));
-        // Calls are taken in order: those ahead of their time are the next that would be passed. Of calls taken since
-        // `now` was over, nothing is told yet: who asks may be late.
+        // Calls are taken in order: those ahead of their time are the next to be passed. Calls taken after `now` was
+        // over are not reported yet, as the caller may be late.
         let (with, taken_then) = self.ahead;
         let ahead = match now {
             _ if self.is_over || now >= self.end_ns => self.taken,
@@ -141,14 +140,14 @@ impl Schedule {
         new
     }
 
-    /// Ends the schedule at `end_ns`, if that is earlier; but not before a time until which calls were counted, since what
-    /// was due stays so.
+    /// Ends the schedule at `end_ns`, if that is earlier; but not before a time up to which calls were counted, as
+    /// those have come due for good.
     pub fn end_at(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns.max(self.asked_ns));
     }
 
-    /// Passes over every call that is due before `until` and was not taken, and gives them to `record` as [`Schedule::drop_overdue`] does. They
-    /// count as taken from then on. What is due later can still be taken.
+    /// Passes over every call that is due before `until` and was not taken, and gives them to `record` as
+    /// [`Schedule::drop_overdue`] does. They count as taken. Later calls can still be taken.
     pub fn skip(&mut self, until: u64, mut record: impl FnMut(u64, u64)) {
         while let Some(due) = self.due().filter(|due| *due < until) {
             let shortest_wait = (*bucket_of(until - due).start()).max(1);
@@ -157,7 +156,8 @@ impl Schedule {
         }
     }
 
-    /// Gives the next call, which is due at `due`, to `record`, and those after it until `last` together; how many they are.
+    /// Gives the next call, which is due at `due`, to `record`, and those after it until `last` together; returns their
+    /// number.
     fn pass_from(&mut self, due: u64, last: u64, record: &mut impl FnMut(u64, u64)) -> u64 {
         record(due, 1);
         let others = self.arrivals.pass((last + 1).saturating_sub(self.begin_ns));
@@ -169,18 +169,18 @@ impl Schedule {
         1 + others
     }
 
-    /// Ends the schedule at `end` as [`Schedule::end_at`] does, and drops every call that is due before and was not taken.
+    /// Ends the schedule at `end` as [`Schedule::end_at`] does, and drops every earlier call that was not taken.
     ///
-    /// `record` is given a due time and how many calls have about that one. Calls are put together only where the times
-    /// from due to `end` fall into one bucket of a [`Histogram`](brunt_record::histogram::Histogram), so that recording
-    /// `end − due` so often makes each bucket what it would be call by call. The first call, which waited longest, is
-    /// exact by itself. A due time is after `end` only where [`Schedule::end_at`] could not end the schedule so early.
+    /// `record` gets a due time and the number of calls due at about that time. Calls are grouped only where the times
+    /// from due to `end` fall into one bucket of a [`Histogram`](brunt_record::histogram::Histogram), so that each
+    /// bucket becomes what it would be call by call. The first call, which waited longest, is recorded by itself,
+    /// exactly. A due time is after `end` only where [`Schedule::end_at`] could not end the schedule that early.
     pub fn drop_overdue(&mut self, end: u64, mut record: impl FnMut(u64, u64)) {
         self.end_at(end);
         self.is_over = true;
         while let Some(due) = self.due() {
             let shortest_wait = *bucket_of(end.saturating_sub(due)).start();
-            // What is due at the end or later, and stays since it was counted, has not waited at all.
+            // A call due at the end or later, which stays because it was counted, has not waited at all.
             let last = if due >= end { u64::MAX } else { end - shortest_wait };
             let last = last.min(self.end_ns.saturating_sub(1));
             self.pass_from(due, last, &mut record);

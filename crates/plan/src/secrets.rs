@@ -1,4 +1,4 @@
-//! What nobody may see of a run, gathered from its plan.
+//! The secrets of a run, gathered from its plan.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -11,8 +11,8 @@ use crate::secret::{Template, is_secret_field, is_secret_json_field, references,
 use crate::target::Url;
 
 impl Plan {
-    /// What nobody may see of its run: the values of its secret options, of `brunt.env` and of a script's arguments that are secret by name
-    /// or come from the environment, in every form in which they may come back.
+    /// The secrets of its run: the values of secret options, and of those parts of `brunt.env` and of a script's
+    /// arguments that are secret by name or come from the environment, in every form in which they may be echoed.
     pub fn secrets(&self) -> Secrets {
         secrets_of(self)
     }
@@ -24,7 +24,7 @@ fn secrets_of(plan: &Plan) -> Secrets {
     let arguments = arguments
         .filter(|argument| shown_argument(argument) != argument.as_written() || argument.as_written().contains('@'));
     let values = plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).chain(arguments);
-    // A value that is not set has nothing to hide; who needs it says that it lacks.
+    // A variable that is not set hides nothing; the code that needs it reports that it is missing.
     let mut hidden: Vec<_> = values.flat_map(|value| value.hidden(env).unwrap_or_default()).collect();
     hide_options(plan.protocol.reveal(), plan.protocol.shown(), &env, &mut hidden);
     hidden.extend(secret_fields(&plan.target.path));
@@ -35,7 +35,7 @@ fn secrets_of(plan: &Plan) -> Secrets {
     in_all_forms(&hidden)
 }
 
-/// What nobody may see of these values of `brunt.env` and of this URL, and the same in other forms.
+/// The secrets in these values of `brunt.env` and in this URL, in all of their forms.
 pub fn secrets_in<'a>(
     values: impl IntoIterator<Item = &'a Template>,
     url: Option<&str>,
@@ -60,7 +60,7 @@ fn in_all_forms(hidden: &[String]) -> Secrets {
     Secrets::new(hidden.iter().flat_map(|text| forms(text)).collect::<Vec<_>>())
 }
 
-/// The texts of options that are not shown, or come from the environment, as they are sent.
+/// Options' texts that are not shown, or come from the environment, as they are sent.
 fn hide_options(whole: &Value, shown: &Value, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
     match whole {
         Value::String(text) => hide_text(text, shown.as_str() == Some(text), env, hidden),
@@ -78,13 +78,13 @@ fn hide_options(whole: &Value, shown: &Value, env: &impl Fn(&str) -> Option<Stri
     }
 }
 
-/// The most secrets that are taken out of one text: files of URLs and of bodies may have one in each line.
+/// The most secrets taken out of one text: files of URLs and of bodies may have one in each line.
 const MOST_OF_A_TEXT: usize = 1000;
 /// The longest text that is a secret as a whole, in bytes.
 const LONGEST_SECRET: usize = 4096;
 
-/// What of an option's text nobody may see: what its references stand for, and unless it is shown as it is, its secret fields. One that has
-/// none, such as a header, is secret itself.
+/// The secrets in an option's text: the values of its references and, unless the text is shown as it is, its secret
+/// fields. A text without fields, such as a header, is itself the secret.
 fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, hidden: &mut Vec<String>) {
     hidden.extend(references(text).iter().filter_map(|name| env(name)).filter(|value| !value.is_empty()));
     if is_shown {
@@ -94,13 +94,13 @@ fn hide_text(text: &str, is_shown: bool, env: &impl Fn(&str) -> Option<String>, 
     let fields = secrets_in_document(text).unwrap_or_else(|| text.lines().flat_map(secrets_in_line).collect());
     let fields: Vec<_> = fields.into_iter().take(MOST_OF_A_TEXT).collect();
     if fields.is_empty() && text.len() <= LONGEST_SECRET && !text.contains('\n') {
-        // A reference that stands for nothing leaves the rest secret.
+        // If a reference has no value, the rest stays secret.
         hidden.extend(template.hidden(env).unwrap_or_else(|_| vec![text.to_owned()]));
     }
     hidden.extend(fields);
 }
 
-/// The secret fields of a document of JSON, which may have many lines; `None` if it is none.
+/// The secret fields of a JSON document, which may have many lines; `None` if it is not one.
 fn secrets_in_document(text: &str) -> Option<Vec<String>> {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let value = serde_json::from_str(text).ok().filter(|_| text.starts_with(['{', '[']))?;
@@ -139,17 +139,18 @@ fn secret_fields(path: &str) -> impl Iterator<Item = String> + '_ {
     secrets_in_query(path.split_once('?').map_or("", |(_, query)| query))
 }
 
-/// The values of secret fields of a query or a form, as they stand there and without escapes.
+/// The values of secret fields of a query or a form, with their escapes and without.
 fn secrets_in_query(query: &str) -> impl Iterator<Item = String> + '_ {
     let fields = query.split(['&', ';']).filter_map(|field| field.split_once('='));
     let secret = fields.filter(|(name, value)| is_secret_field(name) && !value.is_empty());
     secret.flat_map(|(_, value)| [value.to_owned(), percent_decoded(&value.replace('+', " "))])
 }
 
-/// The shortest part of base64 or hexadecimal that is hidden by itself, in characters: shorter ones stand in any text.
+/// The shortest part in base64 or hexadecimal that is hidden by itself, in characters: shorter ones occur in any text.
 const SHORTEST_ENCODED: usize = 8;
 
-/// A secret as it is, in URLs, in forms, in JSON, in hexadecimal and in base64 (RFC 4648), also where other bytes stand before it, as in Basic.
+/// A secret as it is, and in URLs, forms, JSON, hexadecimal and base64 (RFC 4648), in the latter also behind other
+/// bytes, as in Basic authentication.
 fn forms(text: &str) -> Vec<String> {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let percent = |byte: u8| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A setting of a [`Plan`](crate::plan::Plan), as an error names it.
 ///
-/// Its `Display` is in plain words. A front end puts its own name in their place (a flag of a command line, say), or
+/// Its `Display` is in plain words. A front end replaces them by its own name for the setting (a flag, say), or by
 /// [`Setting::field`] where the plan is a file.
 ///
 /// ```
@@ -27,9 +27,9 @@ pub enum Setting {
     Load,
     /// How long the measured part lasts.
     Duration,
-    /// How many calls there are.
+    /// The number of calls.
     Requests,
-    /// How long the load goes on before it is measured.
+    /// The length of the warm-up.
     Warmup,
     /// How long an answer is waited for.
     Timeout,
@@ -37,7 +37,7 @@ pub enum Setting {
     ConnectTimeout,
     /// How long calls in flight are waited for at the end.
     Drain,
-    /// How long a target that is starting is waited for.
+    /// The wait for a target that is starting.
     Wait,
     /// The Unix socket to connect to.
     UnixSocket,

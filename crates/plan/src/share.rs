@@ -1,4 +1,4 @@
-//! Which part of a run falls to one worker, and to one machine.
+//! The part of a run that belongs to one worker, and to one machine.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The place of a worker among all workers of a run, over all its machines: number `index`, from 0, of `of`.
 ///
-/// Everything that a run has a number of (calls, users, iterations, connections, rows of data) is dealt out by number:
-/// a share owns the numbers `index`, `index + of`, `index + 2·of`, and so on. The shares of a run therefore own every
-/// number exactly once, and how many they own differs by one at most.
+/// Everything that a run numbers (calls, users, iterations, connections, rows of data) is dealt out by number: a share
+/// owns the numbers `index`, `index + of`, `index + 2·of`, and so on. The shares of a run therefore own every number
+/// exactly once, and the sizes of their parts differ by one at most.
 ///
 /// ```
 /// use brunt_plan::share::Share;
@@ -25,7 +25,7 @@ pub struct Share {
     of: u64,
 }
 
-/// A share as it is written down.
+/// A share in its written form.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -37,7 +37,7 @@ struct Stored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("share {index} of {of} does not exist: shares are numbered from 0, below their number")]
 pub struct ShareError {
-    /// The number that was asked for.
+    /// The index that was asked for.
     pub index: u64,
     /// How many shares there are.
     pub of: u64,
@@ -71,7 +71,7 @@ impl Share {
         total / self.of + (self.index < total % self.of) as u64
     }
 
-    /// The `nth` number of this share, from 0; none beyond 2^64.
+    /// The `nth` number of this share, from 0; `None` beyond 2^64.
     #[inline]
     pub fn number(self, nth: u64) -> Option<u64> {
         nth.checked_mul(self.of)?.checked_add(self.index)
@@ -103,7 +103,7 @@ impl TryFrom<Stored> for Share {
     }
 }
 
-/// A machine's part of a run: as many workers as it has, with the numbers that follow those of the machines before it.
+/// A machine's part of a run: as many workers as it has, numbered after those of the machines before it.
 ///
 /// A stronger machine has more workers, and so a larger part of everything that is dealt out by number.
 ///
@@ -125,7 +125,7 @@ pub struct Portion {
     of: u32,
 }
 
-/// A portion as it is written down.
+/// A portion in its written form.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredPortion {
@@ -135,7 +135,7 @@ struct StoredPortion {
 }
 
 impl Portion {
-    /// All of a run, on one machine with so many workers.
+    /// All of a run, on one machine with this many workers.
     pub const fn whole(workers: u32) -> Self {
         Self { first: 0, workers, of: workers }
     }
@@ -143,7 +143,7 @@ impl Portion {
     /// Workers `first`, from 0, up to `first + workers` of all `of`.
     ///
     /// # Errors
-    /// When there are fewer workers than that, or none is this machine's.
+    /// When there are fewer workers than that, or the machine has none.
     pub fn new(first: u32, workers: u32, of: u32) -> Result<Self, ShareError> {
         StoredPortion { first, workers, of }.try_into()
     }
@@ -174,15 +174,16 @@ impl Portion {
         (self.first..self.first + self.workers).map(move |index| Share { index: u64::from(index), of })
     }
 
-    /// How many of the numbers below `total` are its workers'.
+    /// The number of its workers' numbers below `total`.
     pub fn part_of(self, total: u64) -> u64 {
         let (rounds, rest) = (total / u64::from(self.of), total % u64::from(self.of));
         let of_rest = rest.saturating_sub(u64::from(self.first)).min(u64::from(self.workers));
         rounds * u64::from(self.workers) + of_rest
     }
 
-    /// Portions that own the same numbers together, none of them empty: its workers dealt out, and each worker's share divided
-    /// further where there are more parts than workers. They are `parts` at most, and fewer where they could not be numbered.
+    /// Portions that together own the same numbers, none of them empty: its workers are dealt out, and each worker's
+    /// share is divided further where there are more parts than workers. There are `parts` at most, and fewer where
+    /// they could not be numbered.
     ///
     /// ```
     /// use brunt_plan::share::Portion;
@@ -213,7 +214,7 @@ impl Portion {
             .collect()
     }
 
-    /// The `nth` number, from 0, of those that its workers' shares own together; none beyond 2^64.
+    /// The `nth` number, from 0, of its workers' shares together; `None` beyond 2^64.
     #[inline]
     pub fn number(self, nth: u64) -> Option<u64> {
         if self.is_whole() {
@@ -236,7 +237,7 @@ impl Portion {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
-    /// Whose they are.
+    /// Their portion.
     pub portion: Portion,
     /// The first of them, counted from the portion's first.
     pub from: u64,
@@ -250,12 +251,12 @@ impl Numbers {
         Self { portion, from: 0, until: total.map_or(u64::MAX, |total| portion.part_of(total)) }
     }
 
-    /// How many there are.
+    /// The number of them.
     pub const fn count(self) -> u64 {
         self.until.saturating_sub(self.from)
     }
 
-    /// The `nth` of them, from 0; none after the last.
+    /// The `nth` of them, from 0; `None` after the last.
     #[inline]
     pub fn number(self, nth: u64) -> Option<u64> {
         let nth = self.from.checked_add(nth).filter(|nth| *nth < self.until)?;

@@ -1,17 +1,17 @@
-//! The wish that a run ends before its time.
+//! Requests to end a run early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What was asked of a run, in the order in which more is asked.
+/// Requests to a run, each of which asks for more than the one before.
 const STOPS: u8 = 1;
 const LEAVES: u8 = 2;
 
-/// Ends a run early, from any thread or signal handler. Calls in flight still end within the drain, and the script's teardown is
-/// carried out, unless the run is asked to leave as well.
+/// Ends a run early, from any thread or signal handler. Calls in flight still end within the drain, and the script's
+/// teardown is carried out, unless the run is asked to leave as well.
 ///
-/// The user's stop and a run's are two: [`StopHandle::of_run`] makes one that its run may set, for a threshold that aborts
-/// it, without an end to the runs that come after it.
+/// The user's stop and a run's own are separate: [`StopHandle::of_run`] makes one that its run may set, such as for a
+/// threshold that aborts it, without ending later runs.
 ///
 /// ```
 /// use brunt_plan::stop::StopHandle;
@@ -31,7 +31,7 @@ pub struct StopHandle {
 }
 
 impl StopHandle {
-    /// A handle for one run, which ends with this one and may end before it.
+    /// A handle for one run, which is stopped with this one and may be stopped alone.
     #[must_use]
     pub fn of_run(&self) -> Self {
         Self { own: Arc::default(), above: Some(Arc::new(self.clone())) }
@@ -42,7 +42,7 @@ impl StopHandle {
         self.own.fetch_max(STOPS, Ordering::Relaxed);
     }
 
-    /// Asks the run to end at once: it waits for no call, and for no teardown.
+    /// Asks the run to end at once, without waiting for calls or teardown.
     pub fn leave(&self) {
         self.own.fetch_max(LEAVES, Ordering::Relaxed);
     }
@@ -59,13 +59,22 @@ impl StopHandle {
         self.asks(LEAVES)
     }
 
-    /// Whether the user asked for the end, and not the run itself.
+    /// Whether the user asked for the end, rather than the run itself.
     pub fn is_stopped_by_user(&self) -> bool {
         self.above.as_ref().map_or_else(|| self.is_stopped(), |above| above.is_stopped_by_user())
     }
 
     #[inline]
     fn asks(&self, what: u8) -> bool {
-        self.own.load(Ordering::Relaxed) >= what || self.above.as_ref().is_some_and(|above| above.asks(what))
+        // A loop, since workers ask before each call, and a closure would not be inlined where this crate is optimised
+        // for size.
+        let mut asked = self;
+        loop {
+            if asked.own.load(Ordering::Relaxed) >= what {
+                return true;
+            }
+            let Some(above) = &asked.above else { return false };
+            asked = above;
+        }
     }
 }

@@ -17,7 +17,7 @@ pub struct Target {
     pub scheme: String,
     /// A name, or an address (an IPv6 one without brackets).
     pub host: String,
-    /// The port; none where the scheme's own is meant.
+    /// The port; `None` for the scheme's default.
     pub port: Option<u16>,
     /// Path and query as written, beginning with `/`. Stored without secrets, see [`shown_path`].
     #[serde(serialize_with = "without_secrets")]
@@ -40,9 +40,9 @@ fn without_secrets<S: Serializer>(path: &str, serializer: S) -> Result<S::Ok, S:
 pub struct UrlError {
     /// The URL as given, without user name and password.
     pub url: String,
-    /// Where it stops being a URL, in characters from 1.
+    /// The column, from 1 in characters, at which it stops being a URL.
     pub column: usize,
-    /// What was expected there, and what came.
+    /// The text expected there, and the text found.
     pub problem: String,
 }
 
@@ -59,7 +59,7 @@ impl Url {
     /// Reads a URL. Without a scheme it is `http`; a fragment is dropped, as it is never sent.
     ///
     /// # Errors
-    /// Says at which column it stops being a URL.
+    /// Names the column at which it stops being a URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let trimmed = text.trim();
         let parser = Parser { text: trimmed };
@@ -80,7 +80,7 @@ impl Url {
 /// Checks that `text` can stand as path and query in a request line, beginning with `/`.
 ///
 /// # Errors
-/// Says at which column it cannot.
+/// Names the column at which it cannot.
 pub fn check_path(text: &str) -> Result<(), UrlError> {
     Parser { text }.check_path_from(0)
 }
@@ -202,7 +202,7 @@ fn without_user(url: &str) -> String {
 }
 
 impl Target {
-    /// `host` or `host:port`, as a Host header has it: an IPv6 address in brackets, the port where it was given.
+    /// `host` or `host:port`, as in a Host header: an IPv6 address in brackets, the port if one was given.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match self.port {
@@ -211,17 +211,17 @@ impl Target {
         }
     }
 
-    /// The URL as it may be shown: without any user name or password, and without secrets in its query.
+    /// The URL for display: without user name or password, and without secrets in its query.
     pub fn url(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority(), shown_path(&self.path))
     }
 
-    /// Whether a secret was left out of its query when it was stored.
+    /// Whether a secret was removed from its query when it was stored.
     pub(crate) fn lacks_secrets(&self) -> bool {
         self.path.split_once('?').is_some_and(|(_, query)| query.contains(&format!("={REDACTED}")))
     }
 
-    /// The URL as it is asked for, secrets and all: never for showing.
+    /// The URL with its secrets: never for display.
     pub fn whole_url(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority(), self.path)
     }

@@ -4,8 +4,8 @@ use brunt_record::change::{Action, Change};
 
 use crate::profile::{HIGHEST_RATE, Profile};
 
-/// A profile, and what was changed about it. The profile that comes of them is exact: before a change every call is due at the same
-/// nanosecond as without it, and the calls after it are numbered on.
+/// A profile with changes. The resulting profile is exact: before a change every call is due at the same nanosecond as
+/// without it, and later calls are numbered on.
 ///
 /// ```
 /// use brunt_plan::timetable::Timetable;
@@ -27,13 +27,14 @@ impl Timetable {
         Self(planned)
     }
 
-    /// The profile with these changes, which are in the order of their times. It begins at `begins_ns` on the clock that they are
-    /// told by: what changed before counts from its beginning on.
+    /// The profile with these changes, which are in the order of their times. It begins at `begins_ns` on the changes'
+    /// clock: an earlier change applies from its beginning.
     ///
-    /// A rate counts until the profile's end, which stays where it is, or until the next rate. In a pause nothing is due, and after it what would
-    /// be due at that time without it: time goes on in a pause. Other changes are none of the timetable's.
+    /// A rate applies until the next rate, or until the profile's end, which stays where it is. In a pause no calls are
+    /// due; after it, the calls that would be due at that time without it: time goes on in a pause. Other changes do
+    /// not affect the timetable.
     pub fn with(&self, changes: &[Change], begins_ns: i64) -> Profile {
-        // What would be due without any pause.
+        // The profile without any pause.
         let mut running = self.0.clone();
         let mut profile = self.0.clone();
         let mut is_paused = false;
@@ -54,7 +55,7 @@ impl Timetable {
                     is_paused = false;
                     profile = profile.until(at, &running);
                 }
-                Action::Pause | Action::Resume | Action::Mark(_) => {}
+                Action::Pause | Action::Resume | Action::Users(_) | Action::Mark(_) => {}
             }
         }
         profile
@@ -140,7 +141,7 @@ mod tests {
                 Action::Rate(to) => rate = Some(to),
                 Action::Pause => is_paused = true,
                 Action::Resume => is_paused = false,
-                Action::Mark(_) => {}
+                Action::Users(_) | Action::Mark(_) => {}
             }
         }
         calls

@@ -1,4 +1,4 @@
-//! How people write durations, counts and sizes, and how they are written back.
+//! Durations, counts and sizes as people write them.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, got '{got}'")]
 pub struct UnitError {
-    /// What would have been understood.
+    /// The expected form.
     pub expected: &'static str,
-    /// What came instead.
+    /// The text in its place.
     pub got: String,
 }
 
@@ -18,8 +18,7 @@ const NUMBER: &str = "a number such as 200, 1.5k or 2M";
 const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
 const RATIO: &str = "a share such as 0.1% or 0.001";
 
-/// The longest time brunt takes or measures: 2^44 ns, a little under five hours is what a histogram holds; plans
-/// may run for up to 30 days.
+/// The longest duration of a plan: 30 days. A histogram measures up to 2^44 ns, a little under five hours.
 pub const LONGEST_NS: u64 = 30 * 24 * 3600 * brunt_record::SECOND_NS;
 
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -34,11 +33,11 @@ fn error(expected: &'static str, got: &str) -> UnitError {
     UnitError { expected, got: got.to_owned() }
 }
 
-/// Reads a duration as nanoseconds: `500ms`, or `1m30s` from the largest unit to the smallest. A number without a unit is seconds, as
-/// wrk, ab and hey take it.
+/// Parses a duration into nanoseconds: `500ms`, or `1m30s` from the largest unit to the smallest. A number without a
+/// unit is seconds, as in wrk, ab and hey.
 ///
 /// # Errors
-/// When the text is no duration, or the duration is longer than [`LONGEST_NS`].
+/// When the text is not a duration, or the duration is longer than [`LONGEST_NS`].
 pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
     let wrong = || error(DURATION, text);
     let (mut rest, mut ns, mut before) = (text.trim(), 0.0, f64::INFINITY);
@@ -140,7 +139,7 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
 pub struct Duration(pub u64);
 
 impl Duration {
-    /// The unit that it is written in, how many nanoseconds that has, and how many decimals are written.
+    /// Its display unit, as nanoseconds, name, and number of decimals.
     fn scale(self) -> (f64, &'static str, usize) {
         let (scale, unit) = match self.0 {
             0..1_000 => return (1.0, "ns", 0),
@@ -153,8 +152,8 @@ impl Duration {
         (scale, unit, if self.0 as f64 / scale >= 100.0 { 1 } else { 2 })
     }
 
-    /// Whether a value that lies between these ends may be off by so much that it shows in the digits that are written; an upper end of `None`
-    /// is unknown.
+    /// Whether a value between these ends may be wrong by so much that it shows in the displayed digits; `None` is an
+    /// unknown upper end.
     pub fn is_off(self, low_ns: u64, high_ns: Option<u64>) -> bool {
         let (scale, _, decimals) = self.scale();
         let Some(high_ns) = high_ns else { return true };
@@ -242,7 +241,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// A count with its thousands set apart: `1,284,332`.
+/// A count with thousands separators: `1,284,332`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -255,13 +254,13 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// A count and what is counted: `1 call`, `2,000 calls`.
+/// A count with its noun: `1 call`, `2,000 calls`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A share from 0 to 1 in percent, with three significant digits: `0.0125%`. Neither does a small share read as
-/// nothing, nor a large one as everything.
+/// A share from 0 to 1 in percent, with three significant digits: `0.0125%`. A small share does not show as nothing,
+/// nor a large one as everything.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent <= 0.0 {

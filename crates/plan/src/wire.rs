@@ -1,8 +1,8 @@
 //! Wire form of a plan: everything another machine needs to carry it out.
 //!
-//! A plan has two written forms. The *shown* one is what its `Serialize` gives: files, reports and kept runs have it, and
-//! it has no secrets. The *wire* one is the shown one and all that it leaves out. It is bytes, made by
-//! [`Plan::to_wire`] and read by [`Plan::from_wire`], and nothing of them is reached by `Debug` or `Display`.
+//! A plan has two written forms. The *shown* form is its `Serialize`: files, reports and kept runs have it, and it has
+//! no secrets. The *wire* form is the shown one and everything that it leaves out. It is bytes, made by
+//! [`Plan::to_wire`] and read by [`Plan::from_wire`], and neither `Debug` nor `Display` reaches them.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -22,17 +22,17 @@ use crate::environment::Environment;
 use crate::plan::{Plan, ProtocolOptions, Sandbox};
 use crate::secret::Template;
 
-/// The version of the wire form that this brunt reads and writes. That of the plan in it is
+/// The version of the wire form that this brunt reads and writes. The plan in it has a version of its own,
 /// [`PLAN_VERSION`](crate::plan::PLAN_VERSION).
 pub const WIRE_VERSION: u16 = 3;
 
 const MAGIC: &[u8; 10] = b"brunt-plan";
 const HASH_BYTES: usize = 32;
 
-/// A plan that cannot be put on the wire, or taken from it. No message has any of the plan's content in it.
+/// A plan that cannot be put on the wire, or taken from it. No message includes content of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The plan names something that JSON cannot say.
+    /// The plan has a value that JSON cannot represent.
     #[error("the plan cannot be sent: the path of its Unix socket is not UTF-8; rename the socket")]
     Unwritable,
     /// The bytes do not begin as a plan does.
@@ -49,7 +49,7 @@ pub enum WireError {
         /// The version found.
         got: u16,
     },
-    /// The bytes are not those that were sent.
+    /// The bytes differ from those that were sent.
     #[error("the plan arrived damaged: its hash is {got}, and was {expected} when it was sent; send it again")]
     Damaged {
         /// The hash that was sent.
@@ -57,7 +57,7 @@ pub enum WireError {
         /// That of the bytes that arrived.
         got: Hash,
     },
-    /// The bytes are those that were sent, and say what this brunt does not know.
+    /// The bytes are those that were sent, but this brunt does not understand them.
     #[error("the plan cannot be read at column {column} of its {length} bytes: run one version everywhere")]
     Unreadable {
         /// Where reading stopped, from 1.
@@ -67,9 +67,9 @@ pub enum WireError {
     },
 }
 
-/// The SHA-256 of a plan in wire form: the same for the same plan, whoever writes it down.
+/// The SHA-256 of a plan in wire form: the same for the same plan, wherever it is made.
 ///
-/// It covers secrets: shown to somebody who knows all the rest of a plan, it lets a short secret be guessed.
+/// It covers secrets: someone who knows the rest of a plan could guess a short secret by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hash([u8; HASH_BYTES]);
 
@@ -85,7 +85,7 @@ impl fmt::Display for Hash {
     }
 }
 
-/// A plan in wire form. Send [`Wire::bytes`] to nobody who must not have the plan's secrets.
+/// A plan in wire form. Send [`Wire::bytes`] only to receivers that may have the plan's secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Wire {
     bytes: Vec<u8>,
@@ -93,12 +93,12 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// All of it, to be sent.
+    /// All bytes, for sending.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What tells this plan from others.
+    /// The hash, which tells this plan from others.
     pub fn hash(&self) -> Hash {
         self.hash
     }
@@ -117,13 +117,13 @@ struct Payload<'a, P> {
     hidden: Hidden<'a>,
 }
 
-/// What the shown form of a plan leaves out, or does not tell apart.
+/// The values that the shown form of a plan leaves out, or does not tell apart.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hidden<'a> {
     /// The target's path with its query.
     path: String,
-    /// The protocol's options, whole; none if they are shown whole.
+    /// The protocol's options, whole; `None` if they are shown whole.
     protocol: Option<Cow<'a, serde_json::Value>>,
     key_pem: Option<Text>,
     base_url: Option<String>,
@@ -133,7 +133,7 @@ struct Hidden<'a> {
     environment: BTreeMap<String, String>,
 }
 
-/// A template as it is written, and whether it must not be shown.
+/// A template as written, and whether it is secret.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -167,7 +167,7 @@ impl<'a> Hidden<'a> {
         }
     }
 
-    /// Puts it back into the plan that was read from the shown form.
+    /// Restores these values in the plan that was read from the shown form.
     fn restore(self, plan: &mut Plan) {
         plan.target.path = self.path;
         if let Some(whole) = self.protocol {
@@ -203,10 +203,11 @@ impl Plan {
         Ok(Wire { bytes, hash })
     }
 
-    /// The plan that [`Plan::to_wire`] wrote down. It is as valid as it was: who carries it out validates it.
+    /// Reads the plan that [`Plan::to_wire`] wrote. It is as valid as it was: the code that carries it out validates
+    /// it.
     ///
     /// # Errors
-    /// When the bytes are no plan, one of another version, or not all that was sent.
+    /// When the bytes are not a plan, are one of another version, or are incomplete.
     pub fn from_wire(bytes: &[u8]) -> Result<Self, WireError> {
         let not_a_plan = WireError::NotAPlan { length: bytes.len() };
         let rest = bytes.strip_prefix(MAGIC).ok_or(not_a_plan.clone())?;
@@ -220,7 +221,7 @@ impl Plan {
         if got != expected {
             return Err(WireError::Damaged { expected, got });
         }
-        // What the reader says would quote what it read.
+        // The reader's error would quote content of the plan.
         let unreadable =
             |error: serde_json::Error| WireError::Unreadable { column: error.column(), length: payload.len() };
         let Payload { mut plan, hidden } = serde_json::from_slice::<Payload<'_, Self>>(payload).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! Arguments of calls in JSON, and the flags by which protocols have them that know a schema: Thrift and gRPC.
+//! Arguments of calls as JSON, and the flags for them that protocols with a schema share: Thrift and gRPC.
 
 use brunt_plan::bodies::shown_body;
 use serde_json::Value;
@@ -35,10 +35,10 @@ pub const MAX_ANSWER: Flag = Flag::new(
 )
 .checked(bytes);
 
-/// The most bytes of one answer, or of a message in it, where nothing else is asked for: the largest frame of `thrift-rpc.md`.
+/// Default limit on one answer, or on one message of it, in bytes: the largest frame of `thrift-rpc.md`.
 pub const DEFAULT_MOST_ANSWER_BYTES: u32 = 16_384_000;
 
-/// Arguments as they may be shown: without what their fields' names tell to be secret.
+/// Arguments for display: without the values of fields whose names suggest a secret.
 fn shown_arguments(text: &str) -> String {
     String::from_utf8_lossy(&shown_body(text.as_bytes())).into_owned()
 }
@@ -50,15 +50,15 @@ fn bytes(text: &str) -> Result<(), String> {
     }
 }
 
-/// What [`MAX_ANSWER`] gave, in bytes.
+/// The limit that the flag [`MAX_ANSWER`] sets, in bytes; the default without it.
 pub fn most_answer_bytes(given: &FlagValues) -> u32 {
     given.text("max-answer").and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MOST_ANSWER_BYTES)
 }
 
-/// The arguments of each call, in turn, as [`ARGS`] or [`ARGS_LINES`] gave them.
+/// The arguments of each call, in turn, from the flags [`ARGS`] or [`ARGS_LINES`].
 ///
 /// # Errors
-/// Says where something is no JSON.
+/// Names the place where a text is not JSON.
 pub fn arguments(given: &FlagValues) -> Result<Vec<Value>, OptionsError> {
     if let Some((file, content)) = given.file("args-lines") {
         let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
@@ -74,10 +74,10 @@ pub fn arguments(given: &FlagValues) -> Result<Vec<Value>, OptionsError> {
     Ok(vec![json("--args", &text)?])
 }
 
-/// The JSON that stands at `place`.
+/// Parses `text` as JSON; `place` names its origin in errors.
 ///
 /// # Errors
-/// Says in which line, unless it is the first, and column it is none.
+/// Names the line, unless it is the first, and the column of the mistake.
 pub fn json(place: &str, text: &[u8]) -> Result<Value, OptionsError> {
     serde_json::from_slice(text).map_err(|error| {
         let problem = error.to_string();

@@ -1,4 +1,4 @@
-//! A connection's state of a protocol: what calls become bytes by, and bytes answers.
+//! The state of a protocol on one connection: encodes calls and reads answers.
 
 use std::borrow::Cow;
 
@@ -19,10 +19,10 @@ pub enum Direction {
 /// What a fresh connection needs before calls can be sent on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Nothing.
+    /// Nothing: calls can start at once.
     Ready,
-    /// An exchange of the protocol's own, a handshake or a login. It has the connect timeout, begun with the connection,
-    /// and ends with [`Progress::Opened`]; how long it took is a figure of its own.
+    /// An exchange of the protocol's own, such as a handshake or a login. It ends with [`Progress::Opened`], within the
+    /// connect timeout, which began with the connection. How long it took is a figure of its own.
     Exchange,
 }
 
@@ -31,14 +31,15 @@ pub enum Opening {
 pub enum Started {
     /// Its answer.
     Awaited,
-    /// Its answer, which is to come as messages, each told by [`Progress::Message`] and timed: a stream.
+    /// Its answer as messages, a stream: each is announced by [`Progress::Message`] and timed.
     Streamed {
-        /// The longest that the call waits for its next message once one has come, in nanoseconds; [`u64::MAX`] for no
-        /// limit but the call's timeout. A longer gap ends the call as [`Failure::Stalled`].
+        /// The longest wait for the next message once one has come, in nanoseconds; [`u64::MAX`] for no limit but the
+        /// call's timeout. A longer gap ends the call as [`Failure::Stalled`].
         stall_ns: u64,
     },
-    /// Nothing: it ends, with this status, when the operating system has taken its bytes. Where it appended none, because
-    /// what it asks for had come before, it ends at once. It has no place among the positions of calls in flight.
+    /// Nothing: the call ends with this status once the operating system has taken its bytes. It ends at once if it
+    /// appended none, because the message that it asks for had come before. It has no position among the calls in
+    /// flight.
     Sent(u16),
 }
 
@@ -47,66 +48,69 @@ pub enum Started {
 pub enum Pending {
     /// Nothing.
     Nothing,
-    /// Something that can be sent now, without anything else having to come.
+    /// Bytes that can be sent now.
     Now,
-    /// Something that the peer does not allow yet: its flow control holds all of it back. How long this lasts is reported.
+    /// Bytes that the peer does not allow yet: its flow control holds all of them back. The report has how long this
+    /// lasts.
     HeldBack,
 }
 
 /// What bytes from a connection meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The bytes belong to what the oldest call in flight waits for, or to the opening exchange, and do not complete it.
+    /// The bytes belong to the answer of the oldest call in flight, or to the opening exchange, and do not complete it.
     More,
-    /// The bytes belong to what the call at this position waits for, and do not complete it.
+    /// The bytes belong to the answer of the call at this position, and do not complete it.
     Part {
-        /// Which of the calls in flight it is, counted from the oldest, which is 0.
+        /// The call's position among those in flight: 0 is the oldest.
         position: usize,
     },
-    /// The bytes were taken, and belong to no call: a ping, or a part of what nobody asked for.
+    /// The bytes belong to no call: a ping, or a part of a message that nobody asked for.
     Aside,
     /// The opening exchange is over, and calls can be sent.
     Opened,
-    /// A message of a call that was [`Started::Streamed`] is complete, and its answer goes on. Where answers are kept,
+    /// A message of a [`Started::Streamed`] call is complete, and the answer goes on. Where answers are kept,
     /// [`Client::parts`] has the message until the next bytes come.
     ///
-    /// All messages count that are told while bytes of one read are taken; those after the first of them came together with
-    /// it, as far as anybody knows.
+    /// All messages count that are announced while the bytes of one read are taken. Those after the first arrived
+    /// together with it, as far as anybody can tell.
     Message {
-        /// Which of the calls in flight on the connection it belongs to, counted from the oldest, which is 0.
+        /// The call's position among those in flight: 0 is the oldest.
         position: usize,
-        /// The protocol's own status, as far as it is known: that of the call if its user leaves the stream here.
+        /// The protocol's status so far: that of the call if its user leaves the stream here.
         status: u16,
     },
     /// A call's answer is complete.
     Answered(Answer),
     /// A call has ended without an answer of its own.
     Failed(FailedCall),
-    /// The peer has not processed the call at this position, and goes on with others: it is forgotten here, and sent again.
+    /// The peer has not processed the call at this position, and goes on with others. The client forgets the call,
+    /// which is sent again.
     Refused {
-        /// Which of the calls in flight it was, counted from the oldest, which is 0.
+        /// The call's position among those in flight: 0 is the oldest.
         position: usize,
-        /// Why, as the call ends with if it is refused again and again.
+        /// The reason with which the call ends if it is refused again and again.
         reason: &'static str,
     },
-    /// A message is complete that no call asked for.
+    /// A message that no call asked for is complete.
     Unasked,
-    /// The peer takes no more calls on this connection, which ends once those in flight have. Calls from the position
-    /// `unprocessed` on, counted from the oldest, which is 0, it has not processed and will not: they are forgotten here, and sent
+    /// The peer takes no more calls on this connection, which ends once those in flight have ended. It has not
+    /// processed the calls from position `unprocessed` on, and will not: the client forgets them, and they are sent
     /// again on another connection.
     Draining {
-        /// The first that was not processed; the number of calls in flight if all were.
+        /// Position of the first call that was not processed (0 is the oldest); the number of calls in flight if all
+        /// were.
         unprocessed: usize,
     },
-    /// The peer says, in the protocol's own way and for this reason, that it ends the connection: calls in flight fail
-    /// as [`Failure::Closed`], an opening exchange as [`Failure::Handshake`].
+    /// The peer announces, in the protocol's own way and for this reason, that it ends the connection. Calls in flight
+    /// fail as [`Failure::Closed`], an opening exchange as [`Failure::Handshake`].
     Closing(Cow<'static, str>),
 }
 
 /// A complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// Which of the calls in flight on the connection it belongs to, counted from the oldest, which is 0.
+    /// The call's position among those in flight on the connection: 0 is the oldest.
     pub position: usize,
     /// The protocol's own status.
     pub status: u16,
@@ -117,11 +121,11 @@ pub struct Answer {
 /// The end of a call that got no answer, or the wrong one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCall {
-    /// Which of the calls in flight on the connection it was, counted from the oldest, which is 0.
+    /// The call's position among those in flight on the connection: 0 is the oldest.
     pub position: usize,
-    /// What it counts as.
+    /// The kind of failure that it counts as.
     pub failure: Failure,
-    /// Why, the same for the same cause whatever came, so that reasons can be counted.
+    /// The reason: the same text for the same cause, whatever bytes came, so that reasons can be counted.
     pub reason: Cow<'static, str>,
     /// Whether the connection can carry another call.
     pub reusable: bool,
@@ -130,7 +134,7 @@ pub struct FailedCall {
 /// An answer that was kept, in the protocol's own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AnswerParts<'a> {
-    /// What came before the body, as it came.
+    /// The bytes before the body, as received.
     pub head: &'a [u8],
     /// The body, decoded as far as the protocol itself goes.
     pub body: &'a [u8],
@@ -139,14 +143,14 @@ pub struct AnswerParts<'a> {
 /// An answer that was taken out of its connection's client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptAnswer {
-    /// What came before the body, as it came.
+    /// The bytes before the body, as received.
     pub head: Vec<u8>,
     /// The body, decoded as far as the protocol itself goes.
     pub body: Vec<u8>,
 }
 
 impl KeptAnswer {
-    /// The same to be looked at.
+    /// The answer as borrowed parts.
     pub fn parts(&self) -> AnswerParts<'_> {
         AnswerParts { head: &self.head, body: &self.body }
     }
@@ -158,7 +162,7 @@ impl KeptAnswer {
 pub struct Malformed(pub Cow<'static, str>);
 
 impl Malformed {
-    /// With a reason that is the same whatever came, so that reasons can be counted.
+    /// An error with a fixed reason: the same text whatever bytes came, so that reasons can be counted.
     pub const fn because(reason: &'static str) -> Self {
         Self(Cow::Borrowed(reason))
     }
@@ -173,18 +177,18 @@ impl Malformed {
 /// **Errors.** Any error ends the connection: the oldest call in flight gets it as its outcome, and the others fail as
 /// [`Failure::Closed`]. Before the connection is open, those that wait for it fail with it.
 ///
-/// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`], and the
-/// connection with it, since an answer that comes later could not be told from another's, unless the client says by
-/// [`give_up`](Self::give_up) that it can. Otherwise it is dropped without a word, as it is whenever a socket fails. When
-/// the run ends, [`close`](Self::close) is asked for a last one.
+/// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`]. Its
+/// connection ends with it, since a late answer could not be told from another's, unless the client says by
+/// [`give_up`](Self::give_up) that it can. A connection that ends so is dropped without a goodbye, as it is whenever a
+/// socket fails. When the run ends, [`close`](Self::close) is asked for a goodbye.
 ///
 /// **Byte counts** are the worker's: what `out` gets is counted as sent, what `receive` is given as received.
 ///
 /// **Memory.** A client holds what it needs to go on, within limits of its own, and nothing for its history; there may be
 /// tens of thousands of them. What a peer can make it keep or append has a bound.
 ///
-/// **What is owed.** The answer to a call is never taken for that of another. A call that is failed while its answer may still
-/// come ends its connection ([`FailedCall::reusable`] is false).
+/// **Answers that are owed.** The answer to one call is never taken for that of another. A call that fails while its
+/// answer may still come ends its connection ([`FailedCall::reusable`] is false).
 ///
 /// # Example
 ///
@@ -235,71 +239,73 @@ impl Malformed {
 /// assert_eq!(client.receive(b"more\n", &mut out), Ok((5, Progress::Unasked)));
 /// ```
 pub trait Client: Send {
-    /// A fresh connection is there, with TLS where the scheme wants it. Appends to `out` what opens it. `alpn` is the name that
-    /// the peer chose in the TLS handshake from those that [`Prepared::alpn`](crate::Prepared::alpn) offers; none without TLS, or
-    /// if it chose none.
+    /// A fresh connection is established, with TLS where the scheme wants it. Appends the opening bytes to `out`.
+    /// `alpn` is the name that the peer chose in the TLS handshake from those that
+    /// [`Prepared::alpn`](crate::Prepared::alpn) offers; `None` without TLS, or if the peer chose none.
     ///
     /// # Errors
-    /// When this protocol cannot be spoken on such a connection: connecting has failed, as [`Failure::Handshake`].
+    /// When this protocol cannot be spoken on such a connection: connecting has then failed, as [`Failure::Handshake`].
     fn open(&mut self, _alpn: Option<&[u8]>, _out: &mut Vec<u8>) -> Result<Opening, Malformed> {
         Ok(Opening::Ready)
     }
 
-    /// The most calls that can be in flight on the connection now, by what the protocol and its peer allow. It may change with
-    /// each [`receive`](Self::receive), and calls beyond it wait. What the plan asks for may be less.
+    /// The most calls that may be in flight on the connection now, by the rules of the protocol and its peer. It may
+    /// change with each [`receive`](Self::receive); calls beyond it wait. The plan may ask for fewer.
     fn capacity(&self) -> usize {
         usize::MAX
     }
 
-    /// Appends to `out` what must be sent for `message`. Calls may be started while others are in flight, up to the
-    /// plan's `pipeline`.
+    /// Appends the bytes of `message` to `out`. Calls may be started while others are in flight, up to the plan's
+    /// `pipeline`.
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started;
 
-    /// Appends to `out` what its user says besides on a call in flight that was [`Started::Streamed`], the call at this position, counted
-    /// from the oldest, which is 0.
+    /// Appends to `out` a further message that the user sends on a call in flight: the [`Started::Streamed`] call at
+    /// this position (0 is the oldest).
     ///
     /// # Errors
-    /// When the call takes no more of it, for this reason: it has failed.
+    /// When the call takes no further message, with the reason: the call has failed.
     fn say(&mut self, _position: usize, _message: &Message<'_>, _out: &mut Vec<u8>) -> Result<(), &'static str> {
         Err("this protocol's calls say all when they begin")
     }
 
-    /// Takes bytes that arrived, in whatever pieces, and says how many it took (at least one) and what they meant. It is
-    /// called again with the rest until everything is taken; with a [`Progress::Message`] it may take none, where a message and its
-    /// answer end with the same byte.  What it appends to `out` is sent at once: the answer to
-    /// a ping, the next step of the opening exchange.
+    /// Takes bytes that arrived, in pieces of any size. Returns how many it took, at least one, and what they meant. It
+    /// is called again with the rest until everything is taken. With a [`Progress::Message`] it may take none, where a
+    /// message and its answer end with the same byte. Bytes that it appends to `out` are sent at once: the answer to a
+    /// ping, the next step of the opening exchange.
     ///
     /// # Errors
     /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
 
-    /// The answer that a call has just passed by, asking for the next one, is that of another call in flight, which is told here and waits no
-    /// longer. Asked after each [`start`](Self::start) that goes on with a call, until there is none.
+    /// The answer of another call in flight, which the call just started has passed by asking for the next one: that
+    /// other call waits no longer. Asked after each [`start`](Self::start) that goes on with a call, until it returns
+    /// `None`.
     fn passed_on(&mut self) -> Option<Answer> {
         None
     }
 
-    /// The peer closed its side. Some answers are complete only by that.
+    /// The peer closed its side. Returns an answer that is complete only by that.
     fn closed(&mut self) -> Option<Answer> {
         None
     }
 
-    /// Why the peer ends the connection for an error, if it has said so by a [`Progress::Draining`]. What it has sent before is still read; calls
-    /// that have no answer then fail as [`Failure::Closed`], for this reason.
+    /// The error for which the peer ends the connection, if it announced one by a [`Progress::Draining`]. Bytes that it
+    /// sent before are still read; calls without an answer then fail as [`Failure::Closed`], for this reason.
     fn farewell(&self) -> Option<Cow<'static, str>> {
         None
     }
 
-    /// The call in flight at this position, counted from the oldest, which is 0, has taken too long. True if it is forgotten and
-    /// the connection goes on without it: positions count without it from now on, and an answer to it that still comes is
-    /// nobody's. What tells the peer may be appended to `out`. False ends the connection.
+    /// The call in flight at this position (0 is the oldest) has timed out. True if the client forgets it and the
+    /// connection goes on: positions no longer count it, and an answer to it that still comes belongs to no call. A
+    /// notice to the peer may be appended to `out`. False ends the connection.
     fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Whether each call is framed by itself, so that what is left of one harms no other. Such a client sends the tail of a message
-    /// ([`Message::tail`]) itself, in [`start`](Self::start), and its connection goes on where an answer comes before its call was sent in
-    /// full. Without, a call's bytes and its tail are sent as they are, before those of the next call.
+    /// Whether each call is framed by itself, so that an unsent rest of one harms no other. Such a client sends the
+    /// tail of a message ([`Message::tail`]) itself, in [`start`](Self::start), and its connection goes on where an
+    /// answer comes before its call was sent in full. For other clients a call's bytes and its tail are sent as they
+    /// are, before those of the next call.
     fn is_framed(&self) -> bool {
         false
     }
@@ -310,25 +316,28 @@ pub trait Client: Send {
         Pending::Nothing
     }
 
-    /// The operating system has taken what was appended, and [`pending`](Self::pending) is [`Pending::Now`]. Appends some of it.
+    /// The operating system has taken all appended bytes, and [`pending`](Self::pending) is [`Pending::Now`]. Appends
+    /// more of them.
     fn more(&mut self, _out: &mut Vec<u8>) {}
 
-    /// The operating system takes no more bytes for now: what was appended to `out` waits. Until [`resumed`](Self::resumed)
-    /// a client appends nothing that a newer one of its kind would replace, such as the answer to a ping, so that a peer that
-    /// asks and never reads cannot make bytes pile up.
+    /// The operating system takes no more bytes for now: those appended to `out` wait. Until [`resumed`](Self::resumed)
+    /// a client appends nothing that a newer message of the same kind would replace, such as the answer to a ping, so
+    /// that a peer that asks and never reads cannot make bytes pile up.
     fn stalled(&mut self) {}
 
-    /// Everything that waited was taken. Appends to `out` what was held back since [`stalled`](Self::stalled).
+    /// The operating system has taken all bytes that waited. Appends to `out` the bytes held back since
+    /// [`stalled`](Self::stalled).
     fn resumed(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Tells `note` what has happened since this was last asked, by names and counts, that the report is to show besides calls: few names, the
-    /// same in every run. Asked once a second and when the connection ends.
+    /// Passes events since the last time to `note`, by name and count: the report shows them beside calls. Names are
+    /// few, and the same in every run. Called once a second and when the connection ends.
     fn take_events(&mut self, _note: &mut dyn FnMut(&str, u64)) {}
 
-    /// The run ends, and the connection with it. Appends to `out` what takes leave; nobody waits for what comes back.
+    /// The run ends, and the connection with it. Appends a goodbye to `out`; nobody waits for the peer's answer to it.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 
-    /// The answer that was completed last, if answers are kept. Holds until the next bytes come or the next call starts.
+    /// The answer that was completed last, if answers are kept; valid until the next bytes come or the next call
+    /// starts.
     fn parts(&self) -> AnswerParts<'_> {
         AnswerParts::default()
     }

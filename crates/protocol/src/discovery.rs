@@ -1,7 +1,7 @@
-//! Calls that a protocol makes to the target before there is any load, to learn what the load is made of: a schema, say.
+//! Calls that a protocol makes to the target before the load, to learn something that the load needs: a schema, say.
 //!
-//! A protocol does no I/O here either. It says what to call by options of its own, as a plan has them, and is given the answer; who
-//! put it to work connects, as the run will.
+//! A protocol does no I/O here either. It describes the call by options of its own, as a plan has them, and is given
+//! the answer. Its caller connects as the run will.
 
 use brunt_plan::plan::ProtocolOptions;
 
@@ -12,13 +12,14 @@ use crate::client::KeptAnswer;
 pub struct Reply {
     /// The protocol's own status.
     pub status: u16,
-    /// What its connection's client kept of it.
+    /// The answer as the connection's client kept it.
     pub kept: KeptAnswer,
 }
 
-/// Makes the first call that these options describe, to the target of the run, and gives its answer; in words why there is none.
+/// Makes the first call that these options describe, to the target of the run. Returns its answer, or in words why
+/// there is none.
 ///
-/// Each is one call on a connection of its own, with the timeouts and the TLS of the run. It blocks.
+/// Each call has a connection of its own, with the timeouts and the TLS of the run. It blocks.
 ///
 /// ```
 /// use brunt_protocol::discovery::{Inquiry, Reply};
@@ -34,6 +35,6 @@ pub struct Reply {
 /// ```
 pub type Inquiry<'a> = dyn Fn(&ProtocolOptions) -> Result<Reply, String> + 'a;
 
-/// Makes content of what the target says. Called with a name for it: where a plan has content of this name, that is given and nothing is
-/// asked. So what was learned once travels in the plan.
+/// Makes content from the target's answers, under a name. Where the plan has content of this name already, that is
+/// returned and the target is not asked. So what was learned once travels in the plan.
 pub type Discovery<'a> = dyn Fn(&str, &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> + 'a;

@@ -1,7 +1,7 @@
 //! Flags: how a protocol's options are given, on the command line and in scenarios.
 //!
-//! A protocol declares its flags; whoever reads the command line takes them together with its own, and gives the
-//! protocol what stood there ([`FlagValues`]). The protocol makes its part of the plan of that
+//! A protocol declares its flags. The command line's parser reads them together with its own, and hands their values to
+//! the protocol ([`FlagValues`]). The protocol makes its part of the plan from them
 //! ([`Protocol::options`](crate::Protocol::options)): plain data, which another machine can carry out.
 
 use std::collections::BTreeMap;
@@ -16,34 +16,34 @@ use serde_json::Value;
 use crate::OptionsError;
 use crate::discovery::{Inquiry, Reply};
 
-/// What stands behind a flag.
+/// The kind of value that a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
+    /// No value.
     Nothing,
     /// A text, called this in the help.
     Text(&'static str),
-    /// A text, each time that it is given.
+    /// A text each time; the flag may be repeated.
     Texts(&'static str),
-    /// One of these texts, called this in the help.
+    /// One of these texts; the help calls it by the first field.
     OneOf(&'static str, &'static [&'static str]),
-    /// A file's name; its content is given.
+    /// A file's name; the protocol gets the file's content.
     File(&'static str),
     /// A text, or `@` and the name of a file whose content is given; `@@` stands for an `@` at the beginning.
     TextOrFile(&'static str),
 }
 
-/// Whether a text can be right; if not, what was expected.
+/// Checks a text. The error says what was expected.
 pub type Check = fn(&str) -> Result<(), String>;
 
-/// How the text behind a flag may be shown.
+/// How much of a flag's value may be shown.
 #[derive(Debug, Clone, Copy)]
 pub enum Visibility {
-    /// As it is.
+    /// All of it.
     Whole,
-    /// Its references to the environment (`@NAME`) alone: it is a secret, see [`Template::secret`].
+    /// Its references to the environment (`@NAME`) only, since it is a secret; see [`Template::secret`].
     References,
-    /// As this function shows it.
+    /// What this function leaves of it.
     By(fn(&str) -> String),
 }
 
@@ -71,61 +71,61 @@ pub struct Flag {
     pub name: &'static str,
     /// Its letter, if it has one.
     pub short: Option<char>,
-    /// What stands behind it.
+    /// The kind of value that it takes.
     pub takes: Takes,
     /// What it means, for the help: one sentence, without a full stop.
     pub help: &'static str,
-    /// Checks the text behind it as it is read; none where every text may be right.
+    /// Checks its value as it is read; `None` where any text is right.
     pub check: Option<Check>,
-    /// The flags with which it cannot be given.
+    /// Flags that cannot be given together with it.
     pub conflicts: &'static [&'static str],
-    /// How the text behind it may be shown.
+    /// How much of its value may be shown.
     pub shown: Visibility,
 }
 
 impl Flag {
-    /// A flag with nothing but what every flag has.
+    /// A flag with the required parts only.
     pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
         Self { name, short: None, takes, help, check: None, conflicts: &[], shown: Visibility::Whole }
     }
 
-    /// The same with a letter.
+    /// Sets its letter.
     #[must_use]
     pub const fn short(self, short: char) -> Self {
         Self { short: Some(short), ..self }
     }
 
-    /// The same with a check of each text.
+    /// Sets the check of each value.
     #[must_use]
     pub const fn checked(self, check: Check) -> Self {
         Self { check: Some(check), ..self }
     }
 
-    /// The same, never beside these.
+    /// Sets the flags that cannot be given together with it.
     #[must_use]
     pub const fn conflicts_with(self, conflicts: &'static [&'static str]) -> Self {
         Self { conflicts, ..self }
     }
 
-    /// The same for a secret: what stands behind it is shown and stored nowhere. Only `@NAME` references are; the
-    /// protocol looks them up when it prepares ([`revealed`]).
+    /// Declares its value a secret, which is shown and stored nowhere. References `@NAME` are kept; the protocol looks
+    /// them up when it prepares ([`revealed`]).
     #[must_use]
     pub const fn secret(self) -> Self {
         Self { shown: Visibility::References, ..self }
     }
 
-    /// The same, with a function that leaves out what is secret in its text.
+    /// Sets the function that leaves secrets out of its value.
     #[must_use]
     pub const fn shown_by(self, show: fn(&str) -> String) -> Self {
         Self { shown: Visibility::By(show), ..self }
     }
 
-    /// Whether some of its text may be a secret.
+    /// Whether a part of its value may be a secret.
     pub const fn may_be_secret(&self) -> bool {
         !matches!(self.shown, Visibility::Whole)
     }
 
-    /// A text behind it, as it may be shown.
+    /// The form of a value that may be shown.
     pub fn shown_text(&self, text: &str) -> String {
         match self.shown {
             Visibility::Whole => text.to_owned(),
@@ -135,7 +135,8 @@ impl Flag {
     }
 }
 
-/// The value of a secret option of `plan`, as [`Flag::secret`] declares it: with what stands in the environment for its references.
+/// The value of a secret option of `plan`, as [`Flag::secret`] declares it, with its references to the environment
+/// resolved.
 ///
 /// # Errors
 /// When a variable is not set, or the value was left out when its plan was stored.
@@ -144,8 +145,8 @@ pub fn revealed(what: &str, text: &str, plan: &Plan) -> Result<String, OptionsEr
     value.map_err(|error| OptionsError(format!("{what}: {error}")))
 }
 
-/// A plan's `protocol` part as it may be shown: without the values of fields that are named as secret flags are, or whose
-/// names tell that they are secret.
+/// A plan's `protocol` part for display: without the values of fields that share their names with secret flags, or
+/// whose names suggest a secret.
 pub fn shown_options(options: &Value, flags: &[Flag]) -> Value {
     let plain = |name: &str| name.replace('_', "-");
     shown_json(options, &|field| {
@@ -154,26 +155,26 @@ pub fn shown_options(options: &Value, flags: &[Flag]) -> Value {
     })
 }
 
-/// What was given by one flag.
+/// One value of a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlagValue {
-    /// It was there, and takes nothing.
+    /// The flag was given, and takes no value.
     Set,
-    /// Text behind it.
+    /// A text.
     Text(String),
-    /// The content of a file that was named behind it.
+    /// The content of the file that was named.
     File {
         /// The file's name, for errors.
         name: String,
-        /// What is in it.
+        /// The file's content.
         content: Content,
     },
 }
 
-/// Reads a file by its path: what is in it, or nothing if there is no such file; or what is wrong with it.
+/// Reads a file by its path. `Ok(None)` if there is no such file; the error says what is wrong with it.
 pub type ReadFile = dyn Fn(&str) -> Result<Option<Vec<u8>>, String>;
 
-/// What was given by a protocol's flags.
+/// The values of a protocol's flags.
 ///
 /// # Example
 ///
@@ -197,37 +198,37 @@ pub struct FlagValues {
 }
 
 impl fmt::Debug for FlagValues {
-    /// Names alone: what stands behind them may be secret.
+    /// Shows names only: values may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlagValues").field("flags", &self.values.keys()).finish_non_exhaustive()
     }
 }
 
 impl FlagValues {
-    /// Adds what was given by the flag `name`.
+    /// Adds a value of the flag `name`.
     pub fn push(&mut self, name: impl Into<String>, value: FlagValue) {
         self.values.entry(name.into()).or_default().push(value);
     }
 
-    /// The same with what stood before the `@` of the URL.
+    /// Sets the user, which stood before the `@` of the URL.
     #[must_use]
     pub fn with_user(self, user: Option<String>) -> Self {
         Self { user, ..self }
     }
 
-    /// The same, with files that can be read besides those that flags name.
+    /// Sets a reader of files besides those that flags name.
     #[must_use]
     pub fn with_files(self, read: Arc<ReadFile>) -> Self {
         Self { read: Some(read), ..self }
     }
 
-    /// The same, with a target that can be asked before the load.
+    /// Sets a target that can be asked before the load.
     #[must_use]
     pub fn with_target(self, ask: Arc<Inquiry<'static>>) -> Self {
         Self { ask: Some(ask), ..self }
     }
 
-    /// Makes the first call that these options describe to the target of the run, before there is any load.
+    /// Makes the first call that these options describe to the target of the run, before the load.
     ///
     /// # Errors
     /// Says why there is no answer.
@@ -238,7 +239,7 @@ impl FlagValues {
         }
     }
 
-    /// The texts that secret flags of these gave, each with what may be shown of it.
+    /// The values of secret flags among `flags`, each with its form that may be shown.
     pub fn secrets(&self, flags: &[Flag]) -> Vec<(String, String)> {
         let secret = flags.iter().filter(|flag| matches!(flag.shown, Visibility::References));
         let values = secret.flat_map(|flag| self.values.get(flag.name).into_iter().flatten());
@@ -255,7 +256,7 @@ impl FlagValues {
         texts.filter(|(text, shown)| !text.is_empty() && text != shown).collect()
     }
 
-    /// Reads a file that another file names; none if it does not exist.
+    /// Reads a file that another file names; `None` if it does not exist.
     ///
     /// # Errors
     /// Says what is wrong with a file that is there.
@@ -273,17 +274,17 @@ impl FlagValues {
         self.values.contains_key(name)
     }
 
-    /// What was given by the flag, the last time.
+    /// The flag's last value.
     pub fn last(&self, name: &str) -> Option<&FlagValue> {
         self.values.get(name)?.last()
     }
 
-    /// The text behind the flag.
+    /// The flag's last value, if it is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.texts(name).last()
     }
 
-    /// The texts behind the flag, in their order.
+    /// The flag's texts, in their order.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         self.values.get(name).into_iter().flatten().filter_map(|value| match value {
             FlagValue::Text(text) => Some(text.as_str()),
@@ -291,7 +292,7 @@ impl FlagValues {
         })
     }
 
-    /// The name and the content of the file named behind the flag.
+    /// Name and content of the flag's file.
     pub fn file(&self, name: &str) -> Option<(&str, &Content)> {
         self.values.get(name).into_iter().flatten().rev().find_map(|value| match value {
             FlagValue::File { name, content } => Some((name.as_str(), content)),
@@ -299,7 +300,7 @@ impl FlagValues {
         })
     }
 
-    /// What was given as text or in a file, whichever it was.
+    /// The flag's value as bytes, from a text or from a file.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.last(name).and_then(|value| match value {
             FlagValue::Set => None,
@@ -308,7 +309,7 @@ impl FlagValues {
         })
     }
 
-    /// For protocols that have no use for it: there is no user in the URL.
+    /// Refuses a user in the URL, for protocols that have no use for one.
     ///
     /// # Errors
     /// When there is one.

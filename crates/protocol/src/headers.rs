@@ -1,5 +1,5 @@
-//! Header fields of HTTP, as protocols have them that are HTTP or begin as it: the flags `-H` and `--basic`, and the
-//! tables of scenarios.
+//! HTTP header fields, for protocols that are HTTP or begin as HTTP: the flags `-H` and `--basic`, and tables of
+//! scenarios.
 
 use std::borrow::Cow;
 
@@ -96,10 +96,10 @@ pub fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }
 
-/// The header fields that [`HEADER`] gave.
+/// The header fields from the flag [`HEADER`].
 ///
 /// # Errors
-/// Says which one is wrong, and never shows its value.
+/// Names the one that is wrong, never with its value.
 pub fn headers(given: &FlagValues) -> Result<Vec<Header>, OptionsError> {
     given.texts("header").zip(1..).map(|(text, number)| header(text, number)).collect()
 }
@@ -129,7 +129,7 @@ fn header(text: &str, number: usize) -> Result<Header, OptionsError> {
     Ok(Header::new(name, value.trim()))
 }
 
-/// `user:password` from [`BASIC`] or from the URL.
+/// `user:password` from the flag [`BASIC`] or from the URL.
 ///
 /// # Errors
 /// When both name a user, or there is no `:`.
@@ -148,7 +148,7 @@ pub fn basic(given: &FlagValues) -> Result<Option<Template>, OptionsError> {
     }
 }
 
-/// Checks that `text`, which is called `what`, is a token (RFC 9110, section 5.6.2).
+/// Checks that `text` is a token (RFC 9110, section 5.6.2); `what` names it in errors.
 ///
 /// # Errors
 /// Names the first column that does not fit.
@@ -165,7 +165,7 @@ pub fn check_token(what: &str, text: &str) -> Result<(), OptionsError> {
     }
 }
 
-/// The value of an Authorization field (RFC 7617), with what stands in `env` for references to the environment.
+/// The value of an Authorization field (RFC 7617), with references to the environment resolved by `env`.
 ///
 /// # Errors
 /// When a variable is not set.
@@ -174,7 +174,7 @@ pub fn authorization(basic: &Template, env: impl Fn(&str) -> Option<String>) -> 
     Ok(format!("Basic {}", STANDARD.encode(user)))
 }
 
-/// The value of `header`, with what stands in `env` for references to the environment.
+/// The value of `header`, with references to the environment resolved by `env`.
 ///
 /// # Errors
 /// When a variable is not set, or the field would break its line.

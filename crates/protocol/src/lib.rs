@@ -32,7 +32,7 @@ pub mod scenario;
 pub mod traced;
 pub mod user;
 
-/// The plain data that the contract speaks of: what a run shall do, and what happened.
+/// The plain data that the contract uses: the plan of a run, and the record of it.
 pub use {brunt_plan as plan, brunt_record as record};
 
 pub use self::client::{

@@ -5,15 +5,15 @@ use std::sync::Arc;
 /// One call, encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Message<'a> {
-    /// What the protocol sends for it.
+    /// The bytes to send.
     pub bytes: &'a [u8],
-    /// What is sent after them as it is: a body so large that a copy for each connection would cost too much memory.
-    /// For protocols only that change nothing in what they send.
+    /// Further bytes, sent unchanged after those: a body so large that a copy for each connection would cost too much
+    /// memory. Only for protocols that send bodies as they are.
     pub tail: Option<Tail<'a>>,
-    /// Whether it may be sent again, by asking for the same number once more, when a connection dies before any of its
-    /// answer came.
+    /// Whether the call may be sent again when a connection dies before any part of its answer came. The user is then
+    /// asked for the same number once more.
     pub idempotent: bool,
-    /// What its client must know to read the answer; the protocol's own.
+    /// A value by which the client knows how to read the answer; its meaning is the protocol's own.
     pub hint: u32,
     /// Whether the next call belongs to the same batch, to be sent on the same connection without waiting for an answer.
     pub more: bool,
@@ -22,11 +22,11 @@ pub struct Message<'a> {
 /// A part of bytes that many calls have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail<'a> {
-    /// What it is a part of.
+    /// The bytes that it is a part of.
     pub of: &'a Arc<[u8]>,
-    /// Where it begins in that, in bytes.
+    /// Where it begins in them, in bytes.
     pub from: usize,
-    /// Where it ends in that, in bytes.
+    /// Where it ends in them, in bytes.
     pub to: usize,
 }
 

@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 #[error("{0}")]
 pub struct OptionsError(pub String);
 
-/// Reads the plan's `protocol` part, which is one of the protocol that is called `name`.
+/// Reads the plan's `protocol` part as options of the protocol `name`.
 ///
 /// # Errors
-/// When it is not.
+/// When it is not one of this protocol.
 pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, OptionsError> {
     T::deserialize(plan.protocol.reveal()).map_err(|e| {
-        // What came may be a secret: what was expected is enough.
+        // The value may be a secret: the error says only what was expected.
         let problem = e.to_string();
         let problem = match (problem.find('"'), problem.rfind('"')) {
             (Some(from), Some(to)) if from < to => {
@@ -28,7 +28,7 @@ pub fn read_options<T: DeserializeOwned>(plan: &Plan, name: &str) -> Result<T, O
     })
 }
 
-/// A plan's `protocol` part of options. What secret flags gave is left out of what is shown of it
+/// Writes options as a plan's `protocol` part. Its form for display leaves out what secret flags gave
 /// ([`Flag::secret`](crate::flags::Flag::secret)).
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use crate::client::{Client, Direction};
 use crate::flags::{Flag, FlagValues, shown_options};
 use crate::options::OptionsError;
 use crate::scenario::Dialect;
+use crate::traced::Tracing;
 use crate::user::User;
 
 /// What a scheme means to the transport.
@@ -116,18 +117,18 @@ pub struct Scheme {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Protocol: Send + Sync {
-    /// What it is called in the help, such as `HTTP`.
+    /// Its name in the help, such as `HTTP`.
     fn name(&self) -> &'static str;
 
-    /// The schemes it answers to.
+    /// Its schemes.
     fn schemes(&self) -> &[Scheme];
 
-    /// Which statuses are a success where nothing else is asked for.
+    /// The statuses that are a success unless the plan says otherwise.
     fn ok_status(&self) -> OkStatus {
         OkStatus::default()
     }
 
-    /// The flags by which its options are given.
+    /// The flags for its options.
     fn flags(&self) -> &[Flag] {
         &[]
     }
@@ -137,17 +138,17 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// The plan's `protocol` part, as these flags ask for it. Files are in it by content.
+    /// The plan's `protocol` part for these flags. Files are in it by content.
     ///
     /// # Errors
     /// Says which flag is wrong and what was expected.
     fn options(&self, given: &FlagValues) -> Result<ProtocolOptions, OptionsError>;
 
-    /// The options as they may be shown: by default without the values of fields that are called as secret flags are, or
-    /// whose names tell that they are secret. Asked of options from anywhere, a file among them, valid or not.
+    /// The options for display: by default without the values of fields that share their names with secret flags, or
+    /// whose names suggest a secret. Called with options from anywhere, also from a file, valid or not.
     ///
-    /// What secret flags gave is left out of it, wherever it stands; so a protocol whose options are called otherwise than
-    /// its flags has only plans from files to care for.
+    /// Values of secret flags are left out wherever they stand. So a protocol whose options have other names than its
+    /// flags needs this for plans from files only.
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         shown_options(options, self.flags())
     }
@@ -158,8 +159,8 @@ pub trait Protocol: Send + Sync {
     /// Says what in the plan is wrong (file, line, option) and what to do.
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
 
-    /// What it is in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme, whose
-    /// options and calls are given by the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
+    /// Its library in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme,
+    /// and its options and calls have the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
         None
     }
@@ -214,7 +215,7 @@ pub trait Prepared: Send + Sync {
     /// answer for [`Client::parts`].
     fn client(&self, keep: bool) -> Box<dyn Client>;
 
-    /// What asks for calls on one worker, unless a script does.
+    /// The source of calls on one worker, unless a script is it.
     fn user(&self) -> Box<dyn User>;
 
     /// Where calls go, by the numbers of [`User::target`]; empty where all go to the plan's target. Their schemes are this
@@ -228,9 +229,14 @@ pub trait Prepared: Send + Sync {
         Vec::new()
     }
 
-    /// What its statuses are called, where that says more than their numbers.
+    /// Names of statuses that say more than their numbers.
     fn status_names(&self) -> BTreeMap<u16, String> {
         BTreeMap::new()
+    }
+
+    /// Which calls of a script are traced, whose requests the script writes ([`Plan::script`]). Where there is no script, the user traces.
+    fn tracing(&self) -> Option<Tracing> {
+        None
     }
 
     /// Where the first answer that was a redirect led, as it said, if one was.
@@ -238,13 +244,14 @@ pub trait Prepared: Send + Sync {
         None
     }
 
-    /// Says for `--once` what a connection's bytes mean, where that depends on what came before; asked once for each connection.
+    /// A narrator of one connection for `--once`, where the meaning of bytes depends on earlier ones. Asked once for
+    /// each connection.
     fn narrator(&self) -> Option<Box<dyn Narrator>> {
         None
     }
 
-    /// What bytes of a call or of its answer say, for `--once`, where they are not what people read: frames, arguments by
-    /// their names. They may be cut short.
+    /// Bytes of a call or of its answer in words, for `--once`, where people cannot read them as they are: frames,
+    /// arguments by their names. They may be cut short.
     fn meaning(&self, _direction: Direction, _bytes: &[u8]) -> Option<String> {
         None
     }
@@ -253,9 +260,9 @@ pub trait Prepared: Send + Sync {
 /// A part of what a connection sends or receives, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Narration {
-    /// What it is in the first line; then header fields, `name: value` in a line each.
+    /// A title in the first line; then header fields, `name: value` in a line each.
     pub head: String,
-    /// The data that it carries.
+    /// Its data.
     pub body: Vec<u8>,
 }
 
@@ -263,11 +270,12 @@ pub struct Narration {
 ///
 /// It is given all of them, in their order, those of the opening exchange included. What it keeps has a bound.
 pub trait Narrator: Send {
-    /// Takes the next bytes of a direction, and tells what is complete with them; none if they are what people read as they are.
+    /// Takes the next bytes of one direction and returns what they complete; `None` if people can read the bytes as
+    /// they are.
     fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Narration>>;
 }
 
-/// The plan's `protocol` part that flags ask for, whose shown form has nothing in it that a secret flag gave.
+/// The plan's `protocol` part for these flags. Its form for display has nothing in it that a secret flag gave.
 ///
 /// # Errors
 /// As [`Protocol::options`].
@@ -280,7 +288,7 @@ pub fn options_of(protocol: &dyn Protocol, given: &FlagValues) -> Result<Protoco
     Ok(made.with_shown(shown))
 }
 
-/// The same for options that were written by hand, or stored.
+/// The same for options from a file or a store.
 pub fn options_read(protocol: &dyn Protocol, options: &ProtocolOptions) -> ProtocolOptions {
     options.clone().with_shown(protocol.shown(options.reveal()))
 }

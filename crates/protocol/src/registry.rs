@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::protocol::{Protocol, Scheme};
 
-/// No protocol has the scheme that was asked for.
+/// No protocol has this scheme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no protocol is called '{scheme}'; there are {known}")]
 pub struct UnknownScheme {
@@ -21,7 +21,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Adds a protocol; where it names a scheme that is there already, it takes its place.
+    /// Adds a protocol. It replaces earlier ones for the schemes that they share.
     pub fn register(&mut self, protocol: impl Protocol + 'static) {
         self.protocols.insert(0, Arc::new(protocol));
     }

@@ -1,31 +1,37 @@
 //! Logs that are replayed: calls at times of their own, in sessions.
 
+use brunt_plan::plan::Plan;
+use brunt_plan::share::Portion;
+use brunt_record::replayed::LogRead;
+
 use crate::AnswerParts;
+use crate::traced::TraceIds;
 use crate::user::{Message, Refusal};
 
 /// A call of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedCall {
-    /// Its number, by which the log is asked about it until it has ended.
+    /// Its number, by which the log is asked about the call until it has ended.
     pub number: u64,
     /// When it is due, in nanoseconds after the measured part began.
     pub due_ns: u64,
-    /// Whose it is. Calls of a session are made one after the other on a connection of its own; those without share connections.
+    /// Its session. Calls of a session are made one after the other on a connection of its own; calls without one share
+    /// connections.
     pub session: Option<u64>,
     /// How long it took when it was logged, in nanoseconds of the replay.
     pub logged_ns: u64,
 }
 
-/// What a log has next.
+/// The next entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Upcoming {
-    /// This call. None that follows is due before it.
+    /// This call. No later one is due before it.
     Call(LoggedCall),
-    /// Nothing yet: the log is being read.
+    /// Nothing yet: the log is still being read.
     NotYet,
-    /// Nothing more.
+    /// The log is over.
     Over,
-    /// It cannot be read on, for this reason, and the run ends.
+    /// The log cannot be read on, for this reason; the run ends.
     Failed(String),
 }
 
@@ -43,7 +49,7 @@ pub enum Ended<'a> {
     },
     /// Without an answer.
     Failed,
-    /// The run ended before it did.
+    /// The run ended before the call did.
     Cut,
 }
 
@@ -92,15 +98,60 @@ pub trait Replay: Send {
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
-    /// What a call sends. Asked when it is sent, and again if it is sent again.
+    /// The bytes of a call. Asked when it is sent, and again if it is sent again.
     ///
     /// # Errors
     /// When there is no such call, or it has ended.
     fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal>;
 
-    /// What a call is counted by: a small number, and the name that it stands for.
+    /// The name by which a call is counted, with a small number that stands for it.
     fn name(&self, number: u64) -> (u32, &str);
 
-    /// A call has ended: it may be forgotten.
+    /// The ids by which a call is traced, if it is.
+    fn trace(&self, _number: u64) -> Option<TraceIds> {
+        None
+    }
+
+    /// Whether any call is traced.
+    fn traces(&self) -> bool {
+        false
+    }
+
+    /// A call has ended and may be forgotten.
     fn ended(&mut self, number: u64, ended: Ended<'_>);
+}
+
+/// All calls of a log in the order of their due times, for accounts of calls that are made elsewhere.
+///
+/// It never blocks, and is asked as a [`Replay`] is.
+pub trait Timetable: Send {
+    /// The next call. Its number is the one by which calls are dealt out: worker `i` of `n` has those with a number that leaves `i` when it is
+    /// divided by `n`.
+    fn next(&mut self) -> Upcoming;
+}
+
+/// The log that a plan names, as this machine has it.
+pub trait Logs: Send + Sync {
+    /// Opens the log for the workers of a portion.
+    ///
+    /// # Errors
+    /// When it cannot be read here, is another one than the plan's, or may not be read.
+    fn open(&self, plan: &Plan, portion: Portion) -> Result<OpenLog, String>;
+}
+
+/// A log that is being read.
+pub struct OpenLog {
+    /// The calls of each worker of the portion.
+    pub of_workers: Vec<Box<dyn Replay>>,
+    /// The account of what was read, and of what became of the calls. Called once the workers are done.
+    pub read: Box<dyn FnOnce() -> LogRead + Send>,
+}
+
+/// A machine that has no logs.
+pub struct NoLogs;
+
+impl Logs for NoLogs {
+    fn open(&self, _plan: &Plan, _portion: Portion) -> Result<OpenLog, String> {
+        Err("it reads no logs".to_owned())
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::Write as _;
 
 use brunt_plan::units::parse_ratio;
 
@@ -27,7 +28,11 @@ fn checked(text: &str) -> Result<(), String> {
     share(text).map(|_| ())
 }
 
-fn share(text: &str) -> Result<f64, String> {
+/// Reads the flag's value: a share of calls above 0 and up to 1.
+///
+/// # Errors
+/// When it is no such share.
+pub fn share(text: &str) -> Result<f64, String> {
     let expected = || format!("expected a share of calls above 0 and up to 1, such as 1% or 0.01, got '{text}'");
     parse_ratio(text).ok().filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(expected)
 }
@@ -53,6 +58,41 @@ impl TraceIds {
     /// The id of the trace: 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace)
+    }
+
+    /// Writes an HTTP/1.1 request into `with`, with a `traceparent` in front of its other header fields. Its head may still lack its
+    /// end. False, with nothing written, where the request has a `traceparent` already.
+    ///
+    /// ```
+    /// use brunt_protocol::traced::Tracing;
+    ///
+    /// let ids = Tracing::of_share(1.0).ids(0).unwrap();
+    /// let mut with = Vec::new();
+    /// assert!(ids.add_to_request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &mut with));
+    /// assert_eq!(with, format!("GET / HTTP/1.1\r\ntraceparent: {ids}\r\nHost: a\r\n\r\n").as_bytes());
+    /// assert!(!ids.add_to_request(&with.clone(), &mut with));
+    /// ```
+    pub fn add_to_request(&self, request: &[u8], with: &mut Vec<u8>) -> bool {
+        // A request may begin with empty lines (RFC 9112, section 2.2), and a line may end without its CR.
+        let start = request.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(request.len());
+        let (before, text) = request.split_at(start);
+        let line_end = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
+        let (line, rest) = text.split_at(line_end);
+        let mut fields = rest.split(|byte| *byte == b'\n').take_while(|field| !matches!(field, [] | [b'\r']));
+        let is_own = |field: &[u8]| {
+            let name = field.get(..TRACEPARENT.len()).unwrap_or_default();
+            name.eq_ignore_ascii_case(TRACEPARENT.as_bytes()) && field.get(TRACEPARENT.len()) == Some(&b':')
+        };
+        if fields.any(is_own) {
+            return false;
+        }
+        with.clear();
+        with.extend_from_slice(before);
+        with.extend_from_slice(line);
+        // Writing to a Vec cannot fail.
+        let _ = write!(with, "{TRACEPARENT}: {self}\r\n");
+        with.extend_from_slice(rest);
+        true
     }
 }
 
@@ -128,6 +168,30 @@ mod tests {
         assert_eq!(ids.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
         let (one, other) = (Tracing::of_share(1.0), Tracing::of_share(1.0));
         assert_ne!(one.ids(0), other.ids(0), "each process has a key of its own");
+    }
+
+    #[test]
+    fn requests_get_the_field_behind_their_first_line() {
+        let ids = TraceIds { trace: 1, span: 2 };
+        let field = format!("traceparent: {ids}\r\n");
+        let mut with = Vec::new();
+        for (request, expected) in [
+            ("GET / HTTP/1.1\r\n\r\n", format!("GET / HTTP/1.1\r\n{field}\r\n")),
+            ("\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n\r\n", format!("\r\n\r\nGET / HTTP/1.1\r\n{field}A: b\r\n\r\n")),
+            ("HEAD / HTTP/1.1\nA: b\n\n", format!("HEAD / HTTP/1.1\n{field}A: b\n\n")),
+            ("GET / HTTP/1.1\r\nKey: ", format!("GET / HTTP/1.1\r\n{field}Key: ")),
+            // A field of another name, and a body that reads like one.
+            (
+                "POST / HTTP/1.1\r\nTraceparent2: x\r\n\r\ntraceparent: x",
+                format!("POST / HTTP/1.1\r\n{field}Traceparent2: x\r\n\r\ntraceparent: x"),
+            ),
+        ] {
+            assert!(ids.add_to_request(request.as_bytes(), &mut with), "{request:?}");
+            assert_eq!(with, expected.as_bytes(), "{request:?}");
+        }
+        for own in ["GET / HTTP/1.1\r\nHost: a\r\nTraceParent: 00-mine\r\n\r\n", "GET / HTTP/1.1\ntraceparent:x\n\n"] {
+            assert!(!ids.add_to_request(own.as_bytes(), &mut with), "{own:?}");
+        }
     }
 
     #[test]

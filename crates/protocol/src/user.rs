@@ -1,4 +1,4 @@
-//! Users: what asks for calls on one worker. A fixed request, the lines of a file, a script.
+//! Users: sources of calls on one worker, such as a fixed request, the lines of a file, or a script.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,13 @@ use crate::traced::TraceIds;
 /// Why a user asks for no more calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has done what it wanted: this worker's share of the run ends, as if its time was up.
+    /// It has no more calls: this worker's share of the run ends, as if its time was up.
     Done,
-    /// It failed, in its own words; the whole run ends.
+    /// It failed, for this reason; the whole run ends.
     Failed(String),
 }
 
-/// What a user takes part in besides asking for calls, decided before the load begins so that what is absent costs
-/// nothing.
+/// Optional hooks that a user wants, known before the load begins so that absent ones cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interests {
     /// [`User::pause`] is asked before each call of the closed model.
@@ -26,7 +25,7 @@ pub struct Interests {
     pub answers: bool,
 }
 
-/// What asks for calls. One for each worker, on which it lives alone.
+/// The source of calls of one worker, and of that worker alone.
 ///
 /// A user is asked for a call where the worker has room for one, and says when there are no more. It never blocks: what it is asked
 /// holds up every connection of its worker.
@@ -72,7 +71,7 @@ pub trait User: Send {
         0
     }
 
-    /// What its calls are called, if they are told apart in the report: few names, the same on each worker.
+    /// Names of its calls, if the report tells them apart: few names, the same on each worker.
     fn names(&self) -> &[String] {
         &[]
     }
@@ -92,11 +91,11 @@ pub trait User: Send {
         false
     }
 
-    /// About this many calls will be asked for now, one after the other, with nothing between them; 0 ends that. What is
-    /// made ahead for them and then not asked for is the next that is.
+    /// Announces about this many calls, one after the other, with nothing between them; 0 ends that. Calls made ahead
+    /// that are not asked for are the next ones.
     fn expect(&mut self, _calls: usize) {}
 
-    /// What it takes part in.
+    /// The hooks that it wants.
     fn interests(&self) -> Interests {
         Interests::default()
     }
@@ -117,7 +116,7 @@ pub trait User: Send {
         Ok(())
     }
 
-    /// All that arrived has been read, and calls will be asked for: it has to have seen every answer by now.
+    /// Everything that arrived has been read, and calls will be asked for: every answer has to be processed by now.
     ///
     /// # Errors
     /// When there are no more calls.
@@ -151,27 +150,27 @@ impl User for RepeatingUser {
     }
 }
 
-/// Shows, from outside the worker, whether its user ever comes back from what it was asked. Debug hooks of an
-/// interpreter do not fire in compiled loops, so it cannot be stopped from inside.
+/// Heartbeat of a worker's user, seen from outside: does the user return from what it was asked? Debug hooks of an
+/// interpreter do not fire in compiled loops, so a script cannot be stopped from inside.
 #[derive(Debug, Clone, Default)]
 pub struct Heart(Arc<AtomicU64>);
 
 impl Heart {
-    /// The user is asked something; `what` (under 256) names it. Ends with [`Heart::leave`].
+    /// The user is called; `what` (under 256) names the function. Ends with [`Heart::leave`].
     #[inline]
     pub fn enter(&self, what: u8) {
         let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
         self.0.store(beats << 8 | u64::from(what), Ordering::Relaxed);
     }
 
-    /// The user came back.
+    /// The user has returned.
     #[inline]
     pub fn leave(&self) {
         let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
         self.0.store(beats << 8, Ordering::Relaxed);
     }
 
-    /// A number that changes whenever the user is asked or comes back, and what it is busy with (0: nothing).
+    /// A number that changes whenever the user is called or returns, and the function that it is in (0: none).
     pub fn beat(&self) -> (u64, u8) {
         let value = self.0.load(Ordering::Relaxed);
         (value >> 8, value as u8)

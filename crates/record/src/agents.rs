@@ -8,7 +8,7 @@ use crate::outcome::OkStatus;
 use crate::series::Series;
 use crate::snapshot::{Phase, Snapshot};
 
-/// The most points that the series of all agents have together: with more agents each has fewer, and longer ones.
+/// The most points that the series of all agents have together: with more agents, each has fewer and longer points.
 const MOST_POINTS: usize = 10_000;
 /// The fewest points of an agent's series.
 const FEWEST_POINTS: usize = 10;
@@ -22,25 +22,26 @@ pub struct AgentPart {
     pub name: String,
     /// brunt's version there.
     pub version: String,
-    /// CPUs that it could use.
+    /// The CPUs that it could use.
     pub cores: u32,
-    /// How many of the run's workers it carried.
+    /// The number of the run's workers that it carried.
     pub workers: u32,
-    /// When its load began, after the beginning that all had agreed on, in nanoseconds of the controller's clock. Negative: before.
+    /// When its load began, relative to the agreed beginning, in nanoseconds of the controller's clock; negative if
+    /// before.
     pub began_ns: i64,
     /// By how much that may be wrong, in nanoseconds.
     pub clock_uncertainty_ns: u64,
-    /// How its part ended.
+    /// The end of its part.
     pub ended: AgentEnd,
     /// How long its measured part was, in nanoseconds.
     pub measured_ns: u64,
     /// What happened in its measured part.
     pub measured: Snapshot,
-    /// What happened to its calls after the end of that.
+    /// What happened to its calls after the measured part.
     pub drained: Snapshot,
     /// Its measured part over time.
     pub series: Series,
-    /// Whether its calls are told apart by name: not where there are very many agents.
+    /// Whether its calls are told apart by name; with very many agents they are not.
     #[serde(skip, default = "yes")]
     is_named: bool,
 }
@@ -57,20 +58,20 @@ pub enum AgentEnd {
     Finished,
     /// Before the run: it was lost.
     Lost {
-        /// After how much of the measured part it was last heard of, in nanoseconds.
+        /// How far into the measured part it last reported, in nanoseconds.
         after_ns: u64,
-        /// What became of it, as far as is known.
+        /// The cause of its loss, as far as it is known.
         reason: String,
-        /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
+        /// How far into the measured part others took over its share, in nanoseconds, if they did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taken_over_ns: Option<u64>,
         /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
         #[serde(default, skip_serializing_if = "is_nobody")]
         users_missed: u64,
-        /// Of a counted number of iterations, those that it had not reported.
+        /// Iterations, of a counted number, that it had not reported.
         #[serde(default, skip_serializing_if = "is_nobody")]
         iterations_unknown: u64,
-        /// Whether its user had said that the run may go on without an agent. Runs of before do not say, and passed.
+        /// Whether the run may go on without an agent. Runs of earlier versions do not say, and passed.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         is_allowed: bool,
     },
@@ -82,7 +83,7 @@ const fn is_nobody(number: &u64) -> bool {
 }
 
 impl AgentPart {
-    /// The part of an agent of which nothing has been heard yet, one of so many.
+    /// An agent that has not reported yet, one of `agents`.
     pub fn new(name: &str, version: &str, cores: u32, workers: u32, agents: usize) -> Self {
         Self {
             name: name.to_owned(),
@@ -128,12 +129,12 @@ impl AgentPart {
         }
     }
 
-    /// Calls that fell to it and were never sent, since it was lost.
+    /// Calls in its share that were never sent, since it was lost.
     pub fn unsent_lost(&self) -> u64 {
         self.measured.numbers.get(Counter::UnsentLost) + self.drained.numbers.get(Counter::UnsentLost)
     }
 
-    /// Calls of which nobody knows whether it sent them before it was lost.
+    /// Calls that it may or may not have sent before it was lost.
     pub fn unknown(&self) -> u64 {
         self.measured.numbers.get(Counter::Unknown) + self.drained.numbers.get(Counter::Unknown)
     }
@@ -148,7 +149,7 @@ impl AgentPart {
         matches!(self.ended, AgentEnd::Lost { .. })
     }
 
-    /// Whether it was lost, and nobody had said that the run may go on without it.
+    /// Whether it was lost, and the run may not go on without it.
     pub fn is_missed(&self) -> bool {
         matches!(self.ended, AgentEnd::Lost { is_allowed: false, .. })
     }

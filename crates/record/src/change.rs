@@ -1,11 +1,11 @@
-//! What somebody changed about a run while it went on.
+//! Changes of a run while it goes on.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most changes that a run takes: who asks for more than that is a program in a loop.
+/// The most changes that a run takes, and one more to resume it: who asks for more than that is a program in a loop.
 pub const MOST_CHANGES: usize = 1000;
 /// The longest text of a mark, in characters.
 pub const LONGEST_MARK: usize = 200;
@@ -13,40 +13,43 @@ pub const LONGEST_MARK: usize = 200;
 /// A change of a run's load, or a mark, made while it went on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// When it takes effect, in nanoseconds after the beginning of the measured part: below 0 in the warm-up. Calls that are due then or later
-    /// are those of the changed load.
+    /// When it takes effect, in nanoseconds after the beginning of the measured part; negative in the warm-up. Calls
+    /// due then or later belong to the changed load.
     pub at_ns: i64,
-    /// What changes.
+    /// The change.
     pub action: Action,
-    /// Who asked for it.
+    /// Its author.
     pub by: Author,
 }
 
-/// What changes about a run.
+/// A change of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// So many calls a second are due from then on, until the end: in the place of what the profile had for this time.
+    /// This many calls a second are due from then on, to the end, in place of the profile's.
     Rate(f64),
-    /// Nothing is due from then on.
+    /// There are this many virtual users from then on, to the end: missing ones come at once, surplus ones end with the
+    /// iteration under way.
+    Users(u64),
+    /// No calls are due from then on.
     Pause,
     /// Calls are due again, as they would be at this time without the pause.
     Resume,
-    /// Nothing: a moment has a name.
+    /// No change: the moment gets a name.
     Mark(String),
 }
 
-/// Who asked for a change.
+/// The author of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// Somebody, by `brunt ctl`.
+    /// A person, by `brunt ctl`.
     Ctl,
-    /// Somebody, on the live page.
+    /// A person, on the live page.
     Page,
     /// A guard that backs off.
     Guard {
-        /// As it was written.
+        /// The guard as written.
         guard: String,
         /// Why: `p99 was 900.0ms over 3s, with 31 calls open`.
         found: String,
@@ -57,6 +60,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => write!(f, "rate {rate}"),
+            Self::Users(users) => write!(f, "users {users}"),
             Self::Pause => f.write_str("pause"),
             Self::Resume => f.write_str("resume"),
             Self::Mark(text) => write!(f, "mark '{text}'"),
@@ -74,8 +78,8 @@ impl fmt::Display for Author {
     }
 }
 
-/// The stretches of a run in which it is paused by these changes, from and until, in nanoseconds after the beginning of the measured part.
-/// Without an end where it was not resumed.
+/// The pauses that these changes make: from and until, in nanoseconds after the beginning of the measured part; `None`
+/// for the end of one that was not resumed.
 pub fn pauses(changes: &[Change]) -> Vec<(i64, Option<i64>)> {
     let mut pauses: Vec<(i64, Option<i64>)> = Vec::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! Counts by what was answered or went wrong: statuses, failures with their reasons, events. All are bounded.
+//! Bounded counts of statuses, of failures with their reasons, and of events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::{Failure, OkStatus};
 use crate::redaction::Secrets;
 
-/// The most distinct reasons kept for failures; what comes after counts under its failure's name alone.
+/// The most distinct reasons of failures; further ones count under the name of their failure only.
 const MOST_REASONS: usize = 64;
 
 /// Answers by status, which is 0 where the protocol has none.
@@ -62,10 +62,10 @@ impl Statuses {
         self.0.iter().find(|(known, _)| *known == status).map_or(0, |(_, n)| *n)
     }
 
-    /// Answers that are a success: by their status, and by what was said of them since. `failed` are those that a check failed, `excused` those
-    /// that count as ok against their status, or against what failed them.
+    /// Successful answers: by their status, corrected by later judgements. `failed` are those that a check failed,
+    /// `excused` those that count as ok against their status, or against a failed check.
     pub(crate) fn amended_ok(&self, ok: &OkStatus, failed: &Self, excused: &Self) -> u64 {
-        // What has no success by its status and failed a check beside counts only where it was excused before.
+        // An answer that has no success by its status, and also failed a check, counts only if it was excused before.
         let failed_after = |&(status, n): &(u16, u64)| if ok.holds(status) { 0 } else { n.min(failed.count(status)) };
         let failed_after: u64 = excused.0.iter().map(failed_after).sum();
         (self.ok(ok) + excused.total()).saturating_sub(failed.ok(ok) + failed_after)
@@ -81,16 +81,17 @@ impl Statuses {
 /// The most names of events that are told apart.
 const MOST_EVENTS: usize = 64;
 
-/// What protocols count besides calls, by its name: `GOAWAY`, `RST_STREAM CANCEL`, `header bytes saved`.
+/// Events that protocols count besides calls, by name: `GOAWAY`, `RST_STREAM CANCEL`, `header bytes saved`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Events(std::collections::BTreeMap<String, u64>);
 
-/// What the name of an event begins with that counts the connections which one of several addresses took; the address follows.
+/// The beginning of the name of an event that counts connections which one of several addresses took; the address
+/// follows.
 pub const CONNECTED_TO: &str = "connections to ";
 
 impl Events {
-    /// Counts so many; of very many names, those that come last are left out.
+    /// Adds `count` to an event. If there are very many names, the last are left out.
     pub fn add(&mut self, name: &str, count: u64) {
         if let Some(known) = self.0.get_mut(name) {
             *known = known.saturating_add(count);
@@ -127,7 +128,7 @@ impl Events {
     }
 }
 
-/// Failures by name, and the reasons that were given for them.
+/// Failures by name, with their reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
     counts: [u64; Failure::ALL.len()],

@@ -1,9 +1,9 @@
-//! Calls over time by what they have in common: request name, status, reason of failure.
+//! Calls over time by a common property: request name, status, reason of failure.
 //!
-//! The series says when a run went wrong; this says what went wrong then. It is filled once a second, from the second's
-//! snapshot, and bounded: a kind has at most [`MOST_KEYS`] keys (names have the limit of [`crate::figures`]) and
-//! [`MOST_CELLS`] cells. Beyond that neighbouring stretches merge in pairs, so that the more keys there are, the coarser
-//! their times.
+//! The series shows when a run went wrong, this shows what went wrong then. It is filled once a second, from the
+//! second's snapshot, and bounded: a kind has at most [`MOST_KEYS`] keys (names have the limit of [`crate::figures`])
+//! and [`MOST_CELLS`] cells. Beyond that neighbouring stretches merge in pairs, so that times become coarser with more
+//! keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,10 @@ use crate::snapshot::Snapshot;
 
 /// The most cells of one kind: keys times stretches.
 pub const MOST_CELLS: usize = 10_000;
-/// The most stretches of one kind: more than a chart can show apart.
+/// The most stretches of one kind: more than a chart can tell apart.
 pub const MOST_STRETCHES: usize = 600;
-/// The most statuses, and the most reasons of failures, that have a track. Calls with others count in the outcomes alone.
+/// The most statuses, and the most reasons of failures, that have a track. Calls with others count in the outcomes
+/// only.
 pub const MOST_KEYS: usize = 64;
 /// Significant bits of times in a cell: a time is within 0.8 % of what was measured.
 const TIME_BITS: u32 = 7;
@@ -42,7 +43,7 @@ impl Cell for u64 {
 pub struct Calls {
     /// How many.
     pub ended: u64,
-    /// How many of them are not a success.
+    /// Calls among them that are not a success.
     pub not_ok: u64,
     /// Their response times in nanoseconds, to within 0.8 %.
     pub response: Packed,
@@ -57,7 +58,7 @@ impl Calls {
 }
 
 impl Calls {
-    /// So many calls, of which only these quantiles of their response times were written down.
+    /// `ended` calls of which only these quantiles of their response times were written down.
     pub fn restored(ended: u64, not_ok: u64, p50_ns: Option<u64>, p99_ns: Option<u64>) -> Self {
         let mut response = Histogram::new();
         let below = ended.div_ceil(2);
@@ -95,9 +96,9 @@ pub struct Stretch {
 /// One key and its cells, one a stretch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Track<K, C> {
-    /// What the calls have in common.
+    /// The common property of the calls.
     pub key: K,
-    /// What happened to them, stretch by stretch.
+    /// Their figures, stretch by stretch.
     pub cells: Vec<C>,
 }
 
@@ -188,7 +189,7 @@ impl<K: PartialEq, C: Cell> Tracks<K, C> {
     }
 }
 
-/// Why calls failed: the failure's name, and the reason given; empty where there was none, or no room for it.
+/// The cause of failures: the failure's name, and the reason; empty where there was none, or no room for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCause {
     /// The failure.
@@ -212,7 +213,7 @@ pub struct Drilldown {
 }
 
 impl Drilldown {
-    /// Adds what happened in the stretch that follows the last.
+    /// Adds the calls of the stretch that follows the last.
     pub(crate) fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let names = [(&mut self.requests, &snapshot.figures.requests), (&mut self.tags, &snapshot.figures.tags)];
         for (tracks, figures) in names {

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Failure;
 use crate::redaction::Secrets;
 
-/// The most examples of one way to end.
+/// The most examples of one ending.
 pub const MOST_EXAMPLES: usize = 3;
-/// The most ways that have examples.
+/// The most endings that have examples.
 const MOST_WAYS: usize = 32;
-/// The longest beginning of what was said that is kept, in bytes.
+/// The longest excerpt that is kept, in bytes.
 pub const LONGEST_SAID: usize = 200;
 
 /// A call that was not ok.
@@ -25,7 +25,8 @@ pub struct FailedCall {
     /// The name of its request; left out where calls have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request: String,
-    /// The reason of a failure, or the beginning of an answer's body, at most 200 bytes, without secrets; left out where there was nothing to see.
+    /// The reason of a failure, or the beginning of an answer's body, at most 200 bytes, without secrets; left out
+    /// where there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
     /// The id of its trace (W3C Trace Context), 32 hexadecimal digits; left out where it has none.
@@ -52,9 +53,10 @@ impl Ended {
     }
 }
 
-/// The first calls that ended in each way, by its key: a status, or a failure's name. Those that have a trace go before others.
+/// The first calls of each ending, by its key: a status, or a failure's name. Calls with a trace come before others.
 ///
-/// Merging keeps those that were due first, and of very many ways those whose keys come first, so that its order does not matter.
+/// Merging keeps the calls that were due first; of very many endings, those whose keys come first. So the order of
+/// merging does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Examples(BTreeMap<String, Vec<FailedCall>>);
@@ -65,12 +67,12 @@ impl Examples {
         self.0.is_empty()
     }
 
-    /// Those that ended in the way with this key.
+    /// The examples of the ending with this key.
     pub fn get(&self, key: &str) -> &[FailedCall] {
         self.0.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether one more of that way would be of use, with a trace or without.
+    /// Whether one more example of that ending would be of use, with a trace or without.
     pub fn wants(&self, ended: Ended, has_trace: bool) -> bool {
         match self.0.get(&ended.key()) {
             Some(calls) if has_trace => calls.iter().filter(|call| !call.trace_id.is_empty()).count() < MOST_EXAMPLES,
@@ -87,7 +89,7 @@ impl Examples {
         self.cut();
     }
 
-    /// Adds those of another.
+    /// Adds other examples.
     pub fn merge(&mut self, other: &Self) {
         for (key, calls) in &other.0 {
             let known = self.0.entry(key.clone()).or_default();
@@ -111,7 +113,7 @@ impl Examples {
     }
 }
 
-/// Keeps the first of those that have a trace, which say more, and then of the others.
+/// Keeps the first calls with a trace, which say more, and then the first of the others.
 fn keep_best(calls: &mut Vec<FailedCall>) {
     calls.sort_by(|one, other| (one.trace_id.is_empty(), one).cmp(&(other.trace_id.is_empty(), other)));
     calls.truncate(MOST_EXAMPLES);

@@ -1,4 +1,5 @@
-//! The generator as an instrument: what it adds itself to the times of calls, and how wrong that can make a figure.
+//! The generator as a measuring instrument: the delays that it adds to the times of calls, and the error that they can
+//! cause.
 //!
 //! A call has five times on one clock, which only grow: *due*, *ready* (a connection is free for it; may be before
 //! due), *sent*, *arrived* (the kernel has the answer's last byte), *read* (this program has it). So
@@ -39,7 +40,7 @@ use std::borrow::Cow;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::histogram::{Censored, Histogram};
 
-/// When an answer arrived, as far as that is known. Nanoseconds since the start of the run.
+/// When an answer arrived, as far as that is known, in nanoseconds since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// The kernel's receive timestamp of the answer's last byte.
@@ -57,11 +58,11 @@ pub struct CallTimes {
     pub ready: u64,
     /// When it was sent.
     pub sent: u64,
-    /// For how long after it was due and a connection free, at most, the target may have had other calls of this run; no
-    /// more than the delay in sending counts. `u64::MAX` where that is not known.
+    /// The longest time, after it was due and had a connection, for which the target may have had other calls of this
+    /// run; at most the delay in sending counts. `u64::MAX` where it is not known.
     pub exposed: u64,
-    /// When the first byte of its answer arrived, by the kernel where it told, else when it was read; none where no
-    /// byte came.
+    /// When the first byte of its answer arrived: by the kernel where it told, otherwise when it was read; `None` where
+    /// no byte came.
     pub first_byte: Option<u64>,
     /// When the last byte arrived.
     pub arrived: Arrival,
@@ -72,16 +73,16 @@ pub struct CallTimes {
 /// The target's part of a call's time, with its bounds. Nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// The least that it can be.
+    /// The lower bound.
     pub low: u64,
-    /// What is shown.
+    /// The value shown.
     pub value: u64,
-    /// The most that it can be.
+    /// The upper bound.
     pub high: u64,
 }
 
 impl Part {
-    /// One that is known.
+    /// A known time.
     pub const fn exactly(ns: u64) -> Self {
         Self { low: ns, value: ns, high: ns }
     }
@@ -93,8 +94,8 @@ impl CallTimes {
         self.sent.saturating_sub(self.due.max(self.ready))
     }
 
-    /// The earliest and the latest time at which the answer can have arrived. The kernel's clock is another one, so
-    /// its times are kept between sending and reading.
+    /// The earliest and the latest possible arrival of the answer. The kernel's clock is another one, so its times are
+    /// clamped between sending and reading.
     fn arrival(&self) -> (u64, u64) {
         let read = self.read.max(self.sent);
         match self.arrived {
@@ -114,7 +115,7 @@ impl CallTimes {
         }
     }
 
-    /// From sent to end. When the call was sent is known, so nothing is above the value.
+    /// From sent to end. The time of sending is known, so nothing lies above the value.
     pub fn service(&self) -> Part {
         let (earliest, latest) = self.arrival();
         let value = latest - self.sent;
@@ -122,7 +123,7 @@ impl CallTimes {
     }
 }
 
-/// The timings of a target's part: the least, the shown and the most that it can be.
+/// The timings of a target's part: its lower bound, the value shown, and its upper bound.
 #[derive(Debug, Clone, Copy)]
 struct PartTimings {
     low: Timing,
@@ -135,7 +136,7 @@ const RESPONSE: PartTimings =
 const SERVICE: PartTimings =
     PartTimings { low: Timing::ServiceLow, value: Timing::ServiceValue, high: Timing::ServiceHigh };
 
-/// Of response times, those of calls without success: failures, and answers whose status is not ok.
+/// Response times of calls without success: failures, and answers whose status is not ok.
 const NOT_OK: PartTimings = PartTimings { low: Timing::NotOkLow, value: Timing::NotOkValue, high: Timing::NotOkHigh };
 
 impl PartTimings {
@@ -155,11 +156,11 @@ impl PartTimings {
 /// The target's part of times, with a distribution for each of its bounds. The counts of all three are the same.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// The least that they can be.
+    /// The lower bounds.
     pub low: &'a Histogram,
-    /// What is shown.
+    /// The values shown.
     pub value: &'a Histogram,
-    /// The most that they can be.
+    /// The upper bounds.
     pub high: &'a Histogram,
     as_read: &'a Censored,
     times: &'a Timings,
@@ -186,19 +187,19 @@ impl<'a> Parts<'a> {
         Self::new(times, SERVICE, Timing::Service)
     }
 
-    /// Whether these are about the calls that were read, and not only about a few of them.
+    /// Whether they stand for all calls that were read, and not only for a few.
     pub fn cover(&self) -> bool {
         !self.value.is_empty() && self.value.count() >= self.as_read.known.count() / 2
     }
 
-    /// What is shown: the target's part where it is known of calls in general, else the times as read. Calls that never ended
-    /// count with their lower bounds.
+    /// The times shown: the target's part where it is known for calls in general, otherwise the times as read. Calls
+    /// that never ended count with their lower bounds.
     pub fn shown(&self) -> Cow<'a, Censored> {
         if self.cover() { Cow::Owned(self.with_bounds(self.value)) } else { Cow::Borrowed(self.as_read) }
     }
 
-    /// The three sides of response times, those of calls without success apart. Where it was not recorded which those are, they stand
-    /// among the others.
+    /// The three sides of response times, with calls without success apart. Where it was not recorded which these are,
+    /// they stand among the others.
     fn by_success(&self) -> [Censored; 3] {
         let not_ok = [NOT_OK.low, NOT_OK.value, NOT_OK.high].map(|timing| self.times.known(timing));
         let all = if self.cover() { [self.low, self.value, self.high] } else { [&self.as_read.known; 3] };
@@ -230,7 +231,7 @@ pub fn not_ok_as_read(times: &Timings) -> Histogram {
     all
 }
 
-/// Records that a call has ended that was sent, whether answered or failed. It stands for `weight` calls, itself among them.
+/// Records the end of a call that was sent, answered or failed. It stands for `weight` calls, itself included.
 pub fn record(numbers: &mut Numbers, times: &mut Timings, call: &CallTimes, weight: u64) {
     weigh_more(times, call, weight);
     match call.arrived {
@@ -242,7 +243,7 @@ pub fn record(numbers: &mut Numbers, times: &mut Timings, call: &CallTimes, weig
     }
 }
 
-/// Records that a call stands for so many more calls than it was recorded for.
+/// Lets a recorded call stand for `more` further calls.
 pub fn weigh_more(times: &mut Timings, call: &CallTimes, more: u64) {
     if more == 0 {
         return;
@@ -255,20 +256,21 @@ pub fn weigh_more(times: &mut Timings, call: &CallTimes, more: u64) {
     }
 }
 
-/// Records that a call had no success; told beside [`record`], [`record_never_sent`] or [`add_exact`], with the same weight.
+/// Records that a call had no success; called beside [`record`], [`record_never_sent`] or [`add_exact`], with the same
+/// weight.
 pub fn record_not_ok(times: &mut Timings, response: Part, weight: u64) {
     NOT_OK.record(times, response, weight);
 }
 
-/// Records that a call failed that was never sent, `response_ns` after it was due: nothing of that is an own delay.
+/// Records a call that failed without being sent, `response_ns` after it was due: none of that is own delay.
 pub fn record_never_sent(times: &mut Timings, response_ns: u64) {
     let response = Part::exactly(response_ns);
     RESPONSE.record(times, response, 1);
     record_not_ok(times, response, 1);
 }
 
-/// Adds calls that were sent when due, whose answers came in one piece and whose times of arrival the kernel told:
-/// all their times are one, `arrived − sent`. `exact` has them by weight, `timed` is how many there were.
+/// Adds calls that were sent when due, and answered in one piece whose arrival the kernel told: all their times are
+/// one, `arrived − sent`. `exact` has them by weight, `timed` is their number.
 pub fn add_exact(numbers: &mut Numbers, times: &mut Timings, exact: &Histogram, timed: u64) {
     RESPONSE.add(times, exact);
     SERVICE.add(times, exact);
@@ -276,33 +278,33 @@ pub fn add_exact(numbers: &mut Numbers, times: &mut Timings, exact: &Histogram, 
     numbers.add(Counter::ArrivalsTimed, timed);
 }
 
-/// Times by three distributions: the least, the shown and the most that they can be. Calls that never
-/// ended count with their lower bounds in all three.
+/// Times as three distributions: lower bounds, values shown, upper bounds. Calls that never ended count with their
+/// lower bounds in all three.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bracket {
-    /// The least that the times can be.
+    /// The lower bounds.
     pub low: Censored,
-    /// What is shown.
+    /// The values shown.
     pub value: Censored,
-    /// The most that they can be.
+    /// The upper bounds.
     pub high: Censored,
-    /// Whether own delays in receiving are in it. Without them the low side knows of sending alone.
+    /// Whether they include own delays in receiving. Without those, the lower bounds allow for delays in sending only.
     pub knows_receiving: bool,
 }
 
 impl Bracket {
-    /// Times of which nothing else is known.
+    /// Times as read, without bounds of their own.
     pub fn as_read(times: &Censored) -> Self {
         Self { low: times.clone(), value: times.clone(), high: times.clone(), knows_receiving: false }
     }
 
-    /// Response times, those of calls without success apart.
+    /// Response times, with calls without success apart.
     pub fn by_success(parts: &Parts<'_>) -> Self {
         let [low, value, high] = parts.by_success();
         Self { low, value, high, knows_receiving: parts.cover() }
     }
 
-    /// Times as recorded: the target's part where it is known of calls in general, else as read.
+    /// Recorded times: the target's part where it is known for calls in general, otherwise as read.
     pub fn from_parts(parts: &Parts<'_>) -> Self {
         if !parts.cover() {
             return Self::as_read(parts.as_read);
@@ -316,10 +318,10 @@ impl Bracket {
     }
 }
 
-/// The least that a quantile `q` (0 to 1) of `times` can be without the delays that are in them, where both
-/// distributions are known and not how they go together.
+/// The lower bound on a quantile `q` (0 to 1) of `times` without the delays in them, where both distributions are
+/// known, but not their dependence.
 ///
-/// For any s, P(time − delay ≤ x) ≤ P(time ≤ x + s) + P(delay > s); the best s is looked for (G. D. Makarov,
+/// For any s, P(time − delay ≤ x) ≤ P(time ≤ x + s) + P(delay > s); this searches for the best s (G. D. Makarov,
 /// "Estimates for the distribution function of a sum of two random variables when the marginal distributions are
 /// fixed", Theory of Probability and its Applications 26, 1982).
 pub fn least_without(times: &Censored, delays: &Histogram, q: f64) -> Option<u64> {

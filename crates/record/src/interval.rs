@@ -1,11 +1,11 @@
-//! One worker's second, as it travels from the worker to who adds up the run.
+//! One worker's second, on its way to the coordinator.
 
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::{Phase, Snapshot};
 
-/// One worker's figures for one second of a run, or for what was left of a phase. Plain data: written down and read back,
-/// it is the same, so that seconds of another machine merge as one's own do.
+/// One worker's figures for one second of a run, or for the rest of a phase. Plain data that survives being written
+/// down and read back, so that seconds of another machine merge as this machine's do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
@@ -23,8 +23,7 @@ pub struct Interval {
     pub open_connections: u64,
     /// Calls in flight at its end.
     pub in_flight: u64,
-    /// How long the oldest call had been due at its end, of those sent and not answered and those not even sent, in
-    /// nanoseconds; 0 if there was none.
+    /// How long the oldest call had been due at its end, sent or not, in nanoseconds; 0 if there was none.
     #[serde(default)]
     pub oldest_ns: u64,
 }

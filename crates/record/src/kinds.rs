@@ -1,4 +1,4 @@
-//! What kinds of answers came, by when their calls were due: status, media type and size, of answers that were looked at.
+//! Kinds of sampled answers, by when their calls were due: status, media type and size.
 
 use std::collections::BTreeMap;
 
@@ -16,33 +16,33 @@ const MOST_STRETCHES: u64 = 128;
 /// The longest media type that is kept, in bytes.
 const LONGEST_TYPE: usize = 48;
 
-/// What is seen of an answer without reading its body.
+/// The properties of an answer that show without reading its body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look<'a> {
     /// Its media type, with parameters.
     pub content_type: &'a str,
-    /// Length of its body in bytes, as its head says it.
+    /// Length of its body in bytes, by its head.
     pub length: Option<u64>,
-    /// Where it leads.
+    /// Its `Location`.
     pub location: &'a str,
     /// The beginning of its body, as far as it was kept.
     pub beginning: &'a [u8],
 }
 
-/// Answers that are alike.
+/// Answers of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kind {
     /// Their status.
     pub status: u16,
     /// Their media type without parameters, in small letters; empty if they have none.
     pub content_type: String,
-    /// The binary logarithm of their length in bytes, rounded down; none where their heads say no length.
+    /// The binary logarithm of their length in bytes, rounded down; `None` where their heads give no length.
     pub size: Option<u8>,
     /// Answers that were looked at, by the stretch in which their calls were due.
     pub seen: BTreeMap<u64, u64>,
-    /// Length in bytes of the first.
+    /// Length of the first in bytes.
     pub length: Option<u64>,
-    /// What the first said: where it leads, or the beginning of its body.
+    /// An excerpt of the first: its location, or the beginning of its body.
     pub said: String,
 }
 
@@ -67,7 +67,8 @@ impl Kind {
 
 /// Kinds of answers by the names of their requests, in stretches of time.
 ///
-/// Merging adds what came elsewhere and later alike. Kinds beyond the most are left out, the rarest first.
+/// Merging adds answers of other places and of later times alike. Kinds beyond the limit are left out, the rarest
+/// first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kinds {
     #[serde(deserialize_with = "width")]
@@ -97,8 +98,8 @@ impl Kinds {
         self.names.iter().map(|(name, kinds)| (name.as_str(), kinds.as_slice()))
     }
 
-    /// An answer was looked at whose call was due so long after the measured part's beginning. `said` is asked for what the first of a
-    /// kind said.
+    /// Adds a sampled answer whose call was due this long after the beginning of the measured part. `said` returns the
+    /// excerpt for the first of a kind.
     pub fn add(&mut self, name: &str, status: u16, look: Look<'_>, due_ns: u64, said: impl FnOnce() -> String) {
         let size = look.length.map(|bytes| bytes.max(1).ilog2() as u8);
         let stretch = due_ns / self.width_ns;
@@ -127,7 +128,7 @@ impl Kinds {
         }
     }
 
-    /// Adds what came elsewhere, or later.
+    /// Adds answers of another place, or of a later time.
     pub fn merge(&mut self, other: &Self) {
         while self.width_ns < other.width_ns {
             self.widen();
@@ -184,14 +185,14 @@ impl Kinds {
         let names = std::mem::take(&mut self.names);
         for (mut name, kinds) in names {
             secrets.hide_in(&mut name);
-            // Names that differed in a secret alone are one.
+            // Names that differed only in a secret are one.
             let named = Self { width_ns: self.width_ns, names: BTreeMap::from([(name, kinds)]) };
             self.merge(&named);
         }
     }
 }
 
-/// Reads a width, which may have been written by anybody.
+/// Reads a width, which any program may have written.
 fn width<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     u64::deserialize(deserializer).map(bounded_width)
 }

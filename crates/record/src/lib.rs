@@ -2,8 +2,8 @@
 //!
 //! Workers fill a [`snapshot::Snapshot`] each second. [`snapshot::Snapshot::merge`] adds up workers, seconds and machines
 //! alike. A [`live::Live`] is one second of the whole run, shown to an [`observer::Observer`] while the run goes on; a
-//! [`series::Series`] keeps the seconds; a [`recording::Recording`] is all there is when the run is over. Nothing here knows
-//! what was asked for, or judges.
+//! [`series::Series`] keeps the seconds; a [`recording::Recording`] is the record of a finished run. Nothing here knows
+//! what the plan asked for, or judges it.
 //!
 //! Times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
 

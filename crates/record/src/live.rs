@@ -1,7 +1,8 @@
-//! What can be seen of a run while it goes on.
+//! A run as it can be seen while it goes on.
 
 use std::sync::Arc;
 
+use crate::SECOND_NS;
 use crate::catalogue::{Counter, Timing};
 use crate::change::Change;
 use crate::histogram::AtLeast;
@@ -15,13 +16,13 @@ pub struct Live {
     pub phase: Phase,
     /// When it ended, in nanoseconds after the beginning of its phase.
     pub elapsed_ns: u64,
-    /// How long the phase takes as planned, in nanoseconds; none if only the number of requests ends it.
+    /// The planned length of the phase, in nanoseconds; `None` if only the number of requests ends it.
     pub planned_ns: Option<u64>,
-    /// How far a replay is in its log; none of other runs.
+    /// How far a replay is in its log; `None` for other runs.
     pub in_log: Option<InLog>,
-    /// After how many requests the run ends, if it does.
+    /// The number of requests after which the run ends, if it has one.
     pub planned_requests: Option<u64>,
-    /// How long it was, in nanoseconds: a second, but for the last of a phase.
+    /// Its length in nanoseconds: a second, except for the last of a phase.
     pub length_ns: u64,
     /// What happened in it.
     pub snapshot: Snapshot,
@@ -31,18 +32,28 @@ pub struct Live {
     pub in_flight: u64,
     /// The backlog: calls that were due and not sent at its end.
     pub waiting: u64,
-    /// How long the oldest call had been due at its end, of those in flight and of the backlog, in nanoseconds; 0 if there
-    /// was none.
+    /// How long the oldest call had been due at its end, of those in flight and of the backlog, in nanoseconds; 0 if
+    /// there was none.
     pub oldest_ns: u64,
-    /// Virtual users alive at its end; none where there are no scenarios.
+    /// Virtual users alive at its end; `None` without scenarios.
     pub users: Option<u64>,
-    /// What was changed about the run since the second before, as far as it is known: it may take effect later.
+    /// Changes of the run since the second before, as far as they are known: they may take effect later.
     pub changes: Vec<Change>,
-    /// What each agent did in it, in the order of their numbers; empty where this machine carries the run out.
+    /// Each agent's part in it, in the order of their numbers; empty where this machine carries out the run.
     pub agents: Vec<AgentSecond>,
 }
 
 impl Live {
+    /// From when to when it was, in nanoseconds after the beginning of the measured part of a run with so long a warm-up: below 0 in that.
+    pub fn span(&self, warmup_ns: u64) -> (i64, i64) {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let to_ns = match self.phase {
+            Phase::Warmup => signed(self.elapsed_ns).saturating_sub(signed(warmup_ns)),
+            Phase::Measured | Phase::Drain => signed(self.elapsed_ns),
+        };
+        (to_ns.saturating_sub(signed(self.length_ns)), to_ns)
+    }
+
     /// When the phase ends, in nanoseconds after it began: as planned, or with the last request of a log, whichever comes first. And whether that is
     /// an estimate.
     pub fn end(&self) -> Option<(u64, bool)> {
@@ -51,14 +62,36 @@ impl Live {
         let of_log = in_log.and_then(|log| Some((log.end_ns?, log.is_estimate)));
         planned.into_iter().chain(of_log).min_by_key(|(ns, _)| *ns)
     }
+
+    /// A second of `phase` that ended `elapsed_ns` after the phase began, with this snapshot. It is a whole second, or all of a phase
+    /// that is shorter. Nothing is planned, nothing is open or waiting, and there are no users, no changes and no agents.
+    pub fn new(phase: Phase, elapsed_ns: u64, snapshot: Snapshot) -> Self {
+        Self {
+            phase,
+            elapsed_ns,
+            planned_ns: None,
+            in_log: None,
+            planned_requests: None,
+            length_ns: elapsed_ns.min(SECOND_NS),
+            snapshot,
+            open_connections: 0,
+            in_flight: 0,
+            waiting: 0,
+            oldest_ns: 0,
+            users: None,
+            changes: Vec::new(),
+            agents: Vec::new(),
+        }
+    }
 }
 
 /// How far a replay is in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InLog {
-    /// The time of what is due now on the log's own clock, in seconds after 1970-01-01 00:00 there; none of a log without times.
+    /// The current time on the log's own clock, in seconds after 1970-01-01 00:00 there; `None` for a log without
+    /// times.
     pub clock_s: Option<i64>,
-    /// When its last request is due, in nanoseconds of the measured part; none where nobody knows.
+    /// When its last request is due, in nanoseconds of the measured part; `None` where that is unknown.
     pub end_ns: Option<u64>,
     /// Whether `end_ns` is estimated from the share of the log that was read.
     pub is_estimate: bool,
@@ -77,14 +110,14 @@ pub struct AgentSecond {
     pub p99_ns: Option<AtLeast<u64>>,
     /// Generator lag at the 99th percentile, in nanoseconds.
     pub lag_p99_ns: Option<u64>,
-    /// Whether one of its workers had next to no time left.
+    /// Whether one of its workers had hardly any CPU time left.
     pub is_saturated: bool,
-    /// Whether it has reported nothing of this second: it is lost, or has ended.
+    /// Whether it has reported nothing for this second: it is lost, or has ended.
     pub is_silent: bool,
 }
 
 impl AgentSecond {
-    /// What the agent of this name has reported of a second; nothing if that is none.
+    /// The part of the agent `name` in a second; an empty one without a snapshot.
     pub fn from_snapshot(name: &Arc<str>, snapshot: Option<&Snapshot>, ok: &OkStatus) -> Self {
         let empty = Snapshot::default();
         let said = snapshot.unwrap_or(&empty);
@@ -107,20 +140,9 @@ mod tests {
     #[test]
     fn a_phase_ends_as_planned_or_with_its_log() {
         let live = |phase, planned_ns, end_ns| Live {
-            phase,
-            elapsed_ns: 1,
             planned_ns,
             in_log: Some(InLog { clock_s: None, end_ns, is_estimate: true }),
-            planned_requests: None,
-            length_ns: 1,
-            snapshot: Snapshot::default(),
-            open_connections: 0,
-            in_flight: 0,
-            waiting: 0,
-            oldest_ns: 0,
-            users: None,
-            changes: Vec::new(),
-            agents: Vec::new(),
+            ..Live::new(phase, 1, Snapshot::default())
         };
         assert_eq!(live(Phase::Measured, Some(5), Some(7)).end(), Some((5, false)));
         assert_eq!(live(Phase::Measured, Some(5), Some(3)).end(), Some((3, true)));

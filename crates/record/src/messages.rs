@@ -1,19 +1,20 @@
-//! Streams: calls whose answers come as messages, such as server-sent events, and what their messages took.
+//! Streams: calls whose answers come as messages, such as server-sent events, and the times of these messages.
 //!
-//! Times are nanoseconds. A message counts when it has arrived whole, so that a stream that never ends shows in the second
-//! in which its messages came. What had not come when its call ended too late is a lower bound, as for calls.
+//! Times are nanoseconds. A message counts when it has arrived whole, so that a stream that never ends shows in the
+//! seconds in which its messages came. A message that had not come when its call ended too late is a lower bound, as
+//! for calls.
 
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::histogram::{Censored, Histogram};
 
-/// A message that has come.
+/// The arrival of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageArrival {
     /// From when its call was sent, or from the message before it, in nanoseconds.
     pub after_ns: u64,
     /// Whether it is its call's first.
     pub is_first: bool,
-    /// Whether it was read together with the one before it, so that the time between them is not known and counts as 0.
+    /// Whether it was read together with the one before, so that the time between them is unknown and counts as 0.
     pub is_together: bool,
 }
 
@@ -26,15 +27,15 @@ pub struct StreamEnd {
     pub last_ns: u64,
     /// From its first to its last message, in nanoseconds.
     pub between_ns: u64,
-    /// For how long the next message had not come, in nanoseconds, where one was waited for in vain.
+    /// How long the next message had not come, in nanoseconds, where one was awaited in vain.
     pub waited_ns: Option<u64>,
-    /// Whether its call was answered: all messages came, or all that somebody wanted.
+    /// Whether its call was answered: all messages came, or all that its user wanted.
     pub is_answered: bool,
     /// Whether its user left it before its end.
     pub is_left: bool,
 }
 
-/// Messages that were recorded: of all calls, or of those with one name.
+/// Recorded messages: of all calls, or of those with one name.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages<'a> {
     numbers: &'a Numbers,
@@ -42,7 +43,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Those that are recorded in these.
+    /// The messages recorded in `numbers` and `times`.
     pub const fn new(numbers: &'a Numbers, times: &'a Timings) -> Self {
         Self { numbers, times }
     }

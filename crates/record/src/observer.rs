@@ -1,4 +1,4 @@
-//! Whoever sees a run while it goes on.
+//! Observers, which see a run while it goes on.
 
 use std::ops::ControlFlow;
 
@@ -6,12 +6,12 @@ use crate::live::{InLog, Live};
 use crate::snapshot::{Phase, Snapshot};
 use crate::watched::Watched;
 
-/// What the measured part of a run came to so far.
+/// The measured part of a run so far.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningTotal<'a> {
-    /// What happened in its seconds that are over.
+    /// The record of its finished seconds.
     pub measured: &'a Snapshot,
-    /// How long they took together, in nanoseconds.
+    /// Their total length, in nanoseconds.
     pub measured_ns: u64,
     /// Virtual users alive at the end of the last one.
     pub users: u64,
@@ -40,26 +40,27 @@ pub struct RunningTotal<'a> {
 /// }
 /// ```
 pub trait Observer {
-    /// What was watched beside the run in a second that is over, or in what is left of the last second of a phase. It ended `elapsed_ns`
-    /// after the beginning of `phase`, and was `length_ns` long.
+    /// Figures watched beside the run in a finished second, or in the rest of the last second of a phase. It ended
+    /// `elapsed_ns` after the beginning of `phase`, and was `length_ns` long.
     ///
-    /// Asked for right before [`second`](Observer::second) is called with it, on the same thread: it returns what is known by then, and
-    /// waits for nothing. What it returns becomes a part of the run's record.
+    /// Called right before [`second`](Observer::second) gets that second, on the same thread: it returns what is known
+    /// by then, and waits for nothing. The result becomes part of the run's record.
     fn watched(&mut self, _phase: Phase, _elapsed_ns: u64, _length_ns: u64) -> Watched {
         Watched::default()
     }
 
-    /// How far a replay is in its log at the end of a second of its measured part; none of other runs.
+    /// How far a replay is in its log at the end of a second of its measured part; `None` for other runs.
     ///
-    /// Asked for as [`watched`](Observer::watched) is.
+    /// Called as [`watched`](Observer::watched) is.
     fn in_log(&mut self, _elapsed_ns: u64) -> Option<InLog> {
         None
     }
 
-    /// Takes a second that is over, or what is left of the last second of a phase. `so_far` has it already.
+    /// Takes a finished second, or the rest of the last second of a phase. `so_far` includes it.
     ///
-    /// Called once for each second, in their order, on the thread that gathers what workers report: whoever blocks here holds
-    /// up the next second, and no call. `Break` aborts the run, with the reason that its result will give; calls in flight
-    /// still end within the drain, whose seconds are shown as well. Only the first `Break` of a run counts.
+    /// Called once for each second, in order, on the thread that gathers the workers' reports: an observer that blocks
+    /// here holds up the next second, and no call. `Break` aborts the run, with the reason that its result will give;
+    /// calls in flight still end within the drain, whose seconds are shown as well. Only the first `Break` of a run
+    /// counts.
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String>;
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a call got no answer. Each is counted by its name.
+/// The reason for which a call got no answer. Each is counted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -27,7 +27,7 @@ pub enum Failure {
     Read,
     /// The peer closed the connection before the answer was complete.
     Closed,
-    /// What came breaks the protocol's grammar or its limits.
+    /// The received bytes break the protocol's grammar or its limits.
     Protocol,
     /// The answer has more bytes than it may have.
     Oversize,
@@ -35,18 +35,18 @@ pub enum Failure {
     Sequence,
     /// The answer is well-formed and not the one that was expected.
     Mismatch,
-    /// The peer says that it could not carry the call out, in a way that its interface does not declare.
+    /// The peer reports, in a way that its interface does not declare, that it could not carry out the call.
     Exception,
     /// No complete answer within the timeout, counted from when the call was sent.
     Timeout,
     /// The next message of a stream did not come within the longest gap allowed.
     Stalled,
-    /// A stream ended without the message that was to be its last.
+    /// A stream ended without its last message.
     EndedEarly,
 }
 
 impl Failure {
-    /// Whether a call that failed so was never sent, since there was no connection for it.
+    /// Whether a call with this failure was never sent, since there was no connection for it.
     pub const fn is_of_connecting(self) -> bool {
         matches!(
             self,
@@ -60,7 +60,8 @@ impl Failure {
         )
     }
 
-    /// Whether a call that failed so had no connection, or lost the one that it had: the target was not there for it.
+    /// Whether a call with this failure had no connection, or lost the one that it had: the target was not there for
+    /// it.
     pub const fn is_unreached(self) -> bool {
         self.is_of_connecting() && !matches!(self, Self::Ports | Self::Descriptors)
             || matches!(self, Self::Write | Self::Read | Self::Closed)
@@ -127,7 +128,7 @@ pub struct OkStatus(Vec<(u16, u16)>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected statuses such as 200, 2xx or 200-399, separated by commas, got '{got}'")]
 pub struct OkStatusError {
-    /// What came instead.
+    /// The text in its place.
     pub got: String,
 }
 
@@ -138,13 +139,13 @@ impl Default for OkStatus {
 }
 
 impl OkStatus {
-    /// One status alone.
+    /// A single status.
     pub fn only(status: u16) -> Self {
         Self(vec![(status, status)])
     }
 
-    /// What is a success where calls of several protocols meet, as in scenarios: 0, which says that there is no status or
-    /// that a Thrift method returned, and those of HTTP under 400. What lies between numbers a Thrift method's exceptions.
+    /// The successes where calls of several protocols meet, as in scenarios: 0, for no status or for a Thrift method
+    /// that returned, and HTTP's statuses under 400. The numbers between are a Thrift method's exceptions.
     pub fn of_scenarios() -> Self {
         Self(vec![(0, 0), (100, 399)])
     }

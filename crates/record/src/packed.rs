@@ -1,4 +1,4 @@
-//! Times of one stretch of a run, packed.
+//! Packed times of one stretch of a run.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs a histogram. The exact sum is given up; it is the total's to keep.
+    /// Packs a histogram. The exact sum is lost here; the total keeps it.
     pub fn from_histogram(histogram: &Histogram) -> Self {
         Self {
             bytes: packed(histogram.values()),
@@ -63,7 +63,7 @@ impl Packed {
         Self { bytes, count: self.count + other.count, min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// The histogram again, but for its exact sum.
+    /// The histogram again, without its exact sum.
     pub fn unpack(&self) -> Histogram {
         let mut histogram = Histogram::new();
         for (value, n) in self.slots() {
@@ -122,8 +122,8 @@ fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
-/// Response times, failed calls apart. `ended` has all calls that ended, `failing` the failed ones among them, `bounds` the lower bounds of
-/// calls that did not end.
+/// Response times, with failed calls apart. `ended` are all calls that ended, `failing` the failed ones among them,
+/// `bounds` the lower bounds of calls that did not end.
 pub fn censored(ended: &Packed, failing: &Packed, bounds: &Packed) -> Censored {
     if failing.is_empty() {
         return Censored { known: ended.unpack(), bounds: bounds.unpack(), ..Censored::default() };

@@ -1,4 +1,4 @@
-//! Everything that is recorded of a run: what the engine has when it is over, and how it ended.
+//! The recording of a run: everything that the engine knows when it is over, and how it ended.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use crate::snapshot::Snapshot;
 pub enum Ending {
     /// As planned.
     Completed,
-    /// Early, by Ctrl-C or SIGTERM; the figures cover what was done.
+    /// Early, by Ctrl-C or SIGTERM; the figures cover the part that was done.
     Interrupted,
-    /// What asked for calls failed, or the script's teardown after them, or a worker, in these words. The figures cover what
-    /// was done.
+    /// The source of calls failed, or the script's teardown after them, or a worker, for this reason. The figures cover
+    /// the part that was done.
     Failed(String),
-    /// Early, because a threshold that was to end it could no longer pass, in these words. Such a run never passes, whatever the
-    /// figures of its part come to.
+    /// Early, because a threshold with `abort` could no longer pass, in these words. Such a run never passes, whatever
+    /// its figures.
     Aborted(String),
-    /// Before any load, because no connection to the target came about, in these words.
+    /// Before any load, because no connection to the target could be made, for this reason.
     Unreached(String),
     /// Early, because an agent was lost and the run was to end then, in these words.
     AgentsLost(String),
@@ -34,7 +34,7 @@ pub enum Ending {
     Stopped(String),
 }
 
-/// What happened in a run, without the plan that it carried out.
+/// The record of a run, without its plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// When it began, in milliseconds since 1970-01-01 UTC.
@@ -45,31 +45,31 @@ pub struct Recording {
     pub measured_ns: u64,
     /// What happened in the measured part.
     pub measured: Snapshot,
-    /// What happened to its calls after its end.
+    /// What happened to its calls after the measured part.
     pub drained: Snapshot,
     /// The measured part over time.
     pub series: Series,
-    /// What statuses are called, where the protocol has names for them.
+    /// Names of statuses, where the protocol has some.
     #[serde(default)]
     pub status_names: BTreeMap<u16, String>,
-    /// Where the first redirect led, if an answer was one.
+    /// The location of the first redirect, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
-    /// What somebody changed about it while it went on, and the moments that have a name, in the order of their times.
+    /// Changes of the run, and named moments, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// What a replay took of its log, and how what came differs from it.
+    /// A replay's account of its log, and how the answers differ from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Box<Replayed>>,
-    /// What each agent did, if the run was carried out by agents.
+    /// Each agent's part, if agents carried out the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPart>,
 }
 
-/// How far apart the agents of a run began.
+/// The time between the agents' beginnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skew {
-    /// From the first to the last, in nanoseconds.
+    /// From the first beginning to the last, in nanoseconds.
     pub ns: u64,
     /// By how much that may be wrong, in nanoseconds.
     pub uncertainty_ns: u64,
@@ -86,23 +86,23 @@ pub enum WithoutError {
     Unknown {
         /// As given.
         name: String,
-        /// Those that there are.
+        /// The agents that took part.
         known: Vec<String>,
     },
-    /// Nothing would be left.
+    /// No agent would be left.
     #[error("without {0} agents nothing of the run is left")]
     Nobody(usize),
 }
 
 impl Recording {
-    /// Something failed, in these words: the run ended so, unless it had failed before.
+    /// Marks the run as failed for this reason, unless it had failed before.
     pub fn fail(&mut self, reason: String) {
         if !matches!(self.ending, Ending::Failed(_)) {
             self.ending = Ending::Failed(reason);
         }
     }
 
-    /// How far apart its agents began; none where there are none.
+    /// The time between its agents' beginnings; `None` without agents.
     pub fn start_skew(&self) -> Option<Skew> {
         let began = self.agents.iter().filter(|agent| agent.measured.numbers.get(Counter::Due) > 0 || !agent.is_lost());
         let (first, last) = (began.clone().min_by_key(|a| a.began_ns)?, began.max_by_key(|a| a.began_ns)?);
@@ -112,9 +112,9 @@ impl Recording {
         })
     }
 
-    /// The run as it would read had these agents not been there.
+    /// The run without the parts of these agents.
     ///
-    /// Totals are exact. Over time it has the resolution of the agents' series, and calls are not told apart by name there.
+    /// Totals are exact. Times have the resolution of the agents' series, and calls are not told apart by name there.
     ///
     /// # Errors
     /// When there is no such agent, or none would be left.

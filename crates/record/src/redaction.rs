@@ -1,20 +1,21 @@
-//! Secrets of a run, and texts without them. Text is hidden once, where a worker hands its second over; every view shows what is left.
+//! Secrets of a run, and texts without them. Text is redacted once, where a worker reports its second; every view shows
+//! the result.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
-/// What stands where a secret was.
+/// Stands in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// The shortest secret that is hidden wherever it stands, in characters. A shorter one is hidden as a word of its own alone: a PIN of
-/// `1` would otherwise leave no number in any text.
+/// The shortest secret that is hidden wherever it stands, in characters. A shorter one is hidden only as a word of its
+/// own: a PIN of `1` would otherwise leave no number in any text.
 const SHORTEST: usize = 4;
-/// What stands at the end of a text that was cut.
+/// The end of a text that was cut.
 const CUT: char = '…';
 
-/// Texts that nobody may see.
+/// Texts that must not be shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     /// The longest first, each once.
@@ -22,7 +23,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// These texts; empty ones hide nothing.
+    /// These texts; empty ones are ignored.
     pub fn new(texts: impl IntoIterator<Item = String>) -> Self {
         let mut texts: Vec<_> = texts.into_iter().filter(|text| !text.trim().is_empty()).collect();
         texts.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
@@ -40,8 +41,8 @@ impl Secrets {
         &self.texts
     }
 
-    /// A text with [`REDACTED`] in place of each secret. A secret of up to three characters is hidden as a word of its own alone; one that
-    /// was cut short by `…` is hidden if four characters or more are left of it.
+    /// A text with [`REDACTED`] in place of each secret. A secret of up to three characters is hidden only as a word of
+    /// its own; one that was cut short by `…` is hidden if four characters or more are left of it.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut next = self.first(text, 0);
         if next.is_none() {
@@ -58,7 +59,7 @@ impl Secrets {
         Cow::Owned(shown)
     }
 
-    /// Bytes, which need be no text, with [`REDACTED`] in place of each secret.
+    /// Bytes, which need not be text, with [`REDACTED`] in place of each secret.
     pub fn hide_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if let Ok(text) = std::str::from_utf8(bytes) {
             return match self.hide(text) {
@@ -66,7 +67,7 @@ impl Secrets {
                 Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             };
         }
-        // Each byte as a character of its own, so that what is no text does not hide what is.
+        // Each byte becomes a character, so that secrets are found even among bytes that are not text.
         let latin = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect::<String>();
         let secrets = Self::new(self.texts.iter().map(|text| latin(text.as_bytes())));
         match secrets.hide(&latin(bytes)) {
@@ -75,14 +76,14 @@ impl Secrets {
         }
     }
 
-    /// Hides what is secret in a text.
+    /// Hides secrets in a text.
     pub fn hide_in(&self, text: &mut String) {
         if let Cow::Owned(shown) = self.hide(text) {
             *text = shown;
         }
     }
 
-    /// The first secret in `text` from `from` on; of several at one place the longest.
+    /// The first secret in `text` at or after `from`; of several at one place the longest.
     fn first(&self, text: &str, from: usize) -> Option<Range<usize>> {
         let places =
             self.texts.iter().flat_map(|secret| [whole(text, from, secret), cut(text, from, secret)]).flatten();

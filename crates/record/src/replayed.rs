@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Histogram;
+
 /// A replay beside its log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
@@ -18,12 +20,12 @@ pub struct Replayed {
     /// Requests that write and had no body in the log: they were sent without one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_body: u64,
-    /// Sessions that were seen.
+    /// Sessions of which a request was due by the time the run ended, copies included. A log's first million are counted.
     pub sessions: u64,
     /// The time of the first request that was replayed, in milliseconds since 1970-01-01 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_unix_ms: Option<i64>,
-    /// The time of the last one.
+    /// The time of the last one that was read, some thousand requests ahead of those that were due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_unix_ms: Option<i64>,
     /// All requests beside the log.
@@ -97,6 +99,184 @@ pub struct OtherStatus {
     pub count: u64,
 }
 
+/// Requests of one template beside what the log had, as they are put together over workers and machines.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Its sums, and all pairs of statuses that are told apart. Its quantiles are empty.
+    pub sums: AgainstLog,
+    /// Durations in the log, in nanoseconds.
+    pub logged: Histogram,
+    /// The same requests' durations now.
+    pub came: Histogram,
+}
+
+/// The most pairs of statuses of a template that are told apart.
+const MOST_PAIRS: usize = 64;
+/// How many of them a result shows.
+const SHOWN_PAIRS: usize = 5;
+
+impl Compared {
+    /// An answer had another status than the log.
+    pub fn other_status(&mut self, logged: u16, came: u16, count: u64) {
+        let pairs = &mut self.sums.statuses;
+        if let Some(pair) = pairs.iter_mut().find(|pair| (pair.logged, pair.came) == (logged, came)) {
+            pair.count = pair.count.saturating_add(count);
+        } else if pairs.len() < MOST_PAIRS {
+            pairs.push(OtherStatus { logged, came, count });
+        }
+    }
+
+    /// Adds what another worker or machine has seen.
+    pub fn merge(&mut self, other: &Self) {
+        let (sums, more) = (&mut self.sums, &other.sums);
+        for (sum, more) in [
+            (&mut sums.calls, more.calls),
+            (&mut sums.answered, more.answered),
+            (&mut sums.compared_status, more.compared_status),
+            (&mut sums.other_status, more.other_status),
+            (&mut sums.compared_size, more.compared_size),
+            (&mut sums.other_size, more.other_size),
+            (&mut sums.logged_bytes, more.logged_bytes),
+            (&mut sums.came_bytes, more.came_bytes),
+            (&mut sums.compared_duration, more.compared_duration),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        for pair in &more.statuses {
+            self.other_status(pair.logged, pair.came, pair.count);
+        }
+        self.logged.merge(&other.logged);
+        self.came.merge(&other.came);
+    }
+
+    /// The row of a result: sums, the most frequent pairs of statuses, and quantiles, under this name.
+    pub fn row(&self, name: &str) -> AgainstLog {
+        let mut statuses = self.sums.statuses.clone();
+        statuses.sort_unstable_by_key(|pair| std::cmp::Reverse((pair.count, pair.logged, pair.came)));
+        statuses.truncate(SHOWN_PAIRS);
+        AgainstLog {
+            name: name.to_owned(),
+            statuses,
+            logged_p50_ns: self.logged.quantile(0.5),
+            logged_p95_ns: self.logged.quantile(0.95),
+            came_p50_ns: self.came.quantile(0.5),
+            came_p95_ns: self.came.quantile(0.95),
+            ..self.sums.clone()
+        }
+    }
+}
+
+/// The row of all requests, and one for each template; those with the most requests first.
+pub fn total_and_templates<'a>(rows: impl IntoIterator<Item = &'a Compared>) -> (AgainstLog, Vec<AgainstLog>) {
+    let (mut all, mut by_name) = (Compared::default(), BTreeMap::<&str, Compared>::new());
+    for row in rows {
+        all.merge(row);
+        by_name.entry(&row.sums.name).or_default().merge(row);
+    }
+    let mut templates: Vec<_> = by_name.iter().map(|(name, row)| row.row(name)).collect();
+    templates.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.name.cmp(&b.name)));
+    (all.row("(all)"), templates)
+}
+
+/// What one machine has read of a log, and what came of its part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogRead {
+    /// What tells whether others have read the same.
+    pub marks: Marks,
+    /// Its requests beside the log, by template.
+    pub compared: Vec<Compared>,
+}
+
+/// More than any figure of a replay is.
+const MOST: u64 = 1 << 56;
+
+impl LogRead {
+    /// Whether it is what a machine can have read: no figure is without bounds.
+    pub fn is_bounded(&self) -> bool {
+        let row = |row: &Compared| {
+            let sums = &row.sums;
+            let AgainstLog { calls, answered, compared_status, other_status, compared_size, other_size, .. } = sums;
+            let AgainstLog { logged_bytes, came_bytes, compared_duration, .. } = sums;
+            let counts = [*calls, *answered, *compared_status, *other_status, *compared_size, *other_size];
+            let others = [*logged_bytes, *came_bytes, *compared_duration, row.logged.count(), row.came.count()];
+            counts.into_iter().chain(others).all(|figure| figure <= MOST) && sums.statuses.len() <= MOST_PAIRS
+        };
+        self.compared.len() <= MOST_TEMPLATES && self.compared.iter().all(row)
+    }
+}
+
+/// More than the templates that are told apart.
+const MOST_TEMPLATES: usize = 1000;
+
+/// Digests of a log's lines up to some of them, by which two readers know that they read the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marks {
+    lines: u64,
+    digest: u64,
+    /// There is a digest after so many lines, after twice as many, and so on.
+    every: u64,
+    digests: Vec<u64>,
+    is_over: bool,
+}
+
+/// How many digests there are at most; from then on every second one is left out.
+const MOST_MARKS: usize = 128;
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { lines: 0, digest: 0, every: 1, digests: Vec::new(), is_over: false }
+    }
+}
+
+impl Marks {
+    /// Another line was read, whose digest is this.
+    pub fn line(&mut self, digest: u64) {
+        self.lines += 1;
+        // The multiplier of Fx, the hash of Firefox: order counts.
+        self.digest = (self.digest.rotate_left(5) ^ digest).wrapping_mul(0x517c_c1b7_2722_0a95);
+        if !self.lines.is_multiple_of(self.every) {
+            return;
+        }
+        self.digests.push(self.digest);
+        if self.digests.len() >= MOST_MARKS {
+            self.every *= 2;
+            let mut place = 0;
+            self.digests.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+        }
+    }
+
+    /// The log is over, or what is wanted of it.
+    pub fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// The digest after so many lines, where it is known.
+    fn after(&self, lines: u64) -> Option<u64> {
+        if lines == self.lines {
+            return Some(self.digest);
+        }
+        let nth = lines.checked_div(self.every).filter(|nth| nth.saturating_mul(self.every) == lines)?;
+        self.digests.get(usize::try_from(nth.checked_sub(1)?).ok()?).copied()
+    }
+
+    /// The number of a line up to which two readers did not read the same; none as far as both can tell.
+    pub fn differ(&self, other: &Self) -> Option<u64> {
+        let every = self.every.max(other.every).max(1);
+        let both = self.lines.min(other.lines);
+        let known = (1..=MOST_MARKS as u64).map(|nth| nth.saturating_mul(every)).take_while(|lines| *lines < both);
+        let is_other = |lines: &u64| matches!((self.after(*lines), other.after(*lines)), (Some(a), Some(b)) if a != b);
+        if let Some(lines) = known.chain([both]).find(is_other) {
+            return Some(lines);
+        }
+        // Whoever has read all of it has read as much as anybody else.
+        let is_short = |one: &Self, more: &Self| one.is_over && one.lines < more.lines;
+        (is_short(self, other) || is_short(other, self)).then_some(both + 1)
+    }
+}
+
 /// Why a line, or the request in it, is not replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Skip {
@@ -118,11 +298,11 @@ pub enum Skip {
     Jump,
     /// It came later than the window in which lines are sorted.
     TooLate,
-    /// It is outside of `--window`.
+    /// It is outside of the part that is replayed.
     Outside,
-    /// `--filter` leaves it out.
+    /// A filter leaves it out.
     Filtered,
-    /// Its method writes, and `--unsafe` is not given.
+    /// Its method writes, and such methods are not sent.
     Writes,
     /// It went to another host than the target.
     OtherHost,
@@ -174,26 +354,6 @@ impl Skip {
         }
     }
 
-    /// What it says of a line.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::TooLong => "longer than 1 MiB",
-            Self::Binary => "not text",
-            Self::Incomplete => "cut off before the end",
-            Self::Malformed => "not in the log's format",
-            Self::NoTime => "without a time",
-            Self::BadTime => "with a time that is none",
-            Self::NoRequest => "without a method and a path",
-            Self::Jump => "with a time far from its neighbours'",
-            Self::TooLate => "out of order by more than the sort window",
-            Self::Outside => "outside of --window",
-            Self::Filtered => "left out by --filter",
-            Self::Writes => "with a method that writes (--unsafe sends them)",
-            Self::OtherHost => "for another host (--from-host says which stand for the target)",
-            Self::Sampled => "of sessions that --scale leaves out",
-        }
-    }
-
     /// Whether something is wrong with the line, and not only unwanted.
     pub const fn is_defect(self) -> bool {
         !matches!(self, Self::Outside | Self::Filtered | Self::Writes | Self::OtherHost | Self::Sampled)
@@ -204,4 +364,41 @@ impl Skip {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: impl IntoIterator<Item = u64>, is_over: bool) -> Marks {
+        let mut marks = Marks::default();
+        lines.into_iter().for_each(|digest| marks.line(digest));
+        if is_over {
+            marks.end();
+        }
+        marks
+    }
+
+    #[test]
+    fn readers_know_whether_they_read_the_same() {
+        for lines in [0, 1, 5, 127, 128, 1000, 100_000] {
+            let all = read(0..lines, true);
+            assert_eq!(all.differ(&read(0..lines, true)), None, "{lines}");
+            // One was ended before it had read all of it.
+            assert_eq!(all.differ(&read(0..lines / 3, false)), None, "{lines}");
+            assert_eq!(read(0..lines / 2, false).differ(&read(0..lines / 3, false)), None, "{lines}");
+            // One found the end earlier.
+            assert_eq!(all.differ(&read(0..=lines, false)), Some(lines + 1), "{lines}");
+            assert!(all.digests.len() < MOST_MARKS);
+        }
+        let with_other = |place: u64| read((0..1000).map(|line| if line == place { 7777 } else { line }), false);
+        for place in [0, 1, 499, 998] {
+            let found = read(0..1000, false).differ(&with_other(place));
+            assert!(found.is_some_and(|lines| lines > place && lines <= place + 32), "{place}: {found:?}");
+        }
+        // Order counts, and what a stranger says divides by nothing.
+        assert!(read([1, 2], true).differ(&read([2, 1], true)).is_some());
+        let strange = Marks { every: 0, lines: 9, ..Marks::default() };
+        assert_eq!(strange.differ(&strange), None);
+    }
 }

@@ -26,7 +26,7 @@ pub struct Point {
     pub start_ns: u64,
     /// How long it is, in nanoseconds.
     pub length_ns: u64,
-    /// What was counted.
+    /// Counts.
     pub numbers: Numbers,
     /// Calls that were answered, with whatever status.
     pub answered: u64,
@@ -38,7 +38,7 @@ pub struct Point {
     /// Connections open at its end, where that is known.
     #[serde(default)]
     pub open_connections: Option<u64>,
-    /// Calls that ended here with a time of their own: all but those that were unfinished or unsent.
+    /// Calls that ended here with a time of their own: all except unfinished and unsent ones.
     #[serde(default)]
     pub ended: u64,
     /// Whether the generator's own delays are taken off the times: the target's part is known.
@@ -46,10 +46,10 @@ pub struct Point {
     pub is_target_part: bool,
     /// Response times of calls that ended here: the target's part where it is known.
     pub response: Packed,
-    /// The least that these can be; none where that is the same.
+    /// The lower bounds of these; `None` where they are the same.
     #[serde(default)]
     pub response_low: Option<Packed>,
-    /// The most that these can be; none where that is the same.
+    /// The upper bounds of these; `None` where they are the same.
     #[serde(default)]
     pub response_high: Option<Packed>,
     /// Of these, the response times of calls that ended without success.
@@ -61,7 +61,7 @@ pub struct Point {
     pub service: Packed,
     /// Generator lag of calls sent here.
     pub lag: Packed,
-    /// What was watched beside the run, by name.
+    /// Figures watched beside the run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub watched: BTreeMap<String, WatchedPoint>,
 }
@@ -99,7 +99,7 @@ impl Point {
         }
     }
 
-    /// Its response times, those of calls without success apart.
+    /// Its response times, with calls without success apart.
     pub fn response_times(&self) -> Censored {
         censored(&self.response, &self.failing, &self.response_bounds)
     }
@@ -115,23 +115,23 @@ impl Point {
         self.start_ns + self.length_ns
     }
 
-    /// The least that its response times can be.
+    /// The lower bounds of its response times.
     pub fn response_low(&self) -> &Packed {
         self.response_low.as_ref().unwrap_or(&self.response)
     }
 
-    /// The most that its response times can be.
+    /// The upper bounds of its response times.
     pub fn response_high(&self) -> &Packed {
         self.response_high.as_ref().unwrap_or(&self.response)
     }
 
-    /// Calls that ended here with success; all that were answered where it is not known how many ended.
+    /// Calls that ended here with success; all answered ones where it is not known how many ended.
     pub fn ok(&self) -> u64 {
         let without_end = WITHOUT_END.map(|counter| self.numbers.get(counter)).into_iter().sum::<u64>();
         if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
     }
 
-    /// Calls that ended here with a time of their own. Results of before that was counted have it in their times.
+    /// Calls that ended here with a time of their own. Older results have this number only in their times.
     pub fn ended(&self) -> u64 {
         if self.ended == 0 { self.response.count() } else { self.ended }
     }
@@ -142,7 +142,7 @@ impl Point {
         self.response_low = has_low.then(|| self.response_low().merged(next.response_low()));
         self.response_high = has_high.then(|| self.response_high().merged(next.response_high()));
         self.ended = self.ended() + next.ended();
-        // A stretch in which nothing ended says nothing of either kind.
+        // A stretch in which no call ended is of neither kind.
         self.is_target_part = match (self.response.count(), next.response.count()) {
             (_, 0) => self.is_target_part,
             (0, _) => next.is_target_part,
@@ -164,7 +164,7 @@ impl Point {
         }
     }
 
-    /// Adds what happened elsewhere in the same stretch.
+    /// Adds the figures of another place in the same stretch.
     fn join(&mut self, other: &Self) {
         let (length_ns, users) = (self.length_ns.max(other.length_ns), self.users + other.users);
         let open_connections = match (self.open_connections, other.open_connections) {
@@ -187,12 +187,12 @@ pub struct Series {
     points: Vec<Point>,
     /// How long a point is, in nanoseconds, but for the last.
     resolution_ns: u64,
-    /// How many points there are at most, and whether calls are told apart over time.
+    /// The most points, and whether calls are told apart over time.
     #[serde(skip, default = "most_points")]
     most_points: usize,
     #[serde(skip, default = "yes")]
     is_drilled: bool,
-    /// Virtual users alive at its end, and the most that were alive at any time.
+    /// Virtual users alive at its end, and the most alive at any time.
     #[serde(default)]
     users: i64,
     #[serde(default)]
@@ -225,7 +225,7 @@ const fn yes() -> bool {
 }
 
 impl Series {
-    /// Goes on at `start_ns`: nothing has happened since the last stretch, if that ended before.
+    /// Goes on at `start_ns`, with an empty stretch if the last one ended before that.
     pub fn pass_to(&mut self, start_ns: u64, ok: &OkStatus) {
         let end_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
         if start_ns > end_ns {
@@ -233,7 +233,7 @@ impl Series {
         }
     }
 
-    /// Adds what happened in the stretch that follows the last.
+    /// Adds the figures of the stretch that follows the last.
     pub fn push(&mut self, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus) {
         let start_ns = self.points.last().map_or(0, |last| last.start_ns + last.length_ns);
         self.count_users(snapshot);
@@ -250,7 +250,7 @@ impl Series {
         }
     }
 
-    /// Says how many connections are open at the end of what was pushed last.
+    /// Sets the number of open connections at the end of the last stretch.
     pub fn connections_open(&mut self, open: u64) {
         if let Some(last) = self.points.last_mut() {
             last.open_connections = Some(open);
@@ -273,7 +273,7 @@ impl Series {
         self.users.max(0) as u64
     }
 
-    /// A series of points that were written down, with the calls by what they have in common, in which at most so many virtual
+    /// A series restored from points, with calls by their common properties, in which at most `most_users` virtual
     /// users were alive.
     pub fn restored(points: Vec<Point>, drilldown: Drilldown, most_users: u64) -> Self {
         let resolution_ns = points.iter().map(|point| point.length_ns).max().unwrap_or(SECOND_NS);
@@ -281,12 +281,12 @@ impl Series {
         Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown, ..Self::default() }
     }
 
-    /// A series of at most so many points, in which calls are not told apart: one of many.
+    /// A series of at most `points` points in which calls are not told apart: one of many.
     pub fn of_at_most(points: usize) -> Self {
         Self { most_points: points.clamp(2, MOST_POINTS), is_drilled: false, ..Self::default() }
     }
 
-    /// What happened in all of these at the same times, at the resolution of the coarsest.
+    /// The sum of series over the same time, at the resolution of the coarsest.
     pub fn beside<'a>(series: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let resolution_ns = series.clone().map(|one| one.resolution_ns).max().unwrap_or(SECOND_NS);
         let mut merged: Vec<Point> = Vec::new();
@@ -298,7 +298,7 @@ impl Series {
                 }
             }
         }
-        // Each was at its most at a time of its own.
+        // Each had its maximum at a time of its own.
         let most_users = series.map(|one| one.most_users).sum();
         let users = merged.last().map_or(0, |point| point.users.cast_signed());
         Self { points: merged, resolution_ns, users, most_users, ..Self::default() }
@@ -336,7 +336,7 @@ impl Series {
         &self.points
     }
 
-    /// What the points are made of: calls by name, status and reason of failure.
+    /// Calls by name, status and reason of failure.
     pub const fn drilldown(&self) -> &Drilldown {
         &self.drilldown
     }

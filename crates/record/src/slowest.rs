@@ -28,18 +28,18 @@ pub struct TracedCall {
 
 /// The slowest traced calls, longest first.
 ///
-/// Merging keeps those that took longest of both, so that its order does not matter.
+/// Merging keeps the longest of both, so that its order does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Slowest(Vec<TracedCall>);
 
 impl Slowest {
-    /// Whether none is kept.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those that are kept, longest first.
+    /// These calls, longest first.
     pub fn calls(&self) -> &[TracedCall] {
         &self.0
     }
@@ -55,7 +55,7 @@ impl Slowest {
         self.keep_longest();
     }
 
-    /// Adds those of another.
+    /// Adds the calls of another.
     pub fn merge(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
         self.keep_longest();

@@ -1,4 +1,4 @@
-//! What a worker records, for one interval and merged over everything.
+//! A worker's record, for one interval and merged over everything.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::timeline::Timeline;
 use crate::version_1;
 use crate::watched::Watched;
 
-/// The part of a run that an interval belongs to, in the order in which they come.
+/// A part of a run, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -34,7 +34,7 @@ pub enum Phase {
 /// The shortest interval that tells how a worker fares, in nanoseconds: many turns of the scheduler.
 pub const SHORTEST_JUDGED_NS: u64 = 100_000_000;
 
-/// The share of its time that a worker has run or waited to run when it has none left.
+/// The share of its time for which a saturated worker ran or waited to run.
 const SATURATED: f64 = 0.95;
 
 /// Numbers about how the generator itself fared.
@@ -49,12 +49,12 @@ const HEALTH: [Counter; 7] = [
 ];
 
 impl Numbers {
-    /// How one worker fared in an interval: how long it was, and the time in it in which the worker used a CPU, or was ready to and
-    /// had none; in nanoseconds. Shares of a very short one say nothing, and are 0.
+    /// One worker's health in an interval: its length, and the times in it in which the worker used a CPU, or was ready
+    /// without one; in nanoseconds. Shares of a very short interval mean nothing, and are 0.
     pub fn of_health(wall_ns: u64, cpu_ns: u64, starved_ns: u64) -> Self {
         let judged = wall_ns >= SHORTEST_JUDGED_NS;
         let share = |part: u64| if judged { (part as f64 / wall_ns as f64).min(1.0) } else { 0.0 };
-        // Used and waited together: what a busy machine withholds, the worker has not got either.
+        // Used and waited together: CPU time that a busy machine withholds is missing as well.
         let is_saturated = share(cpu_ns.saturating_add(starved_ns)) >= SATURATED;
         let mut numbers = Self::from_values([
             (Counter::WorkersWall, wall_ns),
@@ -67,7 +67,7 @@ impl Numbers {
         numbers
     }
 
-    /// Puts how the generator fared elsewhere in place of what there was.
+    /// Replaces the figures of health by those of another place.
     pub fn set_health(&mut self, of: &Self) {
         for counter in HEALTH {
             self.set(counter, of.get(counter));
@@ -88,47 +88,47 @@ impl Numbers {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "EitherSnapshot")]
 pub struct Snapshot {
-    /// What is counted.
+    /// Counts.
     pub numbers: Numbers,
-    /// What is timed.
+    /// Times.
     pub times: Timings,
     /// Answers by status.
     pub statuses: Statuses,
-    /// Those among them that failed a check, by status.
+    /// Answers among them that failed a check, by status.
     pub failed_check: Statuses,
-    /// Those among them that count as ok against their status, as their call or its script said, by status.
+    /// Answers among them that count as ok against their status, as their call or its script said, by status.
     #[serde(default, skip_serializing_if = "Statuses::is_empty")]
     pub excused: Statuses,
     /// Failures by name.
     pub failures: Failures,
-    /// What protocols count besides.
+    /// Events that protocols count.
     pub events: Events,
-    /// What went wrong with connections and cost no call: an address that refused while another answered, bytes that
-    /// nobody asked for. Not outcomes.
+    /// Troubles of connections that cost no call: an address that refused while another answered, bytes that nobody
+    /// asked for. Not outcomes.
     pub troubles: Failures,
-    /// What scenarios are counted by; empty without scenarios.
+    /// Figures of scenarios by name; empty without scenarios.
     pub figures: Figures,
-    /// What became of measured calls, by when they were due.
+    /// Outcomes of measured calls, by when they were due.
     pub timeline: Timeline,
-    /// Measured calls that were not ok, the first of each way to end.
+    /// Measured calls that were not ok, the first of each ending.
     #[serde(default, skip_serializing_if = "Examples::is_empty")]
     pub examples: Examples,
     /// Measured calls with a trace that were a success and took longest.
     #[serde(default, skip_serializing_if = "Slowest::is_empty")]
     pub slowest: Slowest,
-    /// What kinds of answers came that are a success, of those that were looked at.
+    /// Kinds of successful answers, of those that were sampled.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
-    /// What was watched beside the run; empty unless the plan asks for something.
+    /// Figures watched beside the run; empty unless the plan asks for some.
     #[serde(default, skip_serializing_if = "Watched::is_empty")]
     pub watched: Watched,
 }
 
-/// Calls that were due, and of which nobody has seen an end.
+/// Calls that were due and whose end nobody has seen.
 pub(crate) const WITHOUT_END: [Counter; 3] = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
 
 impl Snapshot {
-    /// A snapshot of nothing but these numbers.
+    /// A snapshot with only these numbers.
     pub fn with_numbers(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
         Self { numbers: Numbers::from_values(numbers), ..Self::default() }
     }
@@ -155,8 +155,8 @@ impl Snapshot {
         self.statuses.amended_ok(ok, &self.failed_check, &self.excused)
     }
 
-    /// Response times: the target's part where it is known, else as read. Those of calls without success stand apart, and calls that
-    /// never ended count with their lower bounds.
+    /// Response times: the target's part where it is known, otherwise as read. Calls without success stand apart, and
+    /// calls that never ended count with their lower bounds.
     pub fn response_times(&self) -> Censored {
         self.response_bracket().value
     }
@@ -166,13 +166,13 @@ impl Snapshot {
         Parts::of_service(&self.times).shown()
     }
 
-    /// From sent to the first byte: the target's part where it is known, else as read.
+    /// From sent to the first byte: the target's part where it is known, otherwise as read.
     pub fn first_byte_times(&self) -> &Histogram {
         let (known, as_read) = (self.times.known(Timing::FirstByteValue), self.times.known(Timing::FirstByte));
         if !known.is_empty() && known.count() >= as_read.count() / 2 { known } else { as_read }
     }
 
-    /// Response times with how wrong the generator can have made them, those of calls without success apart.
+    /// Response times with the errors that the generator can have caused, and with calls without success apart.
     pub fn response_bracket(&self) -> Bracket {
         Bracket::by_success(&Parts::of_response(&self.times))
     }
@@ -182,7 +182,7 @@ impl Snapshot {
         Bracket::from_parts(&Parts::of_service(&self.times))
     }
 
-    /// Messages of calls whose answers come as streams of them.
+    /// Messages of streams.
     pub const fn messages(&self) -> Messages<'_> {
         Messages::new(&self.numbers, &self.times)
     }
@@ -203,7 +203,7 @@ impl Snapshot {
         instrument::record(&mut self.numbers, &mut self.times, times, weight);
     }
 
-    /// It had no success; told after [`Snapshot::arrived`].
+    /// A call had no success; told after [`Snapshot::arrived`].
     pub fn had_no_success(&mut self, times: &CallTimes, weight: u64) {
         instrument::record_not_ok(&mut self.times, times.response(), weight);
     }
@@ -234,7 +234,7 @@ impl Snapshot {
         self.watched.merge(&other.watched);
     }
 
-    /// Adds everything that `other` recorded but for what is told apart by name or by when calls were due.
+    /// Adds everything that `other` recorded, except figures by name and by due time.
     pub fn merge_totals(&mut self, other: &Self) {
         self.numbers.merge(&other.numbers);
         self.times.merge(&other.times);

@@ -1,7 +1,8 @@
-//! Records as brunt wrote them before there was a catalogue, in kept runs and in the agents' parts of results: each number and each
-//! distribution had a field. They are read for as long as such runs are kept; nothing is written so.
+//! Records in the form that brunt wrote before there was a catalogue, in kept runs and in the agents' parts of results:
+//! each number and each distribution had a field. They are read as long as such runs are kept; nothing is written in
+//! this form.
 //!
-//! What is read here is either form: a document does not say which one it has.
+//! Readers here take either form: a document does not name its own.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::histogram::{Censored, Histogram};
 /// Numbers by their names, within a group that has one.
 pub(crate) type NamedNumbers = BTreeMap<String, WrittenNumber>;
 
-/// What numbers were called, within their groups.
+/// The old names of numbers, within their groups.
 const NAMES: [(&str, &str, Counter); 17] = [
     ("held_back", "stream_limit_ns", Counter::HeldBackByStreamLimit),
     ("held_back", "flow_control_ns", Counter::HeldBackByFlowControl),
@@ -58,7 +59,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Takes them into `numbers` and `times`.
+    /// Adds them to `numbers` and `times`.
     pub(crate) fn into(self, numbers: &mut Numbers, times: &mut Timings) {
         numbers.set(Counter::Messages, self.count);
         numbers.set(Counter::MessagesTogether, self.together);

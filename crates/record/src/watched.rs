@@ -1,7 +1,7 @@
-//! What is watched beside a run: figures that the target, or somebody who watches it, says once a second.
+//! Figures watched beside a run, which the target, or a watcher of it, reports once a second.
 //!
-//! A second's [`Snapshot`](crate::snapshot::Snapshot) has each watched figure by its name, so that seconds, windows and whole runs merge as all
-//! other figures do. A second in which a value was not to be had counts as missed, with the reason; it is never 0.
+//! A second's [`Snapshot`](crate::snapshot::Snapshot) has each watched figure by its name, so that seconds, windows and
+//! whole runs merge as all other figures do. A second without a value counts as missed, with the reason; it is never 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const LONGEST_PROBLEM: usize = 200;
 /// Watched figures by name, in the order in which they were asked for.
 pub type Watched = NamedFigures<WatchedFigure>;
 
-/// What the values of a watched figure are counted in.
+/// The unit of a watched figure's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchedUnit {
@@ -37,13 +37,13 @@ pub enum WatchedUnit {
 /// The values of one watched figure over some time: at most one for each second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchedFigure {
-    /// What its values are counted in.
+    /// The unit of its values.
     pub unit: WatchedUnit,
     /// Seconds that have a value.
     pub seconds: u64,
-    /// Seconds that have none.
+    /// Seconds without a value.
     pub missed: u64,
-    /// Why a value was missed last; empty if none was.
+    /// The reason of the last missed value; empty if none was missed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
     sum: f64,
@@ -63,7 +63,7 @@ impl WatchedFigure {
         Self { unit, seconds: 1, sum: value, min: value, max: value, last: value, ..Self::default() }
     }
 
-    /// One second without a value, and why.
+    /// One second without a value, for this reason.
     pub fn missed(unit: WatchedUnit, problem: &str) -> Self {
         let mut problem = problem.to_owned();
         if let Some((end, _)) = problem.char_indices().nth(LONGEST_PROBLEM) {
@@ -73,12 +73,12 @@ impl WatchedFigure {
         Self { unit, missed: 1, problem, ..Self::default() }
     }
 
-    /// Nothing so far.
+    /// A figure without values.
     pub fn of_unit(unit: WatchedUnit) -> Self {
         Self { unit, ..Self::default() }
     }
 
-    /// Figures of which these were written down.
+    /// A figure restored from its written values.
     pub fn restored(unit: WatchedUnit, seconds: u64, statistics: [Option<f64>; 4], missed: u64, problem: &str) -> Self {
         let [mean, min, max, last] = statistics.map(Option::unwrap_or_default);
         Self { unit, seconds, missed, problem: problem.to_owned(), sum: mean * seconds as f64, min, max, last }
@@ -88,7 +88,7 @@ impl WatchedFigure {
         (self.seconds > 0).then_some(value)
     }
 
-    /// The mean of its values; none without any.
+    /// The mean of its values; `None` without any.
     pub fn mean(&self) -> Option<f64> {
         self.known(self.sum / self.seconds as f64)
     }
@@ -114,7 +114,7 @@ impl Figure for WatchedFigure {
         self.seconds == 0 && self.missed == 0
     }
 
-    /// Adds what came after.
+    /// Adds later values.
     fn merge(&mut self, other: &Self) {
         if self.is_empty() {
             self.clone_from(other);
@@ -150,7 +150,7 @@ pub struct WatchedPoint {
 }
 
 impl WatchedPoint {
-    /// The mean of its values; none without any.
+    /// The mean of its values; `None` without any.
     pub fn mean(self) -> Option<f64> {
         (self.seconds > 0).then(|| self.sum / self.seconds as f64)
     }

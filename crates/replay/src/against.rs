@@ -1,26 +1,19 @@
-//! What came beside what the log had.
+//! Replayed answers held against the log's.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_protocol::record::histogram::Histogram;
-use brunt_protocol::record::replayed::{AgainstLog, OtherStatus};
+use brunt_protocol::record::replayed::{AgainstLog, Compared, total_and_templates};
 
 use crate::request::Request;
 
-/// The most pairs of statuses of a template that are told apart.
-const MOST_PAIRS: usize = 64;
-/// How many of them a result shows.
-const SHOWN_PAIRS: usize = 5;
-
-/// An answer, as far as it is held against the log.
+/// The parts of an answer that are compared with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Came {
     /// Its status.
     pub status: u16,
     /// The size of its body in bytes.
     pub bytes: u64,
-    /// From sent to answered, in nanoseconds.
+    /// The time from sending to the answer, in nanoseconds.
     pub took_ns: u64,
 }
 
@@ -28,28 +21,15 @@ pub struct Came {
 #[derive(Debug, Default, Clone)]
 struct Row {
     name: Option<Arc<str>>,
-    sums: AgainstLog,
-    pairs: HashMap<(u16, u16), u64>,
-    logged: Histogram,
-    came: Histogram,
+    compared: Compared,
 }
 
 impl Row {
     fn ended(&mut self, request: &Request, came: Option<Came>) {
-        self.sums.calls += 1;
+        let Compared { sums, logged: logged_times, came: came_times } = &mut self.compared;
+        sums.calls += 1;
         let Some(came) = came else { return };
-        let sums = &mut self.sums;
         sums.answered += 1;
-        if let Some(logged) = request.status {
-            sums.compared_status += 1;
-            if logged != came.status {
-                sums.other_status += 1;
-                let pair = (logged, came.status);
-                if self.pairs.len() < MOST_PAIRS || self.pairs.contains_key(&pair) {
-                    *self.pairs.entry(pair).or_default() += 1;
-                }
-            }
-        }
         if let Some(logged) = request.bytes {
             sums.compared_size += 1;
             sums.other_size += u64::from(logged != came.bytes);
@@ -58,44 +38,22 @@ impl Row {
         }
         if let Some(logged) = request.duration_ns {
             sums.compared_duration += 1;
-            self.logged.record(logged);
-            self.came.record(came.took_ns);
+            logged_times.record(logged);
+            came_times.record(came.took_ns);
+        }
+        if let Some(logged) = request.status {
+            sums.compared_status += 1;
+            if logged != came.status {
+                sums.other_status += 1;
+                self.compared.other_status(logged, came.status, 1);
+            }
         }
     }
 
     fn merge(&mut self, other: &Self) {
-        let (sums, more) = (&mut self.sums, &other.sums);
-        sums.calls += more.calls;
-        sums.answered += more.answered;
-        sums.compared_status += more.compared_status;
-        sums.other_status += more.other_status;
-        sums.compared_size += more.compared_size;
-        sums.other_size += more.other_size;
-        sums.logged_bytes += more.logged_bytes;
-        sums.came_bytes += more.came_bytes;
-        sums.compared_duration += more.compared_duration;
-        for (pair, count) in &other.pairs {
-            *self.pairs.entry(*pair).or_default() += count;
-        }
-        self.logged.merge(&other.logged);
-        self.came.merge(&other.came);
+        self.compared.merge(&other.compared);
         if self.name.is_none() {
             self.name.clone_from(&other.name);
-        }
-    }
-
-    fn told(&self, name: &str) -> AgainstLog {
-        let mut pairs: Vec<_> = self.pairs.iter().map(|((logged, came), count)| (*count, *logged, *came)).collect();
-        pairs.sort_unstable_by(|a, b| b.cmp(a));
-        let statuses = pairs.into_iter().take(SHOWN_PAIRS);
-        AgainstLog {
-            name: name.to_owned(),
-            statuses: statuses.map(|(count, logged, came)| OtherStatus { logged, came, count }).collect(),
-            logged_p50_ns: self.logged.quantile(0.5),
-            logged_p95_ns: self.logged.quantile(0.95),
-            came_p50_ns: self.came.quantile(0.5),
-            came_p95_ns: self.came.quantile(0.95),
-            ..self.sums.clone()
         }
     }
 }
@@ -105,7 +63,7 @@ impl Row {
 pub struct Against(Vec<Row>);
 
 impl Against {
-    /// A request has ended, with an answer or without.
+    /// Records a request that has ended, with an answer or without.
     pub fn ended(&mut self, request: &Request, came: Option<Came>) {
         let place = request.template.0 as usize;
         if place >= self.0.len() {
@@ -117,7 +75,7 @@ impl Against {
         }
     }
 
-    /// Adds what another worker has seen.
+    /// Adds the rows of another worker.
     pub fn merge(&mut self, other: &Self) {
         if other.0.len() > self.0.len() {
             self.0.resize_with(other.0.len(), Row::default);
@@ -125,20 +83,26 @@ impl Against {
         self.0.iter_mut().zip(&other.0).for_each(|(row, other)| row.merge(other));
     }
 
-    /// Everything together, and each template; those with the most requests first.
-    pub fn told(&self) -> (AgainstLog, Vec<AgainstLog>) {
-        let mut all = Row::default();
-        self.0.iter().for_each(|row| all.merge(row));
-        let known = self.0.iter().filter_map(|row| Some(row.told(row.name.as_deref()?)));
-        let mut templates: Vec<_> = known.collect();
-        templates.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.name.cmp(&b.name)));
-        (all.told("(all)"), templates)
+    /// The comparison of each template, ready to be merged with others' of the same run.
+    pub fn compared(&self) -> Vec<Compared> {
+        let known = self.0.iter().filter_map(|row| {
+            let mut compared = row.compared.clone();
+            row.name.as_deref()?.clone_into(&mut compared.sums.name);
+            Some(compared)
+        });
+        known.collect()
+    }
+
+    /// The row of all requests, and one for each template; those with the most requests first.
+    pub fn total_and_templates(&self) -> (AgainstLog, Vec<AgainstLog>) {
+        total_and_templates(&self.compared())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use brunt_protocol::plan::target::Url;
+    use brunt_protocol::record::replayed::OtherStatus;
 
     use super::*;
     use crate::entry::Entry;
@@ -165,7 +129,7 @@ mod tests {
         there.ended(&request("/users/3", Some(404)), None);
         there.ended(&request("/", None), came(200));
         here.merge(&there);
-        let (all, templates) = here.told();
+        let (all, templates) = here.total_and_templates();
         assert_eq!((all.calls, all.answered, all.compared_status, all.other_status), (4, 3, 2, 1));
         assert_eq!((all.other_size, all.logged_bytes, all.came_bytes), (3, 30, 36));
         let users = &templates[0];

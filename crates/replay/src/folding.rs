@@ -1,15 +1,16 @@
-//! URLs as templates: what tells requests of one kind apart is left out.
+//! Folding of URLs into templates, which leave out the parts that differ between requests of one kind.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most templates that are told apart; the rest is [`OTHERS`].
+/// The most templates that are told apart; further ones count as [`OTHERS`].
 pub const MOST: usize = 200;
-/// What requests beyond that are called.
+/// The common name of all further templates.
 pub const OTHERS: &str = "(others)";
 
-/// The template of a request: its method, and its path without the query. A number becomes `{n}`, a UUID `{uuid}`, eight or
-/// more hexadecimal digits `{hex}`, and what is long or holds an `@` or an escape `{id}`: a token in a path is not shown.
+/// The template of a request: its method, and its path without the query. A number becomes `{n}`, a UUID `{uuid}`,
+/// eight or more hexadecimal digits `{hex}`, and a segment that is long or holds an `@` or an escape `{id}`: a token in
+/// a path is not shown.
 pub fn fold(method: &str, url: &str) -> String {
     let mut folded = String::new();
     fold_into(method, url, &mut folded);
@@ -37,7 +38,7 @@ pub fn fold_into(method: &str, url: &str, folded: &mut String) {
     }
 }
 
-/// What a segment stands for, if not for itself.
+/// The placeholder for a segment, or `None` for a segment that stands for itself.
 fn kind(segment: &str) -> Option<&'static str> {
     let bytes = segment.as_bytes();
     // Most segments are short words, which stand for themselves.
@@ -64,14 +65,14 @@ fn kind(segment: &str) -> Option<&'static str> {
     (!is_plain || bytes.len() > 32 || bytes.len() > 16 && has_digit).then_some("{id}")
 }
 
-/// Templates of paths with a number for each: [`MOST`] at the most, and one for all others.
+/// Templates of paths, each with a number: [`MOST`] of them, and one more for all others.
 #[derive(Debug, Default)]
 pub struct Templates {
     numbers: HashMap<Arc<str>, u32>,
 }
 
 impl Templates {
-    /// The number of a template and its name; of too many, those of the others.
+    /// The number and the name of a template; beyond the most, those of the others.
     pub fn numbered(&mut self, name: &str) -> (u32, Arc<str>) {
         if let Some((name, number)) = self.numbers.get_key_value(name) {
             return (*number, Arc::clone(name));

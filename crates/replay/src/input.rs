@@ -13,10 +13,10 @@ use crate::position::Position;
 
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// How a log is compressed.
+/// The compression of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// It is not.
+    /// No compression.
     None,
     /// gzip, of one member or several.
     Gzip,
@@ -24,7 +24,7 @@ pub enum Packing {
     Zstd,
 }
 
-/// How a log's bytes are packed, by the first of them.
+/// The compression of a log, recognised by its first bytes.
 pub fn packing(first: &[u8]) -> Packing {
     match first {
         [0x1f, 0x8b, ..] => Packing::Gzip,
@@ -33,22 +33,22 @@ pub fn packing(first: &[u8]) -> Packing {
     }
 }
 
-/// What is read of a log.
+/// The bytes of a log as they are read.
 pub type Bytes = Box<dyn BufRead + Send>;
 
-/// Opens a log; `-` is standard input. Its position tells how much of it was read.
+/// Opens a log, or its first `bytes`; `-` is standard input. The position tells how much of it was read.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn open(path: &Path) -> io::Result<(Bytes, Position)> {
+pub fn open(path: &Path, bytes: Option<u64>) -> io::Result<(Bytes, Position)> {
     if path.as_os_str() == "-" {
         return Ok((unpacked(Box::new(io::stdin()))?, Position::default()));
     }
-    let (position, file) = Position::from_file(File::open(path)?);
+    let (position, file) = Position::from_file(File::open(path)?, bytes);
     Ok((unpacked(Box::new(file))?, position))
 }
 
-/// What is in bytes that may be packed.
+/// Unpacks bytes that may be packed.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -75,7 +75,7 @@ pub fn unpacked(mut inner: Box<dyn Read + Send>) -> io::Result<Bytes> {
 
 type Stored = Box<dyn BufRead + Send>;
 
-/// The frames of Zstandard one after the other (RFC 8878 §3).
+/// The frames of a Zstandard stream, one after the other (RFC 8878 §3).
 struct Frames {
     state: Frame,
 }
@@ -131,19 +131,20 @@ impl Read for Frames {
     }
 }
 
-/// Lines, of which none takes more memory than a line may have.
+/// Lines within bounded memory: none takes more than the longest line may have.
 pub struct Lines {
     bytes: Bytes,
     line: Vec<u8>,
 }
 
 impl Lines {
-    /// The lines of these bytes.
+    /// The lines of `bytes`.
     pub fn new(bytes: Bytes) -> Self {
         Self { bytes, line: Vec::new() }
     }
 
-    /// The next line without its end; none at the end. Of one that is too long, a byte more than a line may have.
+    /// The next line without its end; `None` at the end. Of a line that is too long, one byte more than a line may
+    /// have.
     ///
     /// # Errors
     /// When the bytes cannot be read.
@@ -195,7 +196,7 @@ mod tests {
     fn packed_logs_are_read_as_they_are() {
         let expected: Vec<Vec<u8>> = vec![b"one".to_vec(), b"two".to_vec(), b"three".to_vec()];
         assert_eq!(lines(b"one\r\ntwo\nthree".to_vec()).unwrap(), expected);
-        // Of several members, as rotated logs that were put together are.
+        // Several members, as in rotated logs that were concatenated.
         assert_eq!(lines([gzip(b"one\ntw"), gzip(b"o\nthree\n")].concat()).unwrap(), expected);
         let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
         assert_eq!(lines([zstd(b"one\ntw"), skipped.to_vec(), zstd(b"o\nthree")].concat()).unwrap(), expected);

@@ -1,11 +1,11 @@
-//! The cookies of a session (RFC 6265), of one host.
+//! The cookies of a session (RFC 6265) for one host.
 
 use cookie::Cookie;
 use cookie::time::OffsetDateTime;
 
-/// The most cookies of a session; browsers keep about as many of a host.
+/// The most cookies of a session; browsers keep about as many for a host.
 const MOST_COOKIES: usize = 50;
-/// The most bytes of one (RFC 6265 §6.1).
+/// The most bytes of one cookie (RFC 6265 §6.1).
 const MOST_COOKIE_BYTES: usize = 4096;
 
 /// A session's cookies.
@@ -20,7 +20,7 @@ struct Kept {
 }
 
 impl Jar {
-    /// Takes what the fields of an answer set.
+    /// Takes the cookies that the head of an answer sets.
     pub fn take(&mut self, head: &[u8], now: impl Fn() -> OffsetDateTime) {
         for line in head.split(|byte| *byte == b'\n') {
             let Some(place) = line.iter().position(|byte| *byte == b':') else { continue };
@@ -33,7 +33,7 @@ impl Jar {
 
     fn set(&mut self, field: &str, now: &impl Fn() -> OffsetDateTime) {
         let Ok(said) = Cookie::parse(field.trim()) else { return };
-        // Max-Age comes before Expires (§4.1.2.2).
+        // Max-Age takes precedence over Expires (§4.1.2.2).
         let is_over = match said.max_age() {
             Some(age) => age.whole_nanoseconds() <= 0,
             None => said.expires_datetime().is_some_and(|expires| expires <= now()),
@@ -45,8 +45,8 @@ impl Jar {
         }
     }
 
-    /// Writes the field of a request to `path` that has these cookies in the log, if there is anything to say. What the session has got since
-    /// stands in place of what the log has.
+    /// Writes the Cookie field of a request to `path` that has these cookies in the log, if there are any to send.
+    /// Cookies received by the session replace those of the log.
     pub fn write(&self, logged: &[(String, String)], path: &str, out: &mut Vec<u8>) {
         let own = self.0.iter().filter(|kept| is_within(path, &kept.path));
         let is_kept = |name: &str| self.0.iter().any(|kept| kept.name == name);
@@ -65,7 +65,7 @@ impl Jar {
     }
 }
 
-/// Whether a path is within that of a cookie (RFC 6265 §5.1.4).
+/// Whether a path is within the path of a cookie (RFC 6265 §5.1.4).
 fn is_within(path: &str, of_cookie: &str) -> bool {
     path.strip_prefix(of_cookie)
         .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))

@@ -1,34 +1,45 @@
 //! Logs of requests, as brunt replays them.
 //!
-//! A log goes through these, in this order:
+//! A log goes through these modules, in this order:
 //!
 //! | module | does |
 //! | --- | --- |
-//! | [`input`] | opens and unpacks it, and cuts it into lines |
+//! | [`input`] | opens and unpacks the log, and cuts it into lines |
 //! | [`mod@format`] | reads a line: an [`Entry`](entry::Entry), nothing, or a [`Skip`](entry::Skip) by name |
-//! | [`select`] | takes what is wanted of it, and changes it |
+//! | [`neighbours`] | skips lines with stray times |
+//! | [`select`] | selects entries, and changes them |
 //! | [`order`] | sorts by time, and spreads whole seconds |
-//! | [`request`] | composes what is sent |
+//! | [`request`] | composes the requests to send |
 //! | [`schedule`] | gives due times by a speed and a scale |
-//! | [`log`] | does all this in a thread that reads ahead |
-//! | [`progress`] | says how far it is by its [`position`], and what is left |
-//! | [`worker`] | hands a worker its calls, and holds what came against the log ([`against`]) |
+//! | [`log`] | runs all this in a thread that reads ahead (`reader.rs`) |
+//! | [`progress`] | tells the progress by the [`position`], and what is left |
+//! | [`worker`] | hands a worker its calls, and compares their answers with the log ([`against`]) |
 //!
-//! All but [`input`], [`position`], [`progress`] and [`log`] are pure.
+//! Where several machines read the log, [`fingerprint`] tells whether all have the same one, and [`listing`] serves the
+//! machine that keeps account of all calls. [`planned`] reads all these settings from a plan.
+//!
+//! All but [`fingerprint`], [`input`], [`position`], [`progress`] and [`log`] are pure.
 
 pub mod against;
+pub mod config;
 pub mod entry;
+pub mod fingerprint;
 pub mod folding;
 pub mod format;
 pub mod input;
 pub mod jar;
+pub mod listing;
 pub mod log;
+pub mod neighbours;
 pub mod order;
+pub mod planned;
 pub mod position;
 pub mod progress;
 pub mod queue;
+mod reader;
 pub mod request;
 pub mod schedule;
 pub mod select;
 pub mod stamp;
+pub mod watch;
 pub mod worker;

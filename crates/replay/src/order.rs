@@ -2,38 +2,35 @@
 //!
 //! Pure. Entries go in as they stand in the log and come out by time.
 //!
-//! 1. **Jumps.** A time more than [`JUMP_NS`] from the one before waits for the next line. If that agrees, the log has a gap; if not,
-//!    the line is skipped ([`Skip::Jump`]).
-//! 2. **Window.** A line comes out once one is read that is later by the window. One that is earlier than what has come out by then
-//!    is skipped ([`Skip::TooLate`]).
-//! 3. **Whole seconds.** The `k`-th of `n` lines of a second, from 0, is due at `k / n` of it, in their order.
+//! 1. **Window.** A line comes out once another is read that is later by the window. A line that is earlier than those
+//!    that have come out by then is skipped ([`Skip::TooLate`]).
+//! 2. **Whole seconds.** The `k`-th of `n` lines of a second, from 0, is due at `k / n` of it, in their order.
 
 use std::collections::VecDeque;
 
 use crate::entry::{Entry, Skip, Skips};
+use crate::neighbours::are_near;
 use crate::queue::Queue;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// How far times of neighbouring lines may be apart before the line after them is asked, in nanoseconds: an hour.
-pub const JUMP_NS: i64 = 3600 * SECOND_NS;
-/// The most lines at a log's beginning of which none agrees with another.
-const MOST_DOUBTFUL: usize = 8;
-/// The most bytes of lines that are held back to be sorted.
+/// The longest window in which lines are sorted, in nanoseconds: a day.
+const MOST_WINDOW_NS: i64 = 24 * 3600 * SECOND_NS;
+/// The most bytes of lines held back to be sorted.
 pub const MOST_HELD_BYTES: usize = 64 << 20;
-/// The most lines that are held back to be sorted; beyond it the earliest come out before their time.
+/// The most lines held back to be sorted; beyond it the earliest come out early.
 pub const MOST_HELD: usize = 1 << 18;
 
-/// An entry with the time by which it is replayed.
+/// An entry with the time at which it is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timed {
     /// Nanoseconds since 1970-01-01 UTC.
     pub ns: i64,
-    /// What the log has.
+    /// The entry from the log.
     pub entry: Entry,
 }
 
-/// An entry that is held back; of those of one time, the one that was read first comes first.
+/// An entry that is held back. Of entries at the same time, the one read first comes first.
 #[derive(Debug)]
 struct Held {
     key: (i64, u64),
@@ -61,74 +58,52 @@ impl Ord for Held {
     }
 }
 
-/// Sorts entries; see the head of this module.
+/// Sorts entries; see the module's documentation.
 #[derive(Debug)]
 pub struct Sorter {
     window_ns: i64,
     held: Queue<Held>,
     held_bytes: usize,
     read: u64,
-    /// The latest time of a line that others agree with, and the earliest that may still come out.
+    /// The latest time since the last gap, and the earliest time that may still come out.
     latest: Option<i64>,
     from: i64,
-    /// Lines far from the others: of the beginning, several that do not agree.
-    doubtful: VecDeque<(i64, bool, Entry)>,
-    /// Those of the whole second that is gathered.
+    /// The entries of the whole second that is being gathered.
     second: Vec<Timed>,
     second_bytes: usize,
     out: VecDeque<Timed>,
 }
 
 impl Sorter {
-    /// Sorts within so many nanoseconds; at least a second, so that whole ones are complete.
+    /// Sorts within `window_ns` nanoseconds, but at least a second, so that whole seconds are complete.
     pub fn new(window_ns: u64) -> Self {
         Self {
-            window_ns: i64::try_from(window_ns).unwrap_or(i64::MAX).clamp(SECOND_NS, 24 * JUMP_NS),
+            window_ns: i64::try_from(window_ns).unwrap_or(i64::MAX).clamp(SECOND_NS, MOST_WINDOW_NS),
             held: Queue::default(),
             held_bytes: 0,
             read: 0,
             latest: None,
             from: i64::MIN,
-            doubtful: VecDeque::new(),
             second: Vec::new(),
             second_bytes: 0,
             out: VecDeque::new(),
         }
     }
 
-    /// Another line of the log. Without a time it is left alone.
+    /// Takes the next line of the log. A line without a time is skipped.
     pub fn push(&mut self, entry: Entry, skips: &mut Skips) {
         let Some(at) = entry.at else { return skips.add(Skip::NoTime) };
-        let is_near = |other: i64| at.ns.abs_diff(other) <= JUMP_NS as u64;
-        // The next line agrees with a doubtful one, or goes on as if that had not been.
-        if self.doubtful.iter().any(|(ns, ..)| is_near(*ns)) {
-            for (ns, is_whole, doubtful) in std::mem::take(&mut self.doubtful) {
-                if is_near(ns) {
-                    self.latest = Some(ns);
-                    self.hold(ns, is_whole, doubtful, skips);
-                } else {
-                    skips.add(Skip::Jump);
-                }
-            }
-        } else if self.latest.is_some() || self.doubtful.len() >= MOST_DOUBTFUL {
-            self.doubtful.drain(..).for_each(|_| skips.add(Skip::Jump));
-        }
-        if self.latest.is_some_and(is_near) {
-            self.latest = self.latest.max(Some(at.ns));
-            self.hold(at.ns, at.is_whole, entry, skips);
-        } else {
-            self.doubtful.push_back((at.ns, at.is_whole, entry));
-        }
-    }
-
-    fn hold(&mut self, ns: i64, is_whole: bool, entry: Entry, skips: &mut Skips) {
+        let ns = at.ns;
+        // A gap may lead back in time, too: time goes on from there.
+        let latest = self.latest.filter(|latest| are_near(ns, *latest)).map_or(ns, |latest| latest.max(ns));
+        self.latest = Some(latest);
         if ns < self.from {
             return skips.add(Skip::TooLate);
         }
         self.read += 1;
         self.held_bytes += entry.weight();
-        self.held.push(Held { key: (ns, self.read), is_whole, entry });
-        let until = self.latest.unwrap_or(ns).saturating_sub(self.window_ns);
+        self.held.push(Held { key: (ns, self.read), is_whole: at.is_whole, entry });
+        let until = latest.saturating_sub(self.window_ns);
         while self.held.len() > MOST_HELD
             || self.held_bytes > MOST_HELD_BYTES
             || self.held.peek().is_some_and(|first| first.key.0 <= until)
@@ -151,7 +126,7 @@ impl Sorter {
             self.second_bytes += self.second.last().map_or(0, |timed| timed.entry.weight());
             if self.second.len() >= MOST_HELD || self.second_bytes > MOST_HELD_BYTES {
                 self.spread();
-                // What comes of this second from now on is after that.
+                // Further entries of this second would come after it.
                 self.from = ns + 1;
             }
         } else {
@@ -171,20 +146,13 @@ impl Sorter {
         self.out.extend(spread);
     }
 
-    /// The next entry that is certain to be the next; those that came out stay in the order of their times.
+    /// The next entry that no later line can precede. Entries come out in the order of their times.
     pub fn pop(&mut self) -> Option<Timed> {
         self.out.pop_front()
     }
 
-    /// The log is over: everything that is left comes out.
-    pub fn finish(&mut self, skips: &mut Skips) {
-        if self.latest.is_none()
-            && let Some((ns, is_whole, alone)) = self.doubtful.pop_front()
-        {
-            // A log of one line.
-            self.hold(ns, is_whole, alone, skips);
-        }
-        self.doubtful.drain(..).for_each(|_| skips.add(Skip::Jump));
+    /// Ends the log: all remaining entries come out.
+    pub fn finish(&mut self) {
         while let Some(first) = self.held.pop() {
             self.release(first);
         }
@@ -215,7 +183,7 @@ mod tests {
             sorter.push(entry(*ns, url), &mut skips);
             out.extend(std::iter::from_fn(|| sorter.pop()));
         }
-        sorter.finish(&mut skips);
+        sorter.finish();
         out.extend(std::iter::from_fn(|| sorter.pop()));
         (out.into_iter().map(|timed| (timed.ns - BEGIN, timed.entry.url)).collect(), skips)
     }
@@ -237,16 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_year_is_skipped_and_a_gap_is_not() {
-        let year = 365 * 24 * 3600 * SECOND_NS;
-        let (out, skips) = sorted(SECOND_NS, &[(1, "a"), (year, "x"), (2, "b"), (3, "c")]);
-        assert_eq!((out.len(), skips.count(Skip::Jump)), (3, 1));
-        let (out, skips) = sorted(SECOND_NS, &[(1, "a"), (2, "a"), (year, "b"), (year + 1, "c")]);
-        assert_eq!((out.len(), skips.total()), (4, 0));
-        // The first line may be the one that is wrong, and so may the last.
-        let (out, skips) = sorted(SECOND_NS, &[(year, "x"), (1, "a"), (2, "b"), (year, "y")]);
-        assert_eq!((out.len(), skips.count(Skip::Jump)), (2, 2));
-        assert_eq!(sorted(SECOND_NS, &[(1, "alone")]).0.len(), 1);
+    fn lines_hours_apart_come_out_in_their_order() {
+        let hour = 3600 * SECOND_NS;
+        let (out, skips) = sorted(SECOND_NS, &[(1, "a"), (9 * hour, "b"), (9 * hour + 1, "c"), (30 * hour, "d")]);
+        let urls: String = out.iter().map(|(_, url)| url.as_str()).collect();
+        assert_eq!((urls.as_str(), skips.total()), ("abcd", 0));
     }
 
     proptest! {

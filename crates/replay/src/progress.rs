@@ -1,4 +1,4 @@
-//! How far a replay is in its log, and how much of it is left.
+//! The progress of a replay in its log.
 //!
 //! | log | what is known of its end |
 //! | --- | --- |
@@ -15,17 +15,17 @@ use brunt_protocol::record::live::InLog;
 
 use crate::format::{Format, Options, Parser};
 use crate::input::{Packing, packing};
-use crate::order::JUMP_NS;
+use crate::neighbours::are_near;
 use crate::position::Position;
 
 const SECOND_NS: i64 = 1_000_000_000;
-/// How much of a log's end is read to find its last time, in bytes.
+/// The bytes of a log's end that are read to find its last time.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// The time of the last line of a log, in nanoseconds since 1970; none where its end does not tell. A line with a time far from those around it
-/// does not count.
+/// The time of the last line of a log, in nanoseconds since 1970; `None` where its end does not tell. A line with a
+/// time far from its neighbours' is ignored.
 pub fn last_time(path: &Path, format: Format, options: &Options) -> Option<i64> {
-    // A table's columns stand at its beginning, and an archive is one value.
+    // A table has its columns at the beginning, and an archive is a single value.
     if path.as_os_str() == "-" || matches!(format, Format::Har | Format::Csv | Format::Vegeta) {
         return None;
     }
@@ -44,28 +44,29 @@ pub fn last_time(path: &Path, format: Format, options: &Options) -> Option<i64> 
     let mut times: Vec<_> = lines.filter_map(|line| Some(parser.line(line).ok()??.at?.ns)).collect();
     times.sort_unstable();
     let median = *times.get(times.len() / 2)?;
-    times.into_iter().rev().find(|ns| ns.abs_diff(median) <= JUMP_NS as u64)
+    times.into_iter().rev().find(|ns| are_near(*ns, median))
 }
 
-/// What the reading thread knows of where the log begins and ends.
+/// What the reading thread knows about the beginning and the end of the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Course {
-    /// The second in which it begins, in nanoseconds since 1970, and the offset of its clock from UTC in seconds; none of a log without times.
+    /// The second in which the log begins, in nanoseconds since 1970, and the offset of its clock from UTC in seconds;
+    /// `None` for a log without times.
     pub zero: Option<(i64, i32)>,
-    /// Up to when it was read, in nanoseconds of the replay.
+    /// The time up to which the log was read, in nanoseconds of the replay.
     pub read_ns: u64,
-    /// When its last request is due, once it is read.
+    /// When the last request is due, once the log is read.
     pub end_ns: Option<u64>,
-    /// How long it is, of one that begins anew at its end.
+    /// The length of one pass of a log that begins anew at its end.
     pub pass_ns: Option<u64>,
-    /// Its last time, in nanoseconds since 1970.
+    /// The last time in the log, in nanoseconds since 1970.
     pub last: Option<i64>,
-    /// The end of the window, likewise.
+    /// The end of the window, in nanoseconds since 1970.
     pub window_end: Option<i64>,
 }
 
 impl Course {
-    /// How far a replay at `speed` is after so many nanoseconds; `repeats` if the log begins anew at its end.
+    /// The progress of a replay at `speed` after `elapsed_ns` nanoseconds; `repeats` if the log begins anew at its end.
     pub fn at(&self, elapsed_ns: u64, speed: f64, repeats: bool, position: &Position) -> InLog {
         let end = if repeats { None } else { self.end(speed, position) };
         let until = end.map_or(elapsed_ns, |(end_ns, _)| elapsed_ns.min(end_ns));
@@ -112,9 +113,9 @@ mod tests {
         assert_eq!(end(known, &unknown), (Some(30), false));
         let half = Some(zero + HOUR_NS as i64 / 2);
         assert_eq!(end(Course { window_end: half, ..known }, &unknown), (Some(15), false));
-        // Of standard input the window is all that is known; the log may end before it.
+        // For standard input only the window is known; the log may end before it.
         assert_eq!(end(Course { window_end: half, ..nothing }, &unknown), (Some(15), true));
-        // A quarter of the bytes were as much as ten minutes.
+        // A quarter of the bytes amounted to ten minutes.
         let read = Course { read_ns: HOUR_NS / 6, ..nothing };
         assert_eq!(end(read, &Position::at(Some(4000), 1000)), (Some(40), true));
         assert_eq!(

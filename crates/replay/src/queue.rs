@@ -1,10 +1,10 @@
-//! A queue of what mostly comes in order. Pure.
+//! A queue of items that mostly come in order. Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Gives items back by their order, the least first. One that is not less than the last is appended, which costs a comparison; others go into a
-/// heap.
+/// Returns items by their order, the least first. An item not less than the last one is appended, which costs a
+/// comparison; other items go into a heap.
 #[derive(Debug)]
 pub struct Queue<T> {
     in_order: VecDeque<T>,
@@ -18,7 +18,7 @@ impl<T: Ord> Default for Queue<T> {
 }
 
 impl<T: Ord> Queue<T> {
-    /// Puts an item in.
+    /// Adds an item.
     pub fn push(&mut self, item: T) {
         if self.in_order.back().is_none_or(|last| *last <= item) {
             self.in_order.push_back(item);
@@ -32,7 +32,7 @@ impl<T: Ord> Queue<T> {
         if self.is_other_next() { self.others.peek().map(|Reverse(item)| item) } else { self.in_order.front() }
     }
 
-    /// Takes the least item out.
+    /// Takes the least item.
     pub fn pop(&mut self) -> Option<T> {
         if self.is_other_next() { self.others.pop().map(|Reverse(item)| item) } else { self.in_order.pop_front() }
     }
@@ -42,12 +42,12 @@ impl<T: Ord> Queue<T> {
         self.in_order.front().is_none_or(|first| other < first)
     }
 
-    /// How many items it holds.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.in_order.len() + self.others.len()
     }
 
-    /// Whether it holds none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,14 +1,15 @@
-//! Requests of a log as they are sent: HTTP/1.1 as text, which the client of HTTP/2 takes, too.
+//! Requests of a log in the form in which they are sent: HTTP/1.1 as text, which the client of HTTP/2 takes, too.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_protocol::plan::target::Target;
+use brunt_protocol::traced::TRACEPARENT;
 
 use crate::entry::Entry;
 use crate::folding::{Templates, fold_into};
 
-/// Fields that are of a connection, not of a request, or that are made anew.
+/// Fields that belong to a connection and not to a request, or that are made anew.
 const NOT_SENT: [&str; 12] = [
     "host",
     "connection",
@@ -24,35 +25,43 @@ const NOT_SENT: [&str; 12] = [
     "proxy-authorization",
 ];
 
-/// A request, made ready once for all its copies.
+/// A request, prepared once for all its copies.
 #[derive(Debug)]
 pub struct Request {
     /// The request line and all fields but the cookies, each with its end of line.
     pub head: Vec<u8>,
     /// The body.
     pub body: Vec<u8>,
-    /// The cookies that the log has.
+    /// The cookies from the log.
     pub cookies: Vec<(String, String)>,
-    /// Where in the head the path without its query is, for which cookies are.
+    /// The range of the path without its query in the head; cookies are chosen by it.
     path: Range<usize>,
     /// Whether it may be sent again.
     pub is_idempotent: bool,
     /// Whether its answer has no body.
     pub is_head: bool,
-    /// Its template's number and name.
+    /// The number and the name of its template.
     pub template: (u32, Arc<str>),
-    /// The status that the log has.
+    /// The status in the log.
     pub status: Option<u16>,
-    /// The size of the answer that the log has.
+    /// The size of the answer in the log, in bytes.
     pub bytes: Option<u64>,
-    /// The duration that the log has, in nanoseconds.
+    /// The duration in the log, in nanoseconds.
     pub duration_ns: Option<u64>,
 }
 
 impl Request {
-    /// About how much memory it takes, in bytes.
+    /// The approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
-        size_of::<Self>() + self.head.len() + self.body.len()
+        let cookies: usize = self.cookies.iter().map(|(name, value)| name.len() + value.len() + 48).sum();
+        size_of::<Self>() + self.head.len() + self.body.len() + cookies
+    }
+
+    /// Whether the log has a `traceparent` for it.
+    pub fn has_trace(&self) -> bool {
+        let mut lines = self.head.split(|byte| *byte == b'\n').skip(1);
+        let name = |line: &[u8]| line.split(|byte| *byte == b':').next().map(<[u8]>::to_ascii_lowercase);
+        lines.any(|line| name(line).as_deref() == Some(TRACEPARENT.as_bytes()))
     }
 
     /// The path without its query.
@@ -61,7 +70,7 @@ impl Request {
     }
 }
 
-/// Makes requests of entries.
+/// Composes requests from entries.
 pub struct Composer {
     authority: String,
     headers: Vec<(String, String)>,
@@ -71,7 +80,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// For requests to `target`, all of which have these fields in place of the log's.
+    /// Composes requests to `target`, all with these fields in place of the log's.
     pub fn new(target: &Target, headers: Vec<(String, String)>) -> Self {
         Self { authority: target.authority(), headers, templates: Templates::default(), folded: String::new() }
     }

@@ -1,9 +1,10 @@
-//! When the requests of a log are due, by its times, a speed and a scale. Pure.
+//! Due times of a log's requests, by the log's times, a speed and a scale. Pure.
 //!
-//! - **Speed** divides time: what the log has after `t` seconds is due after `t / speed`.
-//! - **Scale** keeps time and multiplies requests. A session is copied as a whole, with a connection and cookies of its own; each copy is
-//!   shifted by a time of its own, less than a bound, so that a burst stays one. Below 1, and for what is left of a scale that is no whole
-//!   number, each session is taken or left out by its own random choice, the same in every run with one seed.
+//! - **Speed** divides time: a request that the log has after `t` seconds is due after `t / speed`.
+//! - **Scale** keeps time and multiplies requests. A session is copied as a whole, with its own connection and cookies.
+//!   Each copy is shifted by its own time, less than a bound, so that a burst stays one. Below 1, and for the fraction
+//!   of a scale that is not a whole number, a random choice takes or leaves out each session, the same in every run
+//!   with one seed.
 
 use std::collections::hash_map::Entry as Place;
 
@@ -17,32 +18,34 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// How times and requests are scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling {
-    /// By what time is divided.
+    /// The divisor of time.
     pub speed: f64,
-    /// By what requests are multiplied.
+    /// The factor of requests.
     pub scale: f64,
-    /// By less than this copies of a session are shifted, in nanoseconds of the replay.
+    /// The bound of the shifts of a session's copies, in nanoseconds of the replay.
     pub shift_ns: u64,
-    /// What random choices start from.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
-/// A request with when it is due.
+/// A request with its due time.
 #[derive(Debug)]
 pub struct Due<T> {
     /// Nanoseconds after the load begins.
     pub ns: u64,
-    /// Whose it is.
+    /// The session to which it belongs.
     pub session: Option<u64>,
-    /// What is sent.
+    /// The request to send.
     pub what: T,
 }
 
-/// A request in the order of due times, and of the log where they are the same.
+/// A request that waits, ordered by due time, then by place in the log.
 struct Waiting<T> {
     key: (u64, u64),
     session: Option<u64>,
     what: T,
+    /// The approximate size in memory, in bytes; of several copies, the last one has it.
+    weight: usize,
 }
 
 impl<T> PartialEq for Waiting<T> {
@@ -65,21 +68,26 @@ impl<T> Ord for Waiting<T> {
     }
 }
 
-/// The most sessions whose last due times are remembered, so that none of their requests comes before an earlier one.
+/// The most sessions whose last due times are remembered, which keeps each session's requests in order.
 const MOST_SESSIONS: usize = 1 << 20;
 
-/// Makes due times of a log's times.
+/// The most requests that wait for their time, copies included, and the most bytes of them.
+const MOST_WAITING: usize = 1 << 22;
+const MOST_WAITING_BYTES: usize = 256 << 20;
+
+/// Derives due times from a log's times.
 pub struct Schedule<T> {
     scaling: Scaling,
-    /// The whole second in which the log begins.
+    /// The second in which the log begins, in nanoseconds since 1970.
     zero: Option<i64>,
-    /// How long all passes of the log before this one took, in nanoseconds of the replay; and which pass it is.
+    /// The duration of all earlier passes of the log, in nanoseconds of the replay; and the number of the current pass.
     before_ns: u64,
     pass: u64,
     latest: i64,
     read: u64,
     waiting: Queue<Waiting<T>>,
-    /// Up to when nothing more can come.
+    waiting_bytes: usize,
+    /// The time before which no further request can come.
     certain_ns: u64,
     /// When the last request so far is due.
     last_ns: u64,
@@ -97,26 +105,27 @@ impl<T: Clone> Schedule<T> {
             latest: 0,
             read: 0,
             waiting: Queue::default(),
+            waiting_bytes: 0,
             certain_ns: 0,
             last_ns: 0,
             last_due: ByNumber::default(),
         }
     }
 
-    /// When something of the log's time `ns` is due.
+    /// The due time of the log's time `ns`.
     fn due(&self, ns: i64, zero: i64) -> u64 {
         self.before_ns.saturating_add((ns.saturating_sub(zero).max(0) as f64 / self.scaling.speed) as u64)
     }
 
-    /// The next request of the sorted log. How often it was taken.
-    pub fn push(&mut self, timed: &Timed, what: &T) -> u64 {
+    /// Takes the next request of the sorted log, which has about `weight` bytes. Returns the number of its copies.
+    pub fn push(&mut self, timed: &Timed, what: &T, weight: usize) -> u64 {
         let zero = *self.zero.get_or_insert(timed.ns.div_euclid(SECOND_NS) * SECOND_NS);
         self.latest = self.latest.max(timed.ns);
         let base = self.due(timed.ns, zero);
-        // Stamps of whole seconds were spread, and may come up to a second before one that was read earlier.
+        // Stamps of whole seconds were spread, and may be up to a second before one that was read earlier.
         self.certain_ns = self.certain_ns.max(self.due(timed.ns - SECOND_NS, zero));
         self.read += 1;
-        let named = timed.entry.session.as_deref().map(hash);
+        let named = timed.entry.session.as_deref().map(|session| hash(session.as_bytes()));
         let who = named.unwrap_or_else(|| mix(self.read)) ^ mix(self.pass.wrapping_mul(3));
         let Scaling { scale, shift_ns, seed, .. } = self.scaling;
         let copies = scale.floor() as u64 + u64::from(unit(seed, who) < scale.fract());
@@ -130,12 +139,14 @@ impl<T: Clone> Schedule<T> {
             }
             self.read += 1;
             self.last_ns = self.last_ns.max(ns);
-            self.waiting.push(Waiting { key: (ns, self.read), session, what: what.clone() });
+            let weight = if copy + 1 == copies { weight } else { 0 };
+            self.waiting_bytes = self.waiting_bytes.saturating_add(weight);
+            self.waiting.push(Waiting { key: (ns, self.read), session, what: what.clone(), weight });
         }
         copies
     }
 
-    /// The second in which this pass of the log begins, in nanoseconds since 1970, once it has.
+    /// The second in which this pass of the log begins, in nanoseconds since 1970, once it has begun.
     pub fn zero(&self) -> Option<i64> {
         self.zero
     }
@@ -145,12 +156,12 @@ impl<T: Clone> Schedule<T> {
         self.last_ns
     }
 
-    /// How long the passes before this one took, in nanoseconds of the replay.
+    /// The duration of the passes before this one, in nanoseconds of the replay.
     pub fn before_ns(&self) -> u64 {
         self.before_ns
     }
 
-    /// The order within a session holds, whatever was spread.
+    /// Keeps the order within a session, however its requests were shifted or spread.
     fn not_before(&mut self, session: u64, ns: u64) -> u64 {
         if self.last_due.len() >= MOST_SESSIONS {
             let certain = self.certain_ns;
@@ -166,23 +177,34 @@ impl<T: Clone> Schedule<T> {
         }
     }
 
-    /// The next request before which none can come any more.
+    /// The next request, if no later one can precede it.
     pub fn pop(&mut self) -> Option<Due<T>> {
         let is_certain = self.waiting.peek().is_some_and(|first| first.key.0 < self.certain_ns);
         if is_certain { self.take() } else { None }
     }
 
     fn take(&mut self) -> Option<Due<T>> {
-        let Waiting { key: (ns, _), session, what } = self.waiting.pop()?;
+        let Waiting { key: (ns, _), session, what, weight } = self.waiting.pop()?;
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(weight);
         Some(Due { ns, session, what })
     }
 
-    /// Whether something was not taken yet.
+    /// Whether more requests wait than may.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() > MOST_WAITING || self.waiting_bytes > MOST_WAITING_BYTES
+    }
+
+    /// Whether requests wait that were not taken yet.
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The log is over, and begins anew if `repeats`: what was left can be taken by [`Self::pop`].
+    /// Begins a new pass of a log that is over, with new sessions. Its times go on from where they are.
+    pub fn go_on(&mut self) {
+        self.pass += 1;
+    }
+
+    /// Ends a pass of the log, which begins anew if `repeats`. The remaining requests can be taken by [`Self::pop`].
     pub fn end_pass(&mut self, repeats: bool) {
         let Some(zero) = self.zero.take() else { return };
         if repeats {
@@ -196,9 +218,9 @@ impl<T: Clone> Schedule<T> {
     }
 }
 
-/// A session's number, the same in every run.
-fn hash(session: &str) -> u64 {
-    session.as_bytes().chunks(8).fold(session.len() as u64, |hash, chunk| {
+/// The hash of a text, such as a session's name: the same in every run and on every machine.
+pub(crate) fn hash(text: &[u8]) -> u64 {
+    text.chunks(8).fold(text.len() as u64, |hash, chunk| {
         let mut word = [0; 8];
         word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
         mix(hash ^ u64::from_le_bytes(word))
@@ -224,7 +246,7 @@ mod tests {
         let mut schedule = Schedule::new(scaling);
         let mut out = Vec::new();
         for (place, (ms, session)) in log.iter().enumerate() {
-            schedule.push(&timed(*ms, session), &place);
+            schedule.push(&timed(*ms, session), &place, 0);
             out.extend(std::iter::from_fn(|| schedule.pop()));
         }
         schedule.end_pass(false);
@@ -291,13 +313,40 @@ mod tests {
     fn a_log_that_begins_anew_goes_on_in_time_with_other_sessions() {
         let mut schedule = Schedule::new(AS_IT_IS);
         for _ in 0..2 {
-            schedule.push(&timed(100, "a"), &());
-            schedule.push(&timed(1700, "a"), &());
+            schedule.push(&timed(100, "a"), &(), 0);
+            schedule.push(&timed(1700, "a"), &(), 0);
             schedule.end_pass(true);
         }
         let out: Vec<_> = std::iter::from_fn(|| schedule.pop()).collect();
         assert_eq!(out.iter().map(|due| due.ns / MS).collect::<Vec<_>>(), [100, 1700, 2100, 3700]);
         assert_ne!(out[0].session, out[2].session);
+    }
+
+    #[test]
+    fn targets_that_begin_anew_keep_their_rate_and_have_other_sessions() {
+        let mut schedule = Schedule::new(AS_IT_IS);
+        for ms in [0, 300, 600, 900] {
+            schedule.push(&timed(ms, "a"), &(), 0);
+            schedule.go_on();
+        }
+        schedule.end_pass(false);
+        let out: Vec<_> = std::iter::from_fn(|| schedule.pop()).collect();
+        assert_eq!(out.iter().map(|due| due.ns / MS).collect::<Vec<_>>(), [0, 300, 600, 900]);
+        assert_ne!(out[0].session, out[1].session);
+    }
+
+    #[test]
+    fn copies_that_wait_for_long_take_no_memory_without_end() {
+        let mut schedule = Schedule::new(Scaling { scale: 2.0, shift_ns: 3600 * 1000 * MS, ..AS_IT_IS });
+        let pushed = (0..).take_while(|nth| {
+            schedule.push(&timed(*nth, &format!("s{nth}")), &(), 1 << 20);
+            while schedule.pop().is_some() {}
+            !schedule.is_full()
+        });
+        assert!((250..600).contains(&pushed.count()), "two of a megabyte each wait, or one");
+        schedule.end_pass(false);
+        while schedule.pop().is_some() {}
+        assert!(!schedule.is_full());
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What of a log is replayed, and how its requests are changed.
+//! Selection of the part of a log that is replayed, and changes of its requests.
 
 use brunt_protocol::plan::target::Target;
 
@@ -11,7 +11,7 @@ const DAY_S: i64 = 86_400;
 /// A part of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// From one time of the day to another, in the log's own zone: of the first day on which it comes.
+    /// From one time of the day to another, in the log's own zone, on the first day that has such times.
     OfDay {
         /// Seconds after midnight.
         from: i64,
@@ -20,9 +20,9 @@ pub enum Window {
     },
     /// From one moment to another, in nanoseconds since 1970.
     Between {
-        /// From.
+        /// The beginning.
         from: i64,
-        /// To; not included.
+        /// The end; not included.
         to: i64,
     },
 }
@@ -31,7 +31,7 @@ impl Window {
     /// Reads `10:00-10:30` (also with seconds), or two times of RFC 3339 with `..` between them.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("expected FROM-TO such as 10:00-10:30, or FROM..TO in RFC 3339, got '{text}'");
         if let Some((from, to)) = text.split_once("..") {
@@ -55,7 +55,7 @@ impl Window {
         Ok(Self::OfDay { from, to })
     }
 
-    /// The moments that it stands for, in a log that begins at `first`; one of the day may go beyond midnight.
+    /// The moments of the window in a log that begins at `first`; a window by the time of day may go beyond midnight.
     fn moments(self, first: Stamp) -> (i64, i64) {
         match self {
             Self::Between { from, to } => (from, to),
@@ -64,7 +64,7 @@ impl Window {
                 let midnight = local - local.rem_euclid(DAY_S);
                 let length = (to - from).rem_euclid(DAY_S);
                 let mut begins = midnight + from;
-                // The one of the day before may be under way, and the one of today over.
+                // The window of the day before may still be open, and the one of today may be over.
                 if begins - DAY_S + length > local {
                     begins -= DAY_S;
                 } else if begins + length <= local {
@@ -105,11 +105,11 @@ enum How {
 }
 
 impl Filter {
-    /// Reads `path^=/api`: `path`, `method`, `status`, `host` or `session`; `=` is, `!=` is not, `^=` begins with, `$=` ends with, `*=` holds, `!*=`
-    /// does not hold. A path is without its query.
+    /// Reads `path^=/api`. Subjects are `path`, `method`, `status`, `host` and `session`. Operators are `=` is, `!=` is
+    /// not, `^=` begins with, `$=` ends with, `*=` contains and `!*=` does not contain. A path is without its query.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let operators = [
             ("!*=", How::HoldsNot),
@@ -129,7 +129,11 @@ impl Filter {
             "status" => What::Status,
             "host" => What::Host,
             "session" => What::Session,
-            other => return Err(format!("'{other}': expected path, method, status, host or session")),
+            other => {
+                return Err(format!(
+                    "expected path, method, status, host or session before the operator, got '{other}'"
+                ));
+            }
         };
         let value = text.get(at + sign.len()..).unwrap_or_default().trim().to_owned();
         Ok(Self { what, how, value })
@@ -159,7 +163,7 @@ impl Filter {
     }
 }
 
-/// A change of paths: those that begin with one text begin with another.
+/// A change of paths: a prefix is replaced by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
     from: String,
@@ -170,7 +174,7 @@ impl Rewrite {
     /// Reads `/v1=/v2`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let is_path = |text: &str| text.starts_with('/') && !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
         match text.split_once('=') {
@@ -180,39 +184,39 @@ impl Rewrite {
     }
 }
 
-/// Which hosts of a log stand for the target.
+/// The hosts of a log that stand for the target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FromHosts {
-    /// The target's own, and requests that name none.
+    /// The target's own, and requests that name no host.
     #[default]
     Target,
-    /// These too.
+    /// The target's own, and these.
     Named(Vec<String>),
-    /// Whatever they are.
+    /// Any host.
     Any,
 }
 
-/// What of a log is replayed.
+/// The part of a log that is replayed, and the changes of its requests.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// The part of the log.
     pub window: Option<Window>,
-    /// All of which must hold.
+    /// Conditions, all of which must hold.
     pub filters: Vec<Filter>,
-    /// Of which the first that fits is done.
+    /// Changes of paths, of which the first that fits is made.
     pub rewrites: Vec<Rewrite>,
     /// Whether methods that write are sent.
     pub writes: bool,
     /// The target.
     pub target: Target,
-    /// Which hosts stand for it.
+    /// The hosts that stand for the target.
     pub hosts: FromHosts,
-    /// The window's moments, once the log has begun.
+    /// The moments of the window, once the log has begun.
     moments: Option<(i64, i64)>,
 }
 
 impl Selection {
-    /// Everything that goes to this target and does not write.
+    /// Selects every request to this target that does not write.
     pub fn new(target: Target) -> Self {
         Self {
             window: None,
@@ -225,10 +229,10 @@ impl Selection {
         }
     }
 
-    /// The entry as it is to be sent: its URL is a path of the target.
+    /// Makes an entry ready to be sent: its URL becomes a path of the target.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason for leaving it out.
     pub fn take(&mut self, mut entry: Entry) -> Result<Entry, Skip> {
         if let (Some(window), Some(at)) = (self.window, entry.at) {
             let (from, to) = *self.moments.get_or_insert_with(|| window.moments(at));
@@ -236,7 +240,7 @@ impl Selection {
                 return Err(Skip::Outside);
             }
         }
-        // What a log has beside a path is of a server that may have many names; what stands in a URL is where the request went.
+        // A host beside a path is that of a server that may have many names; a host in a URL is where the request went.
         let in_url = split(&entry.url).map(|(host, path)| (host.to_owned(), path));
         if let Some((host, path)) = in_url {
             if !self.stands_for_target(&host) {
@@ -290,18 +294,18 @@ impl Selection {
     }
 }
 
-/// Whether a name that was given means this host, whatever its port.
+/// Whether a given name means this host, whatever its port.
 fn is_host(name: &str, host: &str) -> bool {
     let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
     name.eq_ignore_ascii_case(host) || without_port.is_some_and(|(bare, _)| name.eq_ignore_ascii_case(bare))
 }
 
-/// Whether a method only reads (RFC 9110 §9.2.1).
+/// Whether a method is safe, so that it only reads (RFC 9110 §9.2.1).
 pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
-/// Host and path of a whole URL; none of a path.
+/// The host and the path of a whole URL; `None` for a path.
 fn split(url: &str) -> Option<(&str, String)> {
     if url.starts_with('/') {
         return None;
@@ -392,7 +396,7 @@ mod tests {
             "2026-01-02T10:00:00+09:00",
         ];
         assert_eq!(taken("10:00-10:30", &day), [false, true, false, false]);
-        // It is over on the day on which the log begins.
+        // The window is over on the day on which the log begins.
         let late = ["2026-01-01T11:00:00Z", "2026-01-02T10:15:00Z"];
         assert_eq!(taken("10:00-10:30", &late), [false, true]);
         let night = ["2026-01-01T00:10:00Z", "2026-01-01T00:40:00Z", "2026-01-01T23:50:00Z"];

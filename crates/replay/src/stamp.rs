@@ -44,7 +44,7 @@ fn rfc3339(text: &str, zone_s: i32) -> Option<Stamp> {
     at(year, month, day, seconds, fraction, zone_s)
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by how large they are.
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by their magnitude.
 fn number(text: &str) -> Option<Stamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if whole.len() > 19 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -58,7 +58,7 @@ fn number(text: &str) -> Option<Stamp> {
     Some(Stamp { ns, is_whole: unit == SECOND_NS && fraction.is_empty(), offset_s: 0 })
 }
 
-/// `13:55:36.25` as seconds of the day and nanoseconds, where there are some. A leap second is the beginning of the next.
+/// `13:55:36.25` as seconds of the day and, if given, nanoseconds. A leap second is the beginning of the next second.
 fn clock_time(text: &str) -> Option<(i64, Option<i64>)> {
     let (clock, fraction) = match text.split_once(['.', ',']) {
         Some((clock, fraction)) => (clock, Some(nanoseconds(fraction)?)),
@@ -70,7 +70,7 @@ fn clock_time(text: &str) -> Option<(i64, Option<i64>)> {
     is_time.then_some((hour * 3600 + minute * 60 + second, fraction))
 }
 
-/// A fraction of a second in nanoseconds; digits beyond the ninth do not count.
+/// A fraction of a second in nanoseconds; digits beyond the ninth are ignored.
 fn nanoseconds(digits: &str) -> Option<i64> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -79,7 +79,7 @@ fn nanoseconds(digits: &str) -> Option<i64> {
     nine.parse().ok()
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
@@ -108,7 +108,7 @@ pub fn offset(text: &str) -> Option<i32> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60) as i32)
 }
 
-/// A day and a time of it, at this offset from UTC.
+/// The stamp of a time of a day, at this offset from UTC.
 fn at(year: i64, month: i64, day: i64, seconds: i64, fraction: Option<i64>, offset_s: i32) -> Option<Stamp> {
     let days = days(year, month, day)?;
     let utc = days * 86_400 + seconds - i64::from(offset_s);
@@ -117,7 +117,8 @@ fn at(year: i64, month: i64, day: i64, seconds: i64, fraction: Option<i64>, offs
 }
 
 /// Days from 1970-01-01 to a day of the Gregorian calendar, by Howard Hinnant's `days_from_civil`
-/// (<https://howardhinnant.github.io/date_algorithms.html>). None before 1970, after 2261, and where there is no such day.
+/// (<https://howardhinnant.github.io/date_algorithms.html>). `None` before 1970, after 2261, and for a day that does
+/// not exist.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {

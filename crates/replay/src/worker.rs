@@ -1,4 +1,4 @@
-//! A worker's part of a log: what the thread that reads it has sent, and the cookies of sessions.
+//! A worker's part of a log: its calls from the reading thread, and the cookies of its sessions.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_protocol::plan::random::ByNumber;
 use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
+use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
 use brunt_protocol::user::{Message, Refusal};
 use cookie::time::OffsetDateTime;
 use memchr::memchr;
@@ -14,19 +15,39 @@ use crate::against::{Against, Came};
 use crate::jar::Jar;
 use crate::request::Request;
 
-/// The most sessions of a worker whose cookies are kept; beyond them, those that were made first are forgotten.
+/// The most sessions of a worker whose cookies are kept; beyond them, the oldest are forgotten.
 const MOST_JARS: usize = 1 << 16;
 
-/// A request with when it is due.
+/// The most bytes of requests that are due and have not ended: with `--think`, those of late users wait here.
+const MOST_UNDER_WAY_BYTES: usize = 512 << 20;
+/// The reason for not reading on when too many requests wait.
+const TOO_MANY_UNDER_WAY: &str = "requests of 512 MiB are due and have no answer: the target is far behind the log. Replay it slower (--speed) or less of it \
+                                  (--scale), and let requests fail sooner (--timeout); with --think they wait without end";
+
+/// A request with its due time.
 #[derive(Debug)]
 pub struct Item {
-    /// When, and whose it is.
+    /// The due time, and the session.
     pub call: LoggedCall,
-    /// What is sent.
+    /// The request to send.
     pub request: Arc<Request>,
 }
 
-/// What the reading thread sends.
+impl Item {
+    /// The approximate size in memory, in bytes.
+    fn weight(&self) -> usize {
+        size_of::<UnderWay>() + self.request.weight()
+    }
+}
+
+/// An item whose call has not ended.
+struct UnderWay {
+    item: Item,
+    /// Its trace ids, if it is traced.
+    trace: Option<TraceIds>,
+}
+
+/// A message from the reading thread.
 #[derive(Debug)]
 pub enum Read {
     /// Requests, in the order of their due times.
@@ -42,19 +63,24 @@ pub struct WorkerLog {
     read: Receiver<Read>,
     items: VecDeque<Item>,
     end: Option<Upcoming>,
-    /// Calls that were given away and have not ended, by the numbers that the worker knows them by; and numbers that are free.
-    under_way: Vec<Option<Item>>,
+    /// Calls that were handed out and have not ended, by the worker's numbers for them; and the free numbers.
+    under_way: Vec<Option<UnderWay>>,
     vacant: Vec<u64>,
+    /// Their approximate size in memory, in bytes.
+    under_way_bytes: usize,
+    /// Which calls are traced, if any, and how many were handed out.
+    tracing: Option<Tracing>,
+    given: u64,
     jars: ByNumber<Jar>,
     jars_by_age: VecDeque<u64>,
     out: Vec<u8>,
     against: Against,
-    /// Where what came is put together at the end.
+    /// Collects the results of all workers at the end.
     all: Arc<Mutex<Against>>,
 }
 
 impl WorkerLog {
-    /// What comes by `read`; what came of it is added to `all` in the end.
+    /// Takes the messages of `read`; the results are added to `all` in the end.
     pub fn new(read: Receiver<Read>, all: Arc<Mutex<Against>>) -> Self {
         Self {
             read,
@@ -62,6 +88,9 @@ impl WorkerLog {
             end: None,
             under_way: Vec::new(),
             vacant: Vec::new(),
+            under_way_bytes: 0,
+            tracing: None,
+            given: 0,
             jars: ByNumber::default(),
             jars_by_age: VecDeque::new(),
             out: Vec::new(),
@@ -70,21 +99,32 @@ impl WorkerLog {
         }
     }
 
-    /// The call of an item, by a number that no other call under way has.
+    /// Traces this share of its calls, above 0 and up to 1; `None` traces no calls.
+    #[must_use]
+    pub fn tracing(mut self, share: Option<f64>) -> Self {
+        self.tracing = share.map(Tracing::of_share);
+        self
+    }
+
+    /// The call of an item, under a number that no other call under way has.
     fn give(&mut self, item: Item) -> LoggedCall {
         let number = self.vacant.pop().unwrap_or_else(|| {
             self.under_way.push(None);
             (self.under_way.len() - 1) as u64
         });
         let call = LoggedCall { number, ..item.call };
+        // A `traceparent` from the log takes precedence.
+        let trace = self.tracing.and_then(|tracing| tracing.ids(self.given)).filter(|_| !item.request.has_trace());
+        self.given += 1;
+        self.under_way_bytes = self.under_way_bytes.saturating_add(item.weight());
         if let Some(place) = self.under_way.get_mut(number as usize) {
-            *place = Some(item);
+            *place = Some(UnderWay { item, trace });
         }
         call
     }
 
     fn item(&self, number: u64) -> Option<&Item> {
-        self.under_way.get(number as usize)?.as_ref()
+        self.under_way.get(number as usize)?.as_ref().map(|under_way| &under_way.item)
     }
 
     fn jar(&mut self, session: u64) -> &mut Jar {
@@ -105,7 +145,11 @@ impl Replay for WorkerLog {
         if let Some(end) = &self.end {
             return end.clone();
         }
-        if self.items.is_empty() {
+        if self.under_way_bytes > MOST_UNDER_WAY_BYTES {
+            self.items.clear();
+            self.end = Some(Upcoming::Failed(TOO_MANY_UNDER_WAY.to_owned()));
+        }
+        if self.items.is_empty() && self.end.is_none() {
             match self.read.try_recv() {
                 Ok(Read::Items(items)) => self.items.extend(items),
                 Ok(Read::Failed(reason)) => self.end = Some(Upcoming::Failed(reason)),
@@ -121,9 +165,12 @@ impl Replay for WorkerLog {
 
     fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
         let place = self.under_way.get(number as usize).and_then(Option::as_ref);
-        let Some(Item { call, request }) = place else { return Err(Refusal::Done) };
+        let Some(UnderWay { item: Item { call, request }, trace }) = place else { return Err(Refusal::Done) };
         self.out.clear();
         self.out.extend_from_slice(&request.head);
+        if let Some(ids) = trace {
+            self.out.extend_from_slice(format!("{TRACEPARENT}: {ids}\r\n").as_bytes());
+        }
         let jar = call.session.filter(|_| !self.jars.is_empty()).and_then(|session| self.jars.get(&session));
         if jar.is_some() || !request.cookies.is_empty() {
             jar.unwrap_or(&Jar::default()).write(&request.cookies, request.path(), &mut self.out);
@@ -137,11 +184,21 @@ impl Replay for WorkerLog {
         self.item(number).map_or((0, ""), |item| (item.request.template.0, &item.request.template.1))
     }
 
+    fn trace(&self, number: u64) -> Option<TraceIds> {
+        self.under_way.get(number as usize)?.as_ref()?.trace
+    }
+
+    fn traces(&self) -> bool {
+        self.tracing.is_some()
+    }
+
     fn ended(&mut self, number: u64, ended: Ended<'_>) {
-        let Some(Item { call, request }) = self.under_way.get_mut(number as usize).and_then(Option::take) else {
+        let Some(UnderWay { item, .. }) = self.under_way.get_mut(number as usize).and_then(Option::take) else {
             return;
         };
         self.vacant.push(number);
+        self.under_way_bytes = self.under_way_bytes.saturating_sub(item.weight());
+        let Item { call, request } = item;
         match ended {
             Ended::Answered { status, took_ns, parts } => {
                 let said = Said::from_head(parts.head);
@@ -164,10 +221,10 @@ impl Drop for WorkerLog {
     }
 }
 
-/// What the head of an answer says, as far as a replay asks.
+/// The properties of an answer's head that a replay needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Said {
-    /// How large the body was on its way.
+    /// The size of the body as transferred, in bytes.
     body_bytes: Option<u64>,
     sets_cookies: bool,
 }
@@ -192,7 +249,7 @@ impl Said {
     }
 }
 
-/// What stands behind a name, in whatever case, if the line begins with that.
+/// The text behind a name, if the line begins with it in any case of letters.
 fn value_of<'a>(line: &'a [u8], name: &'static [u8]) -> Option<&'a [u8]> {
     let (field, value) = line.split_at_checked(name.len())?;
     field.eq_ignore_ascii_case(name).then_some(value)
@@ -236,8 +293,34 @@ mod tests {
         assert_eq!(log.call(0).err(), Some(Refusal::Done), "it has ended");
         log.ended(1, Ended::Failed);
         drop(log);
-        let (told, _) = all.lock().unwrap().told();
-        assert_eq!((told.calls, told.answered), (2, 1));
+        let (total, _) = all.lock().unwrap().total_and_templates();
+        assert_eq!((total.calls, total.answered), (2, 1));
+    }
+
+    #[test]
+    fn requests_that_never_end_take_no_memory_without_end() {
+        let mut composer = Composer::new(&Url::parse("http://a/").unwrap().target, Vec::new());
+        let entry =
+            Entry { method: "GET".to_owned(), url: "/".to_owned(), body: Some(vec![0; 1 << 20]), ..Entry::default() };
+        let request = Arc::new(composer.request(&entry));
+        let log = || {
+            let (sender, receiver) = channel();
+            let call = |number| LoggedCall { number, due_ns: 0, session: Some(1), logged_ns: 0 };
+            let items = (0..1000).map(|number| Item { call: call(number), request: Arc::clone(&request) });
+            sender.send(Read::Items(items.collect())).unwrap();
+            sender.send(Read::Over).unwrap();
+            WorkerLog::new(receiver, Arc::default())
+        };
+        let mut stuck = log();
+        let given = std::iter::from_fn(|| matches!(stuck.next(), Upcoming::Call(_)).then_some(())).count();
+        assert!((500..=513).contains(&given), "{given} of a megabyte each");
+        assert!(matches!(stuck.next(), Upcoming::Failed(reason) if reason.contains("--speed")));
+        // Calls that end make room.
+        let mut quick = log();
+        while let Upcoming::Call(call) = quick.next() {
+            quick.ended(call.number, Ended::Failed);
+        }
+        assert_eq!((quick.next(), quick.under_way_bytes), (Upcoming::Over, 0));
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Text in ASCII alone, for terminals and logs that have no other characters.
+//! Text in ASCII only, for terminals and logs without other characters.
 //!
-//! One table has every character that views draw; it applies where text leaves, so that no view knows of it. Each takes the columns that it
-//! took before, so that tables and charts stay in place. A character that is not in the table, as names from elsewhere have some, becomes a
-//! question mark for each of its columns.
+//! One table has every character that views draw. It is applied where text leaves the program, so that no view needs to
+//! know about it. Each character keeps its width, so that tables and charts stay in place. A character that is not in
+//! the table, as in names from elsewhere, becomes a question mark for each of its columns.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// What stands for a character.
+/// The ASCII replacement of a character.
 const fn stand_in(c: char) -> Option<char> {
     // Bars go from `_` over `,-=+*%` to `#`, from the lowest to the highest.
     Some(match c {
@@ -43,7 +43,7 @@ const fn stand_in(c: char) -> Option<char> {
     })
 }
 
-/// `text` in ASCII, as wide as before.
+/// `text` in ASCII, with the same width.
 pub fn folded(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -59,7 +59,7 @@ pub fn folded(text: &str) -> Cow<'_, str> {
     Cow::Owned(folded)
 }
 
-/// The same of bytes that are text.
+/// Text in bytes, in ASCII.
 pub fn folded_bytes(bytes: Vec<u8>) -> Vec<u8> {
     if bytes.is_ascii() {
         return bytes;

@@ -1,9 +1,9 @@
-//! What somebody changed about a run while it went on, in words.
+//! Changes of a run while it went on, in words.
 
 use brunt_plan::units::{Clock, ExactDuration, Number};
 use brunt_record::change::{Action, Author, Change};
 
-use crate::numbers::clean;
+use crate::numbers::{clean, counted};
 
 /// When it took effect: `0:05`, or `1s before 0:00` in the warm-up.
 pub fn when(change: &Change) -> String {
@@ -18,13 +18,14 @@ pub fn when(change: &Change) -> String {
 pub fn what(action: &Action) -> String {
     match action {
         Action::Rate(rate) => format!("rate {}/s", Number(*rate)),
+        Action::Users(users) => counted(*users, "user"),
         Action::Pause => "paused".to_owned(),
         Action::Resume => "resumed".to_owned(),
         Action::Mark(text) => clean(text).into_owned(),
     }
 }
 
-/// Both, and who asked for it: `0:05  rate 500/s, by brunt ctl`. A mark is somebody's anyway.
+/// Both, with the author: `0:05  rate 500/s, by brunt ctl`. A mark always comes from a person.
 pub fn sentence(change: &Change) -> String {
     let by = match (&change.action, &change.by) {
         (Action::Mark(_), Author::Ctl | Author::Page) => String::new(),

@@ -4,8 +4,8 @@
 pub const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A column for each value, its height in proportion to `full`. Nothing stands where there is no value or it is 0; any
-/// other value can be seen.
+/// A column for each value, its height in proportion to `full`. It is empty where there is no value or the value is 0;
+/// any other value is visible.
 pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> String {
     let height = |value: f64| ((value / full * 8.0).round() as usize).clamp(1, 8);
     let block = |value: Option<f64>| {
@@ -15,7 +15,8 @@ pub fn columns(values: impl IntoIterator<Item = Option<f64>>, full: f64) -> Stri
     values.into_iter().map(block).collect()
 }
 
-/// The value that this share of `values` (0 to 1) does not exceed; none without a value. A peak far above it is cut off, so that the rest can be seen.
+/// The value that this share of `values` (0 to 1) does not exceed; `None` without values. A peak far above it is cut
+/// off, so that the rest is visible.
 pub fn usual(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
     let mut sorted: Vec<_> = values.collect();
     sorted.sort_by(f64::total_cmp);
@@ -29,7 +30,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Powers of ten around `times`, in nanoseconds; none without a time.
+    /// Powers of ten around `times`, in nanoseconds; `None` without times.
     pub fn logarithmic(times: impl Iterator<Item = u64> + Clone) -> Option<Self> {
         let (low, high) = (times.clone().min()?.max(1).ilog10(), times.max()?.max(1));
         let above = high.ilog10() + u32::from(high > 10_u64.pow(high.ilog10()));
@@ -46,20 +47,20 @@ impl Scale {
         10_u64.pow(self.high)
     }
 
-    /// The same scale, with so many powers of ten at the least.
+    /// Widens the scale to at least this many powers of ten.
     pub fn of_at_least(self, decades: u32) -> Self {
         let high = self.high.max(self.low + decades).min(u64::MAX.ilog10());
         Self { high, ..self }
     }
 
-    /// How many eighths of a row a bar of a time (in nanoseconds) is high, in a chart of so many rows; 1 at the least.
+    /// The height of a bar for a time (in nanoseconds), in eighths of a row, in a chart of `rows` rows; at least 1.
     pub fn eighths(&self, ns: u64, rows: usize) -> usize {
         let share = ((ns.max(1) as f64).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
         ((share * 8.0 * rows as f64).round() as usize).clamp(1, 8 * rows.max(1))
     }
 
-    /// Rows of a chart of so many, counted from the lowest, each with the power of ten that its bars begin at, in nanoseconds. The
-    /// highest is left out where there is no row above it.
+    /// The rows of a chart, counted from the lowest, each with the power of ten at which its bars begin, in
+    /// nanoseconds. The highest is left out where there is no row above it.
     pub fn decades(&self, rows: usize) -> Vec<(usize, u64)> {
         let span = (self.high - self.low) as usize;
         let row = |decade: u32| (decade - self.low) as usize * rows / span.max(1);
@@ -92,7 +93,7 @@ pub fn bar(share: f64, width: usize) -> String {
     bar
 }
 
-/// The filled part of such a bar; what is not nothing can be seen.
+/// The filled part of such a bar; any share above 0 is visible.
 pub fn filled(share: f64, width: usize) -> String {
     let bar = bar(share, width);
     let bar = bar.trim_end_matches('░');

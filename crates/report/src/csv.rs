@@ -1,4 +1,5 @@
-//! One table for data frames and spreadsheets. `kind` says what a row is about, `name` which one, and every other column
+//! One table for data frames and spreadsheets. `kind` is the kind of a row's subject, `name` its name, and every other
+//! column holds numbers only:
 //! holds numbers alone:
 //!
 //! | `kind` | `name` | |
@@ -78,7 +79,7 @@ const COLUMNS: [&str; 36] = [
     "tags",
 ];
 
-/// Numbers with a column that have no place among [`COLUMNS`]: theirs come after these.
+/// Numbers with a column that are not among [`COLUMNS`]: their columns come after these.
 fn further() -> impl Iterator<Item = Counter> {
     Counter::ALL.into_iter().filter(|counter| counter.has_column() && !COLUMNS.contains(&counter.key()))
 }
@@ -100,7 +101,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 /// Writes the rows of several runs under one head, each after the number that its run is kept under (`number`).
 ///
 /// # Errors
-/// When `out` cannot be written to, or a run cannot be had.
+/// When `out` cannot be written to, or a run cannot be read.
 pub fn write_several(
     out: &mut impl Write,
     runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
@@ -113,7 +114,7 @@ pub fn write_several(
     Ok(())
 }
 
-/// The rows of a run, each with what says which run it is of.
+/// The rows of a run, each with the run's label.
 fn rows(summary: &Summary) -> Vec<String> {
     let has_users = !summary.breakdown.scenarios.is_empty();
     let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
@@ -127,7 +128,7 @@ fn rows(summary: &Summary) -> Vec<String> {
     .collect()
 }
 
-/// When the run began, what it is called, and its tags, each after a comma.
+/// The run's start, name and tags, each after a comma.
 fn label(summary: &Summary) -> String {
     let (origin, mut row) = (&summary.plan.origin, Row::default());
     row.put("");
@@ -143,7 +144,7 @@ pub(crate) struct Row {
     text: String,
     has_value: bool,
     at_least: Vec<String>,
-    /// Users that arrived and found no place, and those that found no row of data; of a scenario.
+    /// Users of a scenario that arrived and found no place, and those that found no row of data.
     turned_away: Option<[u64; 2]>,
     /// Of a second or the total.
     numbers: Option<Numbers>,
@@ -190,14 +191,14 @@ impl Row {
         self.put("");
     }
 
-    /// Puts `value` into its column, where so many columns are put.
+    /// Puts `value` into its column, which comes after `put` columns.
     fn put_value(&mut self, put: usize, value: impl Display) {
         let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
         (put..value_at).for_each(|_| self.put(""));
         self.put(value);
     }
 
-    /// What further columns say of it, each after a comma.
+    /// The values of further columns, each after a comma.
     fn further(&self) -> String {
         let value = |counter: Counter, numbers: &Numbers| match counter.unit() {
             Unit::Ratio => format!("{:.4}", numbers.ratio(counter)),
@@ -274,7 +275,7 @@ fn total(summary: &Summary) -> Row {
     row
 }
 
-/// A row for each status; none for protocols without statuses, whose only one is 0.
+/// A row for each status; none for protocols without statuses, whose only status is 0.
 fn statuses(summary: &Summary) -> Vec<Row> {
     let (statuses, names) = (summary.total.statuses.sorted(), &summary.run.status_names);
     let seconds = summary.run.measured_ns as f64 / 1e9;
@@ -371,7 +372,7 @@ fn messages(summary: &Summary) -> Vec<Row> {
     rows.collect()
 }
 
-/// What a row says of a name.
+/// A row's figures of a name.
 struct NameRow<'a> {
     kind: &'static str,
     name: String,
@@ -414,7 +415,7 @@ impl<'a> NameRow<'a> {
         for (name, times) in ["response", "service"].into_iter().zip(self.times) {
             row.put_times(name, of_distribution(times));
         }
-        // On the wire, names are not told apart.
+        // On the wire, names cannot be told apart.
         row.put("");
         row.put("");
         row.put(or_empty(self.bytes.map(|(bytes_in, _)| bytes_in)));

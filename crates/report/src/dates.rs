@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Seconds since 1970 as `2026-01-01T00:00:00Z`; of years after 9999, which has no such form, the number of seconds.
+/// Seconds since 1970 as `2026-01-01T00:00:00Z`; for years after 9999, which have no such form, the number of seconds.
 pub(crate) fn iso_8601(unix_s: u64) -> String {
     let moment = i64::try_from(unix_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_s.to_string())

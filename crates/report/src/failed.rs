@@ -1,4 +1,4 @@
-//! The first line of a run of which more calls failed, or more time passed without a server, than may by an implicit threshold.
+//! The first line of a run with more failed calls, or more time without a server, than an implicit threshold allows.
 
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
@@ -15,7 +15,7 @@ use crate::numbers::{brief, clean, count, counted, percent};
 /// The most reasons that are shown for one failure.
 const MOST_REASONS: usize = 3;
 
-/// The share of the calls that failed from which on an outage explains them.
+/// The share of failed calls from which on an outage explains them.
 const NEARLY_ALL: f64 = 0.95;
 
 /// How the sentence begins.
@@ -24,16 +24,18 @@ pub(crate) const FAILED: &str = "FAILED: ";
 const ERROR_RATE: &str = "error_rate";
 const AVAILABILITY: &str = "availability";
 
-/// The sentence of the first implicit threshold that failed and has one. None where nothing was answered, which is said otherwise.
+/// The sentence of the first failed implicit threshold that has one. `None` where nothing was answered, which has a
+/// sentence of its own.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let failed = || summary.thresholds.iter().filter(|result| !result.held);
-    // Attempts of connections that have no server are few: a share of them would read as a small matter.
+    // Connections without a server make few attempts: their share of calls would look small.
     let absence = failed().find(|result| result.threshold.starts_with(AVAILABILITY));
     absence.into_iter().chain(failed()).find_map(|result| sentence_of(result, summary))
 }
 
-/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or where an outage explains it
-/// `FAILED: no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` None for a threshold that somebody wrote, or on something with a name.
+/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
+/// where an outage explains it `FAILED: no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` `None`
+/// for an explicit threshold, or one on something with a name.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
     if !has_sentence(result) || !summary.answered() {
         return None;
@@ -91,12 +93,12 @@ fn limit(summary: &Summary) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) count: u64,
-    /// The status with its name, the failure, or what else it is: `503`, `timeout`, `unfinished`.
+    /// The status with its name, the failure, or another ending: `503`, `timeout`, `unfinished`.
     pub(crate) name: String,
     pub(crate) kind: Kind,
 }
 
-/// What a way is.
+/// The kind of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Status(u16),
@@ -104,7 +106,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// All of them, the most frequent first.
+/// All endings that are not ok, the most frequent first.
 pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses =
@@ -125,7 +127,7 @@ pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
     ways
 }
 
-/// What failed most, and what to write if that was meant.
+/// The most frequent failure, and the flag to write if it was intended.
 pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let Some(Way { count: n, name, kind }) = ways(summary).into_iter().next() else { return Default::default() };
     let ok = summary.ok_status();
@@ -144,7 +146,7 @@ fn name(summary: &Summary, status: u16) -> String {
     summary.run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} {}", clean(name)))
 }
 
-/// Since when calls failed that were due then, such as ` from 0:03.2`; empty where they did from the first second on.
+/// When calls began to fail, by due time, such as ` from 0:03.2`; empty if they failed from the first second on.
 fn since(summary: &Summary) -> String {
     let by_due = summary.total.timeline.points().find(|(_, point)| point.not_ok() > 0).map(|(start_ns, _)| start_ns);
     let by_end = || summary.run.series.points().iter().find(|point| point.not_ok > 0).map(|point| point.start_ns);

@@ -1,4 +1,4 @@
-//! The formats a result can be had in, and how they are named.
+//! The formats of a result, and their names.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum Format {
     /// For people.
     Text,
-    /// As wrk prints it, for scripts that read that.
+    /// As wrk prints it, for scripts that parse that.
     Wrk,
     /// Everything, for programs.
     Json,
@@ -20,7 +20,7 @@ pub enum Format {
     Html,
 }
 
-/// A format that is not known.
+/// An unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// A name that no format has.
@@ -28,7 +28,7 @@ pub enum FormatError {
     Name {
         /// The known ones.
         known: &'static str,
-        /// What came instead.
+        /// The text in its place.
         got: String,
     },
     /// A file name that does not tell the format.
@@ -36,7 +36,7 @@ pub enum FormatError {
     Extension {
         /// The extensions that do.
         known: &'static str,
-        /// What came instead.
+        /// The text in its place.
         got: String,
     },
 }
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// The format that a file of this name is to have, by its extension.
+    /// The format for a file of this name, by its extension.
     ///
     /// # Errors
     /// When the extension is none of `.txt`, `.json`, `.csv`, `.xml` and `.html`, in any case of letters.

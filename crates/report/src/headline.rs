@@ -1,9 +1,9 @@
-//! What a run is remembered for: its headline, and what else belongs above its figures.
+//! A run's headline, and the other statements above its figures.
 //!
-//! Text, JSON and the page lead with the same sentence. What speaks against the run comes before what speaks for it, in this order: a
-//! measurement that cannot be believed, an early end, a lost agent, thresholds, what happened to the target, calls that failed, figures that had not
-//! settled. Only where there is nothing of all that does it say how many calls succeeded. Latency that cannot be believed makes no failed call
-//! succeed, so where too many failed, it comes after them.
+//! Text, JSON and the page lead with the same sentence. Objections to the run come before good news, in this order: a
+//! measurement that cannot be believed, an early end, a lost agent, thresholds, events at the target, failed calls,
+//! figures that had not settled. Only a run without any of these leads with the number of successful calls. Doubtful
+//! latency does not make failed calls succeed, so where too many failed, it comes after them.
 
 use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
@@ -32,15 +32,15 @@ const FAILING: &str = "FAILING: ";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// Something that was asked for did not hold, or the figures cannot be believed.
+    /// A requirement did not hold, or the figures cannot be believed.
     Bad,
     /// Something that whoever reads the figures has to know.
     Warning,
-    /// What explains figures, and speaks neither for nor against the run.
+    /// An explanation of figures, neither for nor against the run.
     Note,
-    /// All calls succeeded, and nobody said what was to hold.
+    /// All calls succeeded, and there were no requirements.
     Plain,
-    /// Everything that was asked for held.
+    /// Every requirement held.
     Good,
 }
 
@@ -69,17 +69,18 @@ impl Tone {
 /// A statement about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Statement {
-    /// How it is meant.
+    /// Its tone.
     pub tone: Tone,
     /// The statement, in one sentence.
     pub text: String,
-    /// What to do about it; empty if there is nothing to be done.
+    /// The advice; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub advice: String,
-    /// When it began, in nanoseconds of the measured part; this and the next are missing of what holds for the whole run.
+    /// When it began, in nanoseconds of the measured part; this and the next are missing in statements on the whole
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
-    /// When it ended, likewise.
+    /// When it ended; missing in statements on the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
 }
@@ -94,7 +95,7 @@ impl Statement {
         Self::new(Tone::Bad, text)
     }
 
-    /// What happened in a stretch of the measured part.
+    /// A statement on a stretch of the measured part.
     #[cfg(test)]
     pub(crate) fn about_stretch(tone: Tone, text: &str, from_ns: u64, to_ns: u64) -> Self {
         Self { from_ns: Some(from_ns), to_ns: Some(to_ns), ..Self::new(tone, text) }
@@ -105,7 +106,7 @@ impl Statement {
         self.from_ns.zip(self.to_ns)
     }
 
-    /// The sign before the statement; none before one that begins with its own.
+    /// The sign before the statement; empty where the text begins with its own.
     pub(crate) fn sign(&self) -> &'static str {
         match self.tone {
             Tone::Bad if self.text.starts_with(failed::FAILED) => "",
@@ -118,13 +119,13 @@ impl Statement {
     }
 }
 
-/// What a run is remembered for, in a line with its sign: `✗ 1 of 2 thresholds failed: …`.
+/// A run's headline, in a line with its sign: `✗ 1 of 2 thresholds failed: …`.
 pub fn headline(summary: &Summary) -> String {
     let first = statements(summary).into_iter().next();
     first.map_or_else(String::new, |statement| format!("{}{}", statement.sign(), statement.text))
 }
 
-/// How a line of [`headline`] is meant, by its sign.
+/// The tone of a [`headline`], by its sign.
 pub(crate) fn tone_of(headline: &str) -> Tone {
     match headline.chars().next() {
         Some('✗') => Tone::Bad,
@@ -135,7 +136,7 @@ pub(crate) fn tone_of(headline: &str) -> Tone {
     }
 }
 
-/// Everything that belongs above the figures of a run, the headline first.
+/// All statements above the figures of a run, the headline first.
 pub fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     // Where nothing was due, nothing was measured either.
@@ -157,7 +158,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
     all.extend(remarks.into_iter().take(MOST_REMARKS).map(about_target));
-    // The outcomes have it where something else comes first.
+    // If another statement comes first, the outcomes state it.
     let is_first = all.is_empty();
     all.extend(some_failed(summary).filter(|_| is_first));
     // A run with an episode is not steady; a longer warm-up does not change that.
@@ -171,11 +172,12 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     all
 }
 
-/// How the sentence begins of a target that never answered, and of one that has not done so yet.
+/// The beginning of the sentence on a target that never answered, or has not answered yet.
 const NEVER: &str = "the target never answered";
 const NOT_YET: &str = "the target has not answered yet";
 
-/// What can be said of a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures had settled, are left out.
+/// Statements on a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures
+/// had settled, are left out.
 pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
     let mut doubt = not_believed(summary);
     let mut all: Vec<_> = doubt.take_if(|_| !failures_stand(summary)).into_iter().collect();
@@ -207,7 +209,7 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
     Some(Statement::new(Tone::Bad, text))
 }
 
-/// What the target can do at least, where brunt was the limit.
+/// A lower bound on the target's rate, where brunt was the limit.
 fn limit(summary: &Summary) -> String {
     let ok = Number(summary.rates.ok_per_s);
     if summary.is_open() {
@@ -220,14 +222,14 @@ fn limit(summary: &Summary) -> String {
     }
 }
 
-/// How it ended, if not as planned. A traceback is said in its first line.
+/// The ending, if it was not as planned. Of a traceback, only the first line is shown.
 fn early_end(summary: &Summary) -> Option<Statement> {
     let (tone, text) = match &summary.run.ending {
         Ending::Completed => return None,
         Ending::Interrupted => (Tone::Warning, interrupted(summary)),
         Ending::Aborted(reason) => (Tone::Bad, format!("aborted: {}", clean(reason))),
         Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
-        // What is said of a target that never answered says why.
+        // The statement on a target that never answered has the reason.
         Ending::Unreached(_) if summary.total.failures.total() > 0 => return None,
         Ending::Unreached(reason) | Ending::AgentsLost(reason) => (Tone::Bad, clean(reason).into_owned()),
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
@@ -243,13 +245,14 @@ fn failures_stand(summary: &Summary) -> bool {
         && failed::sentence(summary).is_some()
 }
 
-/// That the run was paused and not resumed before its end. One that came to its end so is half a run, and has failed as that.
+/// The statement that the run was paused and not resumed before its end. If it ran to its end like that, it is half a
+/// run, and has failed.
 fn paused(summary: &Summary) -> Option<Statement> {
     let tone = if summary.run.ending == Ending::Completed { Tone::Bad } else { Tone::Warning };
     paused_to_end(summary).map(|text| Statement::new(tone, text))
 }
 
-/// Since when a run was paused that nobody resumed before its end, in a sentence; none of other runs.
+/// Since when a run was paused that nobody resumed before its end, in a sentence; `None` for other runs.
 pub fn paused_to_end(summary: &Summary) -> Option<String> {
     let from_ns = summary.paused_to_end()?;
     let measured_ns = summary.run.measured_ns;
@@ -260,13 +263,13 @@ pub fn paused_to_end(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Whether calls failed for brunt's own sake: it was the limit, and what failed was mostly not sent.
+/// Whether brunt is to blame for failed calls: it was the limit, and most of them were not sent.
 fn is_own_doing(summary: &Summary) -> bool {
     let unsent = summary.total.numbers.get(Counter::Unsent);
     summary.verdict.is_brunt_the_limit() && unsent * 2 > summary.not_ok
 }
 
-/// Which thresholds failed, and what their figures came to; the one on all calls that nobody wrote has a sentence of its own.
+/// The failed thresholds with their figures; the implicit one on all calls has a sentence of its own.
 fn thresholds_failed(summary: &Summary) -> Option<Statement> {
     let failed: Vec<_> =
         summary.thresholds.iter().filter(|result| !result.held && !failed::has_sentence(result)).collect();
@@ -287,7 +290,7 @@ pub(crate) fn missed(result: &ThresholdResult) -> String {
     format!("{} {got} (limit {limit})", brief(threshold.figure()))
 }
 
-/// What stands out about the target or the plan.
+/// The statement of a remark on the target or the plan.
 pub(crate) fn about_target(remark: &Remark) -> Statement {
     let tone = match remark.about {
         About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents => Tone::Bad,
@@ -319,7 +322,7 @@ fn some_failed(summary: &Summary) -> Option<Statement> {
     })
 }
 
-/// That the run had not settled, and what to do about it.
+/// The statement that the run had not settled, with advice.
 fn not_settled(summary: &Summary) -> Option<Statement> {
     let value = |figure: Watched, value: f64| match figure {
         Watched::Rate => format!("{}/s", Number(value)),
@@ -328,7 +331,7 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
     let text = match summary.verdict.settled {
         Settled::Yes | Settled::Unknown => return None,
         Settled::WarmingUp { until_s, figure, all, rest } => {
-            // What was warmed up already was not enough.
+            // The warm-up was too short.
             let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
             format!(
                 "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
@@ -348,7 +351,7 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
     Some(Statement::new(Tone::Warning, text))
 }
 
-/// How many calls succeeded, and whether that is all that was asked for.
+/// The number of successful calls, and whether all requirements held.
 fn all_well(summary: &Summary) -> Statement {
     let due = summary.total.numbers.get(Counter::Due);
     let calls = format!("{} of {} succeeded, {}", count(due), counted(due, "call"), rate(summary));
@@ -362,7 +365,7 @@ fn rate(summary: &Summary) -> String {
     format!("{} ok/s", Number(summary.rates.ok_per_s))
 }
 
-/// How many thresholds held that somebody wrote.
+/// The number of explicit thresholds that held.
 fn held(summary: &Summary) -> usize {
     summary.thresholds.iter().filter(|result| result.is_noted()).count()
 }
@@ -375,7 +378,7 @@ fn thresholds_in_words(summary: &Summary) -> String {
     }
 }
 
-/// How far a run came that its user interrupted.
+/// How far an interrupted run came.
 fn interrupted(summary: &Summary) -> String {
     let planned = summary.plan.duration_ns().map_or(String::new(), |ns| format!(" of {}", ExactDuration(ns)));
     match summary.run.measured_ns {
@@ -384,7 +387,7 @@ fn interrupted(summary: &Summary) -> String {
     }
 }
 
-/// After how much of its time a run was given up, if it was.
+/// How far into its time a run was given up, if it was.
 fn given_up(summary: &Summary) -> String {
     match (&summary.run.ending, summary.plan.duration_ns()) {
         (Ending::Unreached(_), Some(planned)) if summary.run.measured_ns < planned => {
@@ -394,7 +397,7 @@ fn given_up(summary: &Summary) -> String {
     }
 }
 
-/// Why no call was due: of a script whose iterations all ended by an error, the first of them.
+/// The reason for which no call was due: the first error of a script all of whose iterations failed.
 pub fn no_call(summary: &Summary) -> String {
     let traceback = summary.breakdown.scenarios.iter().find_map(|scenario| scenario.tracebacks.first());
     match traceback {
@@ -405,7 +408,7 @@ pub fn no_call(summary: &Summary) -> String {
     }
 }
 
-/// What to read before anything else when no call was answered; none where the run's end says it.
+/// The first statement where no call was answered; `None` where the run's ending states it.
 fn nothing_answered(summary: &Summary) -> Option<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
     let of = |counter| summary.total.numbers.get(counter);

@@ -26,7 +26,7 @@ use crate::numbers::{count, counted, percent};
 use crate::style::{Detail, Style};
 use crate::text;
 
-/// A test case: its name, and what failed with the details, if it did.
+/// A test case: its name, and its failure with details, if it failed.
 struct Case {
     name: String,
     failure: Option<(String, String)>,
@@ -145,7 +145,7 @@ fn in_xml(text: &str) -> String {
     text.chars().filter(is_allowed).collect()
 }
 
-/// Whether the run came to its end, and to an answer.
+/// The case of the run itself: whether it ended as planned and was answered.
 fn run(summary: &Summary) -> Suite {
     let failure = |message: &str| Some((message.to_owned(), message.to_owned()));
     let is_idle = summary.total.numbers.get(Counter::Due) == 0;
@@ -153,13 +153,13 @@ fn run(summary: &Summary) -> Suite {
         // Nothing was measured, so nothing has passed.
         Ending::Completed | Ending::Stopped(_) if is_idle => failure(&no_call(summary)),
         Ending::Completed => paused_to_end(summary).and_then(|paused| failure(&paused)),
-        // A script that ends its run has done what it was written for.
+        // A script that ends its run works as intended.
         Ending::Stopped(_) => None,
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
         Ending::Failed(reason) | Ending::Unreached(reason) | Ending::AgentsLost(reason) => failure(reason),
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),
     };
-    // A target that was asked for nothing owes no answer.
+    // A target that got no request owes no answer.
     let is_silent = !summary.answered() && !is_idle;
     let answered = if is_silent { failure("the target never answered") } else { None };
     let mut cases = vec![("the run came to its end", ended), ("the target answered", answered)];
@@ -200,7 +200,7 @@ fn checks(summary: &Summary) -> Suite {
         });
         Case { name: check.name.clone(), failure }
     };
-    // What the script says of calls by itself counts in the error rate.
+    // Calls that the script failed by itself count in the error rate.
     let checks = summary.breakdown.checks.iter().filter(|check| !check.is_reason());
     Suite { name: "checks", cases: checks.map(case).collect() }
 }

@@ -1,4 +1,4 @@
-//! Kept runs as a list for people, the newest last: next to where they type.
+//! Kept runs as a list for people, the newest last, next to where they type.
 
 use brunt_decide::kept::{Entry, RUN};
 use brunt_judge::verdict::is_measured_well;
@@ -12,7 +12,7 @@ use crate::headline::{Tone, tone_of};
 use crate::numbers::{brief, duration, percent};
 use crate::style::{Paint, Style};
 
-/// The least of what a run was about that is left where lines are cut, in columns.
+/// The least width of a run's description where lines are cut, in columns.
 const LEAST_OF_WHAT: usize = 10;
 
 /// A line for each of `entries`, which begin with the newest, under a line that names the columns; cut where lines may not
@@ -70,7 +70,7 @@ fn begun(unix_ms: u64) -> String {
     iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
 }
 
-/// Its name, its headline, its script, its target, its tags; of a run without a headline what failed, and whether it was measured well.
+/// A run's name, headline, script, target and tags; without a headline, its failures and its verdict.
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));

@@ -42,6 +42,7 @@ mod markup;
 mod numbers;
 mod page;
 pub mod schema;
+mod skipped;
 mod style;
 pub mod text;
 pub mod wrk;

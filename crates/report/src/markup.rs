@@ -1,4 +1,4 @@
-//! HTML in which nothing from elsewhere can become markup: what is written as markup is part of the program.
+//! HTML in which no text from elsewhere can become markup: markup is always part of the program.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ impl Html {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // Not to be had in HTML, and nothing to see.
+                // HTML cannot represent it, and it shows nothing.
                 '\0' => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }
@@ -54,7 +54,7 @@ impl Html {
     }
 }
 
-/// A query (WHATWG URL, application/x-www-form-urlencoded), without what is empty.
+/// A query (WHATWG URL, application/x-www-form-urlencoded), without empty values.
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let given = pairs.iter().filter(|(_, value)| !value.is_empty());
     let pairs: Vec<_> = given.map(|(name, value)| format!("{name}={}", encoded(value))).collect();

@@ -1,4 +1,4 @@
-//! Figures as people read them, beyond what the model writes.
+//! Figures as people read them, in addition to those of the plan's units.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub const fn bound(at_least: bool) -> &'static str {
     if at_least { "≥" } else { "" }
 }
 
-/// Text from elsewhere, with control characters (and those that turn the direction of writing) escaped.
+/// Text from elsewhere, with control characters (and those that change the direction of writing) escaped.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let wild = |c: char| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -38,7 +38,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// Text from elsewhere as [`clean`] has it, cut where it gets long.
+/// Text from elsewhere by [`clean`], cut if it is long.
 pub fn brief(text: &str) -> String {
     let text = clean(text);
     match text.char_indices().nth(LONGEST_TEXT) {

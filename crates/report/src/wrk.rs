@@ -46,7 +46,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     write_row(out, "Latency", &latency(summary), microseconds)?;
     write_row(out, "Req/Sec", &thread_rate(summary), metric)?;
     if style.wrk_latency {
-        // As wrk has it: each answer with the time that it took, whatever its status.
+        // As in wrk: each answer with its duration, whatever its status.
         let times = Distribution::from_durations(&summary.total.response_times().pooled());
         write_latency(out, times.as_ref())?;
     }
@@ -59,7 +59,7 @@ struct Row {
     mean: f64,
     stdev: f64,
     max: f64,
-    /// In percent; not a number where there is nothing.
+    /// In percent; not a number without values.
     within_stdev: f64,
 }
 
@@ -79,7 +79,7 @@ fn latency(summary: &Summary) -> Row {
     }
 }
 
-/// Requests a second of one thread, a value from each point of the series; whole ones, as wrk has them.
+/// Requests a second of one thread, a value from each point of the series; whole numbers, as in wrk.
 fn thread_rate(summary: &Summary) -> Row {
     let workers = f64::from(summary.plan.workers.max(1));
     let rates: Vec<_> = summary.run.series.points().iter().map(|point| (point.rate() / workers).floor()).collect();
@@ -89,7 +89,7 @@ fn thread_rate(summary: &Summary) -> Row {
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    // Of a sample, as wrk has it.
+    // The deviation of a sample, as in wrk.
     let stdev = if rates.len() < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() };
     let within = rates.iter().filter(|rate| (**rate - mean).abs() <= stdev).count();
     Row { mean, stdev, max: rates.iter().copied().fold(0.0, f64::max), within_stdev: within as f64 / n * 100.0 }
@@ -146,7 +146,7 @@ fn write_verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     Ok(())
 }
 
-/// wrk's names for what went wrong.
+/// wrk's names for failures.
 #[derive(Default, PartialEq)]
 struct SocketErrors {
     connect: u64,
@@ -183,8 +183,8 @@ impl SocketErrors {
     }
 }
 
-/// `text` right-aligned so that the numbers of a column stand under each other: its unit reaches up to two characters
-/// beyond them. Cut where it is longer, as wrk's is.
+/// `text` right-aligned so that the numbers of a column line up: its unit extends up to two characters beyond them. Cut
+/// if it is longer, as wrk's is.
 fn cell(text: &str, width: usize) -> String {
     let mut last = text.chars().rev();
     let unit = [last.next(), last.next()].into_iter().flatten().filter(char::is_ascii_alphabetic).count();

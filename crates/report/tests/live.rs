@@ -118,20 +118,11 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
             }
             snapshot.timeline = log.take();
             Live {
-                phase: Phase::Measured,
-                elapsed_ns: to,
                 planned_ns: Some(planned * SECOND_NS),
-                in_log: None,
-                planned_requests: None,
-                length_ns: SECOND_NS,
-                snapshot,
                 open_connections: 7,
                 in_flight: waiting,
-                waiting: 0,
                 oldest_ns,
-                users: None,
-                changes: Vec::new(),
-                agents: Vec::new(),
+                ..Live::new(Phase::Measured, to, snapshot)
             }
         })
         .collect()

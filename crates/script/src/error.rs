@@ -1,8 +1,8 @@
-//! What is wrong with a script, in words for its author.
+//! Errors of scripts, in words for their authors.
 
 use brunt_protocol::record::redaction::Secrets;
 
-/// The most that is shown of an error, in characters.
+/// The longest error that is shown, in characters.
 const MOST_CHARS: usize = 8000;
 
 /// A script that cannot be used, or failed: with file, line and traceback where its language gives them.
@@ -21,17 +21,17 @@ impl ScriptError {
         Self::from_text(&format!("{file}: {}", problem.as_ref()))
     }
 
-    /// Something never came back, and is waited for no longer.
+    /// The error that `what` never returned, and is waited for no longer.
     pub fn stuck(what: &str) -> Self {
         Self::from_text(&format!("{what} has not come back, and was left behind"))
     }
 
-    /// `what` had not returned when the run was to end.
+    /// The error that `what` had not returned when the run was to end.
     pub fn cut_off(what: &str) -> Self {
         Self::from_text(&format!("{what} had not returned, and was cut off"))
     }
 
-    /// `what` has failed, in the script's own words.
+    /// The error that `what` has failed, in the script's own words.
     pub fn failed(what: &str, problem: &str) -> Self {
         Self::from_text(&format!("{what} failed: {problem}"))
     }
@@ -46,20 +46,20 @@ impl ScriptError {
         Self { text: clean.collect::<String>().trim_end().to_owned(), missing_value: None }
     }
 
-    /// The same, where the script lacks the value of this name.
+    /// Adds the name of the value that the script lacks.
     #[must_use]
     pub fn with_missing_value(self, name: Option<String>) -> Self {
         Self { missing_value: name, ..self }
     }
 
-    /// The same without secrets.
+    /// The error without secrets.
     #[must_use]
     pub fn without(mut self, secrets: &Secrets) -> Self {
         secrets.hide_in(&mut self.text);
         self
     }
 
-    /// The value that the script asks for, has no default for, and was not given, if that is what is wrong.
+    /// The name of the value that the script asks for, has no default for, and was not given, if that is the error.
     pub fn missing_value(&self) -> Option<&str> {
         self.missing_value.as_deref()
     }

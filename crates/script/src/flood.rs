@@ -15,8 +15,8 @@ use crate::ScriptError;
 ///   (checked)             (before the load)         (while the load is on)                 (after it)
 /// ```
 pub trait FloodScript: Send + Sync {
-    /// Runs what the script does before the load, for each worker of the run, and makes its first request. Blocks; a script that has not come
-    /// back a while after `stop` is left behind.
+    /// Runs the part of the script that comes before the load, for each worker of the run, and makes its first request.
+    /// Blocks; a script that has not returned a while after `stop` is left behind.
     ///
     /// # Errors
     /// When the script is wrong, or was left behind.
@@ -26,17 +26,17 @@ pub trait FloodScript: Send + Sync {
 /// Where the load of a script goes, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FloodPlace {
-    /// The target's addresses; none where connections go elsewhere than to an address.
+    /// The target's addresses; empty where connections do not go to an address.
     pub addresses: Vec<SocketAddr>,
     /// Host and port that the addresses belong to.
     pub host: (String, u16),
-    /// How many workers there are.
+    /// The number of workers.
     pub workers: u32,
 }
 
 /// A script whose workers can begin.
 pub struct Begun {
-    /// What is left to do after the load.
+    /// The part of the script that comes after the load.
     pub session: Box<dyn Session>,
     /// The workers' own parts, in their order.
     pub workers: Vec<Scripted>,
@@ -47,28 +47,28 @@ pub struct Scripted {
     /// Makes its requests and sees their answers, on the worker's thread. Its methods are on the way of every call: they do not allocate where the
     /// script makes the same request again.
     pub user: Box<dyn User>,
-    /// Shows whether the script comes back. The user enters it with the number of a [`Hook`](crate::Hook) before each.
+    /// Shows whether the script returns. The user enters it with the number of a [`Hook`](crate::Hook) before each.
     pub heart: Heart,
-    /// Where its connections go, if the script says so.
+    /// The address of its connections, if the script chooses one.
     pub address: Option<SocketAddr>,
 }
 
-/// What a script of a flood has left to do once its load is over.
+/// The part of a flood's script that comes after its load.
 pub trait Session: Send {
-    /// Worker `number` (from 0) never came back: nobody may wait for its state any more, not even to drop it.
+    /// Worker `number` (from 0) never returned: its state must not be waited for any more, not even to drop it.
     fn give_up(&mut self, number: u32);
 
-    /// Whether the script has anything to say about the result.
+    /// Whether the script has a function for the result.
     fn has_done(&self) -> bool;
 
-    /// Lets the script say what it has to say about the result. What it prints is printed when this returns.
+    /// Calls the script's function for the result. What it prints is printed when this returns.
     ///
     /// # Errors
-    /// When it fails, or has not come back a while after `stop`. A stop that came before the call does not count.
+    /// When it fails, or has not returned a while after `stop`. A stop before the call does not count.
     fn done(self: Box<Self>, totals: Totals, stop: &StopHandle) -> Result<(), ScriptError>;
 }
 
-/// What a run came to, as a script is told of it.
+/// The totals of a run, as a script is told of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Totals {
     /// How long the measured part took, in nanoseconds.

@@ -1,6 +1,6 @@
 //! The functions of a script that run while the load is on, by number.
 
-/// A function of a script that runs on a worker's thread: what its [`Heart`](brunt_protocol::user::Heart) says meanwhile.
+/// A function of a script that runs on a worker's thread, as its [`Heart`](brunt_protocol::user::Heart) shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Hook {
@@ -8,14 +8,14 @@ pub enum Hook {
     Request = 1,
     /// Sees answers.
     Response = 2,
-    /// Says how long a connection waits before its next request.
+    /// Returns how long a connection waits before its next request.
     Delay = 3,
     /// A virtual user's function.
     Scenario = 100,
 }
 
 impl Hook {
-    /// The name of the function with this number, as a message has it.
+    /// The name of the function with this number, for messages.
     ///
     /// ```
     /// use brunt_script::Hook;

@@ -1,4 +1,4 @@
-//! What makes scripts of plans' files: a language, or several.
+//! Hosts of scripts, which make scripts from a plan's files: one language, or several.
 
 use brunt_protocol::plan::plan::Plan;
 use brunt_protocol::plan::scenario::Scenarios;
@@ -92,8 +92,8 @@ use crate::{FloodScript, Program, ScriptError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ScriptHost: Send + Sync {
-    /// The script of `plan` for its flood ([`Plan::script`]), which is checked and not run. `prepared` is the plan's protocol. None where the plan
-    /// has no script, or where no script can make calls of this protocol.
+    /// The script of `plan` for its flood ([`Plan::script`]), checked and not run. `prepared` is the plan's protocol.
+    /// `None` where the plan has no script, or where no script can make calls of this protocol.
     ///
     /// # Errors
     /// With file and line of what is wrong.

@@ -22,6 +22,7 @@
 //!     populations: Vec::new(),
 //!     throttle: None,
 //!     smallest_pool: None,
+//!     trace_ratio: None,
 //!     own: Default::default(),
 //! };
 //! let program = host.program(&plan, &scenarios, &Registry::default(), Portion::whole(1))?;
@@ -55,11 +56,11 @@ use crate::{
     ScriptError, ScriptHost, Scripted, Session, Totals, Verdict, Wanted,
 };
 
-/// What stands for the name of a file.
+/// Stands for the name of a file.
 const FILE: &str = "a native script";
 
-/// An iteration of a user: what it wants next, given what came of the operation before. It is called with [`Resumption::Nothing`] first, and no more
-/// after an operation that ends the iteration.
+/// An iteration of a user: returns the next operation, given the result of the one before. It is called with
+/// [`Resumption::Nothing`] first, and no more after an operation that ends the iteration.
 pub type Iteration = Box<dyn FnMut(&Resumption<'_>) -> Operation + Send>;
 
 type Scenario = Arc<dyn Fn(u64) -> Iteration + Send + Sync>;
@@ -68,7 +69,8 @@ type Done = Arc<dyn Fn(Totals) + Send + Sync>;
 
 /// A script written in Rust, and the host that gives it to every plan, whatever its files say.
 ///
-/// Scenarios named `setup` and `teardown` are those of the run. What setup gives is nothing; there are no feeders and no judges.
+/// Scenarios named `setup` and `teardown` are those of the run. Setup returns nothing to users; there are no feeders
+/// and no judges.
 #[derive(Clone, Default)]
 pub struct Native {
     clients: Vec<ScriptClient>,
@@ -78,27 +80,27 @@ pub struct Native {
 }
 
 impl Native {
-    /// The same with another client, whose number is that of the clients before.
+    /// Adds a client, whose number is that of the clients before it.
     #[must_use]
     pub fn with_client(mut self, client: ScriptClient) -> Self {
         self.clients.push(client);
         self
     }
 
-    /// The same with a scenario. `begin` makes an iteration of the user with this number (from 1).
+    /// Adds a scenario. `begin` makes an iteration of the user with this number (from 1).
     #[must_use]
     pub fn with_scenario(mut self, name: &str, begin: impl Fn(u64) -> Iteration + Send + Sync + 'static) -> Self {
         self.scenarios.push((name.to_owned(), Arc::new(begin)));
         self
     }
 
-    /// The same for a flood: `user` makes what asks for the calls of the worker with this number (from 0).
+    /// Makes it a flood's script: `user` makes the source of calls for the worker with this number (from 0).
     #[must_use]
     pub fn with_flood(self, user: impl Fn(u32) -> Box<dyn User> + Send + Sync + 'static) -> Self {
         Self { flood: Some(Arc::new(user)), ..self }
     }
 
-    /// The same, whose flood has this to do with the result.
+    /// Adds a function for the result of a flood.
     #[must_use]
     pub fn with_done(self, done: impl Fn(Totals) + Send + Sync + 'static) -> Self {
         Self { done: Some(Arc::new(done)), ..self }
@@ -139,7 +141,7 @@ impl FloodScript for Native {
     }
 }
 
-/// What is left of a native flood after its load.
+/// The part of a native flood that comes after its load.
 struct Afterwards(Option<Done>);
 
 impl Session for Afterwards {
@@ -216,7 +218,7 @@ impl Library for NativeLibrary {
             users.resize_with(slot + 1, || None);
         }
         let Some(user) = users.get_mut(slot) else { return failed("there is no such slot") };
-        // Whoever stays in its slot stays who it is.
+        // A user that stays in its slot keeps its identity.
         let (id, place) = user.as_ref().map_or((id, place), |user| (user.id, user.place));
         let Some((_, begin)) = self.script.scenarios.get(place as usize) else {
             return failed("there is no such scenario");
@@ -261,7 +263,7 @@ impl Library for NativeLibrary {
     fn flush(&self) {}
 }
 
-/// An iteration of one call by this client, with this name and these values of its protocol, whatever comes of it.
+/// An iteration of one call by this client, with this name and these values of its protocol, whatever its result.
 pub fn single_call(client: usize, name: &str, values: Vec<Value<'static>>) -> Iteration {
     let name = name.to_owned();
     let mut values = Some(values);

@@ -1,4 +1,4 @@
-//! What a user wants of the engine, and what it is resumed with.
+//! Operations, which a user wants of the engine, and resumptions, which carry the results back.
 
 use brunt_protocol::record::outcome::OkStatus;
 use brunt_protocol::scenario::Value;
@@ -10,13 +10,13 @@ pub struct Wanted {
     pub client: usize,
     /// The number of its name.
     pub label: u32,
-    /// How long it may take, if it says so.
+    /// The timeout of its own, if it has one.
     pub timeout_ns: Option<u64>,
-    /// Which connection it goes on.
+    /// The connection that it goes on.
     pub way: Placement,
-    /// Whether the library is shown each answer, and says whether it is the last.
+    /// Whether the library is shown each answer, and decides whether it is the last.
     pub judged: bool,
-    /// Whether it counts for nothing if no answer comes in time.
+    /// Whether the call counts for nothing if no answer comes in time.
     pub optional: bool,
     /// Whether its user takes the messages of its answer one by one.
     pub streams: bool,
@@ -27,31 +27,32 @@ pub struct Wanted {
 /// Which connection a call goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// Any that its user, or the client's pool, has to where it goes.
+    /// Any connection to its destination that its user, or the client's pool, has.
     Any,
-    /// A new one, which its user holds by this handle from then on.
+    /// A new connection, which its user holds by this handle from then on.
     Open(u32),
-    /// The one that its user holds by this handle.
+    /// The connection that its user holds by this handle.
     On(u32),
 }
 
-/// What a call's judge says of an answer.
+/// A judge's verdict on an answer to a call.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is the last of its call.
+    /// The answer is the last of its call.
     Taken,
-    /// The call takes another one, as these values of the protocol ask for.
+    /// The call waits for another answer, as these values of the protocol ask for.
     ReadsOn(Vec<Value<'static>>),
-    /// It is the wrong one, for this reason.
+    /// The answer is the wrong one, for this reason.
     Rejected(String),
-    /// The judge itself failed, in the midst of an answer for all anybody knows.
+    /// The judge itself failed, possibly in the midst of an answer.
     Broken(String),
 }
 
-/// What a user wants of the engine.
+/// An operation that a user wants of the engine.
 ///
-/// The engine does it and resumes the user with what each variant says; with [`Resumption::Nothing`] where it says nothing. A user who ends, whose
-/// iteration is over or has failed, is not resumed. An answer can be read until the next call, pause or wait.
+/// The engine does it and resumes the user with the variant that each operation names, or with [`Resumption::Nothing`]
+/// where it names none. A user who ends, whose iteration is over or has failed, is not resumed. An answer can be read
+/// until the next call, pause or wait.
 #[derive(Debug)]
 pub enum Operation {
     /// A call, whose end is waited for: [`Resumption::Answered`] or [`Failed`](Resumption::Failed), or at once
@@ -63,44 +64,45 @@ pub enum Operation {
         prepared: u32,
         /// The number of its name.
         label: u32,
-        /// How long it may take, if it says so.
+        /// The timeout of its own, if it has one.
         timeout_ns: Option<u64>,
     },
-    /// A call is encoded, to be made by its [`Number`](Resumption::Number) from then on; or it is [`Refused`](Resumption::Refused).
+    /// Encodes a call, which is made by its [`Number`](Resumption::Number) from then on; or the call is
+    /// [`Refused`](Resumption::Refused).
     Prepare(Wanted),
-    /// A call that is begun, for [`Wait`](Self::Wait): [`Resumption::Nothing`], or a [`Problem`](Resumption::Problem).
+    /// Begins a call for [`Wait`](Self::Wait): [`Resumption::Nothing`], or a [`Problem`](Resumption::Problem).
     Start(Wanted),
-    /// A call that is begun, whose answer comes as messages: [`Resumption::Begun`] or [`Refused`](Resumption::Refused).
+    /// Begins a call whose answer comes as messages: [`Resumption::Begun`] or [`Refused`](Resumption::Refused).
     Stream(Wanted),
-    /// The next message of a stream is waited for: [`Resumption::Read`], with [`Value::Nil`] where none came in time. At the stream's end it is
-    /// what came of its call; after that, [`Unread`](Resumption::Unread).
+    /// Waits for the next message of a stream: [`Resumption::Read`], with [`Value::Nil`] where none came in time. At
+    /// the stream's end it is the result of its call; after that, [`Unread`](Resumption::Unread).
     NextMessage {
         /// Which stream.
         ticket: u64,
         /// Which part of the message; empty for the message itself.
         part: String,
-        /// The longest that it is waited for, in nanoseconds, if there is such a limit.
+        /// The longest wait, in nanoseconds, if there is a limit.
         most_ns: Option<u64>,
     },
-    /// More is said on the call of a stream: [`Number`](Resumption::Number) 1, or 0 once the call has ended; or
-    /// [`Refused`](Resumption::Refused).
+    /// Sends a further message on the call of a stream: [`Number`](Resumption::Number) 1, or 0 once the call has ended;
+    /// or [`Refused`](Resumption::Refused).
     Say {
         /// Which stream.
         ticket: u64,
         /// The protocol's values.
         values: Vec<Value<'static>>,
     },
-    /// Nothing more is wanted of the stream with this ticket: what came of its call.
+    /// Leaves the stream with this ticket: the result of its call.
     LeaveStream(u64),
-    /// The user's next call goes on with the one whose answer has this ticket and led on to it: [`Resumption::Nothing`].
+    /// The user's next call continues the one whose answer has this ticket and led on to it: [`Resumption::Nothing`].
     Continue(u64),
     /// The end of all calls that were begun is waited for: [`Resumption::Results`].
     Wait,
-    /// So many nanoseconds are waited: [`Resumption::Nothing`].
+    /// Waits this many nanoseconds: [`Resumption::Nothing`].
     Pause(u64),
     /// The iteration is over.
     Iterated {
-        /// The next begins so many nanoseconds after this one began, at least, by
+        /// The least time from the beginning of this iteration to that of the next, in nanoseconds, by
         /// [`Library::begin_iteration`](crate::Library::begin_iteration).
         pacing_ns: u64,
         /// Whether all of its calls were ok.
@@ -114,7 +116,7 @@ pub enum Operation {
         problem: String,
         /// Whether the script itself is wrong, whatever comes of its calls.
         wrong: bool,
-        /// How long after this iteration began the next does, at least.
+        /// The least time from the beginning of this iteration to that of the next.
         pacing_ns: u64,
     },
     /// A part of an answer: [`Resumption::Read`] or [`Unread`](Resumption::Unread).
@@ -130,21 +132,22 @@ pub enum Operation {
         name: String,
         /// `key=value`, sorted.
         tags: Vec<String>,
-        /// The scenario of the user and the path of the group that it is in, each empty where the script does not tell them.
+        /// The scenario of the user and the path of the group that it is in; each is empty where the script does not
+        /// tell them apart.
         place: (String, String),
-        /// The statuses with which such calls succeed, if not those of the run.
+        /// The statuses with which such calls succeed, if they differ from those of the run.
         ok: Option<OkStatus>,
     },
     /// The [`Number`](Resumption::Number) of a check.
     Check {
-        /// The number of the name of the calls it is about; 0 for none.
+        /// The number of the name of the calls that the check is about; 0 for none.
         label: u32,
         /// The check's own name.
         name: String,
-        /// Whether it is the reason for which the script fails calls, and no condition that may hold.
+        /// Whether it is a reason for which the script fails calls, rather than a condition that may hold.
         is_reason: bool,
     },
-    /// A call that was answered counts as ok, against its status.
+    /// Counts an answered call as ok, whatever its status.
     Excuse {
         /// The number of its name.
         label: u32,
@@ -155,16 +158,16 @@ pub enum Operation {
     CheckFailed {
         /// Its number.
         id: u32,
-        /// Which answer it is about; 0 for none.
+        /// The ticket of the answer that it is about; 0 for none.
         ticket: u64,
         /// The number of the name of its call.
         label: u32,
-        /// Whether it is the first that did not hold for the answer.
+        /// Whether it is the first check that did not hold for the answer.
         first: bool,
-        /// What it said, if it raised an error: shown in place of the answer's body.
+        /// The error that the check raised, if it raised one: shown in place of the answer's body.
         reason: Option<String>,
     },
-    /// The check with this number held; only where that is to be seen.
+    /// The check with this number held. Told only where each check is shown.
     CheckPassed(u32),
     /// The [`Number`](Resumption::Number) of the group with this path.
     Group(String),
@@ -174,9 +177,9 @@ pub enum Operation {
         id: u32,
         /// How long it took.
         with_pauses_ns: u64,
-        /// The same without pauses.
+        /// How long it took, without pauses.
         without_pauses_ns: u64,
-        /// Whether it ended as it should.
+        /// Whether it ended without a failure.
         ok: bool,
     },
     /// The connection that the user holds by this handle is closed.
@@ -185,61 +188,61 @@ pub enum Operation {
     Stop(String),
     /// A queue of data is empty: the user's scenario ends.
     Exhausted,
-    /// A task begins, which does something else for the same user: the [`Number`](Resumption::Number) of its slot, in which it is resumed with
-    /// [`Nothing`](Resumption::Nothing) first.
+    /// Begins a task, which does something else for the same user: the [`Number`](Resumption::Number) of its slot, in
+    /// which it is resumed with [`Nothing`](Resumption::Nothing) first.
     Spawn,
-    /// The end of any task of the user is waited for, so many nanoseconds at most: [`Resumption::Nothing`].
+    /// Waits for the end of any task of the user, at most this many nanoseconds: [`Resumption::Nothing`].
     Join(Option<u64>),
     /// The task with this number ends.
     Cancel(u32),
-    /// The task that says so has ended.
+    /// The task that wants this has ended.
     TaskEnded,
     /// The script writes something down.
     Log {
         /// `debug`, `info`, `warn` or `error`.
         level: String,
-        /// What it says.
+        /// The text.
         text: String,
     },
-    /// So many users are waited for: [`Resumption::Nothing`] once they are there, or for too long.
+    /// Waits until this many users have met: [`Resumption::Nothing`] once they have, or after too long.
     Meet {
         /// The name of the meeting.
         name: String,
         /// How many users meet.
         users: u64,
-        /// How long they are waited for.
+        /// The longest wait, in nanoseconds.
         most_ns: u64,
     },
 }
 
-/// What a user is resumed with.
+/// The result of an operation, with which its user is resumed.
 #[derive(Debug)]
 pub enum Resumption<'a> {
-    /// Nothing.
+    /// No result.
     Nothing,
     /// A number that was asked for.
     Number(u32),
     /// A stream was begun.
     Begun {
-        /// By which its messages are asked for.
+        /// The ticket by which its messages are asked for.
         ticket: f64,
     },
     /// A call was answered.
     Answered {
-        /// By which its parts are read.
+        /// The ticket by which its parts are read.
         ticket: f64,
         /// The protocol's status.
         status: u16,
-        /// Whether that is a success.
+        /// Whether that status is a success.
         ok: bool,
-        /// What the protocol lets its library know.
+        /// The facts that the protocol gives its library ([`Caller::flags`](brunt_protocol::scenario::Caller::flags)).
         flags: u32,
         /// Whether the user may begin its next iteration without asking.
         goes_on: bool,
     },
     /// A call has failed.
     Failed {
-        /// By which its timings are read.
+        /// The ticket by which its timings are read.
         ticket: f64,
         /// The failure's name.
         failure: &'a str,

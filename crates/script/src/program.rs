@@ -11,7 +11,7 @@ use crate::{Operation, Resumption, ScriptError, Verdict};
 
 /// The script of a plan's virtual users, before any worker has run it.
 pub trait Program: Send + Sync {
-    /// Goes once through the scenarios of these names with made-up answers, and does nothing outside of the script.
+    /// Goes once through the scenarios of these names with made-up answers, without any effect outside of the script.
     ///
     /// # Errors
     /// With file and line of what is misspelt, or that there is no such scenario.
@@ -24,45 +24,48 @@ pub trait Program: Send + Sync {
     fn begin(&self, worker: u32) -> Result<Box<dyn Library>, ScriptError>;
 }
 
-/// What a rehearsal has shown of a script.
+/// The result of rehearsing a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rehearsed {
     /// Whether a feeder of the script gives each row of its data out only once.
     pub gives_rows_once: bool,
 }
 
-/// A client that a script has made: where its calls go, and how.
+/// A client that a script has made, with the place that its calls go to.
 #[derive(Clone)]
 pub struct ScriptClient {
     /// Encodes its calls and reads their answers.
     pub caller: Arc<dyn Caller>,
-    /// Where its calls go unless they say otherwise.
+    /// Where its calls go by default.
     pub base: Option<Target>,
     /// The schemes of its protocol.
     pub schemes: Vec<Scheme>,
     /// The most connections that a user may have to one origin.
     pub per_user: u32,
-    /// How many connections all users share, over all workers, if they share them.
+    /// The number of connections that all users share, over all workers; `None` if each user has its own.
     pub pool: Option<u32>,
-    /// Whether those are made one after the other, as the others are full.
+    /// Whether shared connections are made one after the other, as the earlier ones are full.
     pub grows: bool,
     /// The most calls in flight on one of its connections, as far as its protocol allows.
     pub pipeline: u32,
-    /// How long its calls may take, in nanoseconds, if not as long as the plan says.
+    /// The timeout of its calls, in nanoseconds, if it differs from the plan's.
     pub timeout_ns: Option<u64>,
 }
 
-/// A worker's state of a script, in which its users live. Each stands in a slot, by whose number it is called.
+/// A worker's state of a script, in which its users live. Each user has a slot, and is called by the slot's number.
 ///
-/// A user's iteration begins by [`begin_iteration`](Self::begin_iteration), which gives the first [`Operation`] that it wants. The engine does
-/// it and tells what came of it by [`resume`](Self::resume), which gives the next, until one ends the iteration.
+/// A user's iteration begins with [`begin_iteration`](Self::begin_iteration), which returns the first [`Operation`]
+/// that the user wants. The engine does it and passes the result to [`resume`](Self::resume), which returns the next
+/// operation, until one ends the iteration.
 ///
-/// A library lives on one thread and is called from nowhere else. Its methods take `&self`, since what a user is resumed with may be borrowed from what
-/// stands beside the library. They never block. What a script does wrong is an [`Operation::Failed`], not a panic.
+/// A library lives on one thread and is called from nowhere else. Its methods take `&self`, since the result that a
+/// user is resumed with may be borrowed from something beside the library. They never block. A mistake of the script is
+/// an [`Operation::Failed`], not a panic.
 ///
 /// [`crate::native`] is a whole implementation.
 pub trait Library: Send {
-    /// The clients that the script has made: calls name them by their places here, from 0. They stay the same from [`Program::begin`] on.
+    /// The clients that the script has made: calls name them by their index. They stay the same from [`Program::begin`]
+    /// on.
     fn clients(&self) -> Vec<ScriptClient>;
 
     /// The number of the scenario with this name.
@@ -71,25 +74,25 @@ pub trait Library: Send {
     /// When there is none.
     fn place(&self, name: &str) -> Result<u32, ScriptError>;
 
-    /// Makes `setup` or `teardown` a scenario, of this number; none if the script has none.
+    /// Makes `setup` or `teardown` a scenario and returns its number; `None` if the script has no such function.
     ///
     /// # Errors
     /// When the script cannot be asked.
     fn once(&self, which: &str) -> Result<Option<u32>, ScriptError>;
 
-    /// What setup has returned, for the other workers and machines.
+    /// The value that setup has returned, for the other workers and machines.
     ///
     /// # Errors
-    /// When it is more than plain values.
+    /// When it has more than plain values.
     fn given(&self) -> Result<Value<'static>, ScriptError>;
 
-    /// Gives the scenarios what setup has returned.
+    /// Gives the scenarios the value that setup has returned.
     ///
     /// # Errors
     /// When the script cannot take it.
     fn give(&self, given: &Value<'_>) -> Result<(), ScriptError>;
 
-    /// Lets the script tell of each check that holds, by [`Operation::CheckPassed`], and not only count them.
+    /// Reports each check that holds by [`Operation::CheckPassed`], in place of counting them only.
     fn trace(&self);
 
     /// Begins an iteration of the user in this slot at `now`, in nanoseconds; of a new one, with this number (from 1) and scenario.
@@ -100,31 +103,31 @@ pub trait Library: Send {
         false
     }
 
-    /// Begins what the user in this slot does last, as an iteration that is not counted; none if its scenario has nothing of the kind, or the user
-    /// has begun no iteration. `between` says that it stands between two iterations.
+    /// Begins the last function of the user in this slot, as an iteration that is not counted; `None` if its scenario
+    /// has no such function, or the user has begun no iteration. `between` says that it stands between two iterations.
     fn begin_stop(&self, _slot: u32, _now: u64, _between: bool) -> Option<Operation> {
         None
     }
 
-    /// Goes on with a user: what it wants next, and whether it has ended its iteration and begun the next before it wanted that. The latter happens
-    /// only where [`Resumption::Answered`] lets it.
+    /// Resumes a user. Returns the operation that it wants next, and whether it ended its iteration and began the next
+    /// before it wanted that. It does so only where [`Resumption::Answered`] lets it.
     fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool);
 
     /// Shows the judge of a user's call ([`Wanted::judged`](crate::Wanted::judged)) an answer's body, flags and status.
     fn judge(&self, slot: u32, now: u64, body: &[u8], flags: u32, status: u16) -> Verdict;
 
-    /// Forgets the user in a slot, which another may take. `between` says that it stands between two iterations.
+    /// Forgets the user in a slot, which another may take. `between` says that the user stands between two iterations.
     fn forget(&self, slot: u32, between: bool);
 
     /// Ends the groups that a user is in: the number, the time with pauses and the time without, in nanoseconds, of each.
     fn leave_groups(&self, slot: u32, now: u64) -> Vec<(u32, u64, u64)>;
 
-    /// How often checks have held since this was last asked, by their numbers. It is asked once a second.
+    /// Counts of checks that have held since the last time, by their numbers. Asked once a second.
     fn take_passes(&self) -> Vec<(u32, u64)>;
 
-    /// What was recorded of the script's own figures since this was last asked, by their names. It is asked once a second.
+    /// The script's own figures since the last time, by their names. Asked once a second.
     fn take_own(&self) -> Vec<(String, OwnFigures)>;
 
-    /// Lets what the script has printed go where it belongs.
+    /// Prints what the script has written so far.
     fn flush(&self);
 }

@@ -1,6 +1,6 @@
-//! Kept runs a page at a time, narrowed down, and figures over runs: for who looks through them.
+//! Kept runs a page at a time, filtered, and figures over runs, for people who look through them.
 //!
-//! Every query is bounded, and none reads a run's content. A row that cannot be read costs no other.
+//! Every query is bounded, and none reads a run's content. A row that cannot be read hides no other.
 
 use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, Sparkline, TrendPoint};
 use rusqlite::types::Value;
@@ -11,7 +11,7 @@ use super::{Store, StoreError, entry, schema};
 /// The most distinct values that are suggested for a filter.
 const MOST_SUGGESTIONS: u32 = 200;
 
-/// What follows `WHERE` for the runs that `filter` means, and its values.
+/// The `WHERE` conditions of `filter`, and their values.
 fn conditions_of(filter: &Filter) -> (String, Vec<Value>) {
     let mut conditions = vec!["1".to_owned()];
     let mut values: Vec<Value> = Vec::new();
@@ -37,7 +37,7 @@ fn conditions_of(filter: &Filter) -> (String, Vec<Value>) {
 }
 
 impl Store {
-    /// A page of the runs that `filter` means, the newest first: at most `most`, after the first `skipped`.
+    /// A page of the runs that `filter` selects, the newest first: at most `most`, after the first `skipped`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -64,8 +64,8 @@ impl Store {
         })
     }
 
-    /// One figure over the runs that `filter` means, the oldest first: of the newest `most`. Versions are marked by the
-    /// values of the tag `mark`.
+    /// One figure over the newest `most` runs that `filter` selects, the oldest first. The values of the tag `mark`
+    /// mark versions.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -79,7 +79,7 @@ impl Store {
         self.attempt(|connection| trend(connection, filter, figure, mark, most))
     }
 
-    /// The figures of a run, and its thresholds; none of a run that an earlier brunt kept.
+    /// The figures of a run, and its thresholds; none for a run that an earlier version kept.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -122,10 +122,10 @@ impl Store {
         })
     }
 
-    /// What is known of a run without reading it, with its course.
+    /// The entry of a run, with its course, without reading the run.
     ///
     /// # Errors
-    /// When there is none, or the file cannot be read.
+    /// When there is no such run, or the file cannot be read.
     pub fn listed(&mut self, number: i64) -> Result<ListedRun, StoreError> {
         let found = self.attempt(|connection| {
             let all = schema::runs(connection)?;

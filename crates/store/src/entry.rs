@@ -14,7 +14,7 @@ use super::schema;
 pub enum RunSelector {
     /// The newest.
     Last,
-    /// The one with this number.
+    /// The run with this number.
     Number(i64),
     /// The newest with this name.
     Name(String),
@@ -72,7 +72,7 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// Puts a run in; its number.
+/// Inserts a run. Returns its number.
 pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, content: &[u8]) -> rusqlite::Result<i64> {
     let sparkline = serde_json::to_string(&digest.sparkline).ok();
     connection.execute(
@@ -138,7 +138,8 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
         .collect()
 }
 
-/// Forgets the oldest runs, so that at most `most_runs` are left and these take at most `most_bytes`. How many went.
+/// Deletes the oldest runs, so that at most `most_runs` are left and these take at most `most_bytes`. Returns how many
+/// it deleted.
 pub(super) fn bound(connection: &Connection, most_runs: u64, most_bytes: u64) -> rusqlite::Result<usize> {
     let as_integer = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     connection.execute(

@@ -22,14 +22,14 @@ mod tests;
 pub use entry::RunSelector;
 pub use schema::FORMAT;
 
-/// How many runs are kept at most; the newest stay.
+/// The most runs that are kept; the newest stay.
 pub const MOST_RUNS: u64 = 1000;
 /// How many bytes the runs that are kept may take together; the newest stay.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// How long to wait for another brunt that is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What keeps a run from being kept or found.
+/// A reason for which a run cannot be kept or found.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened or made.
@@ -37,7 +37,7 @@ pub enum StoreError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         problem: String,
     },
     /// There is no file yet.
@@ -57,17 +57,17 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The file's format.
         got: i64,
         /// The format that this brunt writes.
         known: i64,
     },
-    /// A file that is not whole.
+    /// A damaged file.
     #[error("{path} is damaged ({problem}): move it away, and brunt begins a new one")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         problem: String,
     },
     /// No room for the run.
@@ -82,7 +82,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Another brunt takes too long.
+    /// Another brunt holds the file for too long.
     #[error("another brunt has been writing to {path} for {} s: try again", PATIENCE.as_secs())]
     Busy {
         /// The file.
@@ -91,41 +91,41 @@ pub enum StoreError {
     /// A run that takes too much room.
     #[error("the run takes {bytes} bytes, more than the {MOST_BYTES} that all of them may")]
     TooLarge {
-        /// What it takes.
+        /// The run's size.
         bytes: u64,
     },
     /// There is no such run.
     #[error("there is no run {which} in {path}")]
     NoSuchRun {
-        /// What was asked for.
+        /// The run that was asked for.
         which: String,
         /// The file.
         path: PathBuf,
     },
-    /// A decision, where a run is wanted.
+    /// A decision in place of a run.
     #[error("{which} in {path} was decided over several runs, and a single run is wanted")]
     NotARun {
-        /// What was asked for.
+        /// The run that was asked for.
         which: String,
         /// The file.
         path: PathBuf,
     },
-    /// Anything else that `SQLite` says.
+    /// Any other error of `SQLite`.
     #[error("{path}: {problem}")]
     Other {
         /// The file.
         path: PathBuf,
-        /// What `SQLite` says.
+        /// The error of `SQLite`.
         problem: String,
     },
 }
 
-/// What was kept.
+/// A kept run or decision.
 #[derive(Debug)]
 pub enum StoredResult {
     /// A run with every figure.
     Run(Box<Summary>),
-    /// What was decided over several, and the numbers of those that are still there, in their order.
+    /// A decision over several runs, and the numbers of those that are still kept, in their order.
     Decision(Box<KeptDecision>, Vec<i64>),
 }
 
@@ -142,7 +142,7 @@ impl Store {
     /// Opens the file to keep runs in, and makes it with its directories if there is none. Only its owner may read it.
     ///
     /// # Errors
-    /// When it cannot be opened or made, or is not of this brunt's format.
+    /// When it cannot be opened or made, or has another format.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             prepare(path).map_err(|e| match e.kind() {
@@ -159,10 +159,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the file to look at what it keeps.
+    /// Opens an existing file to read it.
     ///
     /// # Errors
-    /// When there is none, it cannot be opened, or is not of this brunt's format.
+    /// When there is none, it cannot be opened, or has another format.
     pub fn open_kept(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Nothing { path: path.into() });
@@ -180,7 +180,7 @@ impl Store {
         Ok(Self { path: path.into(), connection, most_runs: MOST_RUNS, most_bytes: MOST_BYTES })
     }
 
-    /// Does something with the database, and says in terms of the file what is wrong if that fails.
+    /// Runs `act` on the database. Errors are in terms of the file.
     fn attempt<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         act(&mut self.connection).map_err(|e| schema::explained(&e, &self.path))
     }
@@ -197,10 +197,10 @@ impl Store {
         }
     }
 
-    /// Keeps a run under its `headline`, and lets the oldest go where there are too many. The number that it has from now on.
+    /// Keeps a run under its `headline`, and deletes the oldest where there are too many. Returns the run's number.
     ///
     /// # Errors
-    /// When there is no room, or the file cannot be written to. Then nothing of it is kept.
+    /// When there is no room, or the file cannot be written to. Then no part of the run is kept.
     pub fn save(&mut self, summary: &Summary, label: &Label, headline: &str) -> Result<i64, StoreError> {
         let content = packed::pack_run(&summary.plan, &summary.run)
             .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
@@ -218,8 +218,7 @@ impl Store {
         })
     }
 
-    /// Keeps a decision that rests on the runs that are kept under `runs`, with its conclusion in words. The number that it
-    /// has from now on.
+    /// Keeps a decision that rests on the kept runs `runs`, with its conclusion in words. Returns its number.
     ///
     /// # Errors
     /// As [`Store::save`].
@@ -246,7 +245,7 @@ impl Store {
         })
     }
 
-    /// The runs that are kept, the newest first; only those that have each of `tags`, if any are given.
+    /// The kept runs, the newest first; only those that have each of `tags`, if any are given.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -259,7 +258,7 @@ impl Store {
     /// A run with every figure.
     ///
     /// # Errors
-    /// When there is none, it cannot be read, or it is a decision.
+    /// When there is no such run, it cannot be read, or it is a decision.
     pub fn load(&mut self, which: &RunSelector) -> Result<Summary, StoreError> {
         match self.kept(which)? {
             StoredResult::Run(summary) => Ok(*summary),
@@ -272,7 +271,7 @@ impl Store {
     /// A run, or a decision with the numbers of its runs, as far as these are kept.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When there is no such run, or it cannot be read.
     pub fn kept(&mut self, which: &RunSelector) -> Result<StoredResult, StoreError> {
         let number = self.number(which)?;
         let (kind, content, runs) = self.attempt(|connection| {
@@ -299,7 +298,7 @@ impl Store {
     /// The number of a run.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no such run.
     pub fn number(&mut self, which: &RunSelector) -> Result<i64, StoreError> {
         let found = self.attempt(|connection| match which {
             RunSelector::Last => connection
@@ -317,10 +316,11 @@ impl Store {
         found.ok_or_else(|| StoreError::NoSuchRun { which: which.to_string(), path: self.path.clone() })
     }
 
-    /// Forgets runs, decisions with the runs that they rest on: all of them, or none if one of them is not there.
+    /// Deletes runs; with a decision, the runs that it rests on. Either all of them are deleted or, if one does not
+    /// exist, none.
     ///
     /// # Errors
-    /// When one is not there, or the file cannot be written to.
+    /// When one does not exist, or the file cannot be written to.
     pub fn remove(&mut self, which: &[RunSelector]) -> Result<usize, StoreError> {
         let mut numbers = which.iter().map(|which| self.number(which)).collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();

@@ -10,7 +10,7 @@ use flate2::write::ZlibEncoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The most that a run may become when it is read, in bytes.
+/// Limit on a run's JSON after decompression, in bytes.
 const MOST_JSON: u64 = 4 << 30;
 
 pub(super) fn pack(content: &impl Serialize) -> io::Result<Vec<u8>> {
@@ -21,7 +21,7 @@ pub(super) fn pack(content: &impl Serialize) -> io::Result<Vec<u8>> {
     encoder.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-/// A run as it is kept: one object of the plan and what the recording has.
+/// A kept run: one object with the plan and the fields of the recording.
 #[derive(Serialize)]
 struct Run<'a> {
     plan: &'a Plan,
@@ -29,7 +29,7 @@ struct Run<'a> {
     run: &'a Recording,
 }
 
-/// The plan of a run that is kept.
+/// The plan of a kept run.
 #[derive(Deserialize)]
 struct PackedPlan {
     plan: Plan,
@@ -39,8 +39,8 @@ pub(super) fn pack_run(plan: &Plan, run: &Recording) -> io::Result<Vec<u8>> {
     pack(&Run { plan, run })
 }
 
-/// What [`pack_run`] wrote. Plan and recording are read one after the other: `flatten` would read statuses, which are
-/// numbers, as the texts that JSON's keys are.
+/// Reads the bytes of [`pack_run`]. Plan and recording are read one after the other: `flatten` would read statuses,
+/// which are numbers, as texts, since keys of JSON are texts.
 pub(super) fn unpack_run(bytes: &[u8]) -> io::Result<(Plan, Recording)> {
     let PackedPlan { plan } = unpack(bytes)?;
     Ok((plan, unpack(bytes)?))

@@ -1,4 +1,4 @@
-//! The tables, and what `SQLite`'s errors mean for their file.
+//! The tables, and the meaning of `SQLite`'s errors for users of the file.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub(super) const APPLICATION: i64 = 0x6272_6e74;
 /// The format that this brunt writes and reads. Within one, columns are only ever added.
 pub const FORMAT: i64 = 1;
 
-/// Numbers are never used twice, so that a number that somebody wrote down stays with its run.
+/// Numbers are never used twice, so that a number that somebody noted stays with its run.
 const TABLES: &str = "
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -46,8 +46,9 @@ CREATE TABLE tags (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What files of earlier brunts may lack, and other programs read: figures and thresholds in tables of their own, indexes
-/// for tags and for the runs of a decision, and views in units that people read. `docs/results.md` describes them.
+/// Parts that files of earlier versions may lack, and that other programs read: figures and thresholds in tables of
+/// their own, indexes for tags and for the runs of a decision, and views in units that people read. `docs/results.md`
+/// describes them.
 const BESIDE: &str = "
 CREATE TABLE IF NOT EXISTS figures (
     run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
@@ -87,7 +88,7 @@ CREATE VIEW IF NOT EXISTS trend AS
 struct Added {
     name: &'static str,
     declaration: &'static str,
-    /// What stands for it in a file that lacks it.
+    /// The expression that replaces it in a file that lacks it.
     absent: &'static str,
 }
 
@@ -106,7 +107,7 @@ impl Added {
     }
 }
 
-/// Where runs are read from: every column, also in a file that lacks some and is not to be changed.
+/// A source of runs with every column, also for a file that lacks some and must not be changed.
 pub(super) fn runs(connection: &Connection) -> rusqlite::Result<String> {
     let mut columns = vec!["*".to_owned()];
     for added in &ADDED {
@@ -135,11 +136,11 @@ fn complete(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(BESIDE)
 }
 
-/// What program the file is for, and in which format; both 0 in an empty one.
+/// The program that the file belongs to, and the file's format; both 0 in an empty file.
 pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get(0));
     let (application, format) = (pragma("application_id")?, pragma("user_version")?);
-    // Another program's database need not say whose it is.
+    // Another program's database may have no application id.
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(if application == 0 && tables > 0 { (-1, format) } else { (application, format) })
 }
@@ -157,7 +158,7 @@ pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have made them while this one waited.
+    // Another process may have made them while this one waited.
     if identity(&transaction)? == (0, 0) {
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(BESIDE)?;
@@ -167,7 +168,7 @@ pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// What `error` means to users of the file.
+/// The meaning of `error` for users of the file.
 pub(super) fn explained(error: &rusqlite::Error, path: &Path) -> StoreError {
     let path = path.to_owned();
     match error.sqlite_error_code() {

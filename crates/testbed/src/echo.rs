@@ -1,20 +1,21 @@
-//! What connections of the echoes have in common: bytes that are not all there, and answers that are not due yet.
+//! What the connections of all echoes share: incomplete input, and answers that are not due yet.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::service::Service;
 
-/// No more is read while so many answers wait on one connection, or while they hold this much, in bytes.
+/// The most answers that wait on one connection before reading pauses, and the most bytes that they hold.
 const MAX_WAITING: usize = 1024;
 const MAX_HELD: usize = 1024 * 1024;
 
-/// What has come of something that is not all there.
+/// The received part of something incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct PartialInput(Vec<u8>);
 
 impl PartialInput {
-    /// Gives `take` what was carried with `input` behind it, and keeps what it does not take: it returns how much it did.
+    /// Gives `take` the kept bytes followed by `input`, and keeps what it leaves. `take` returns how many bytes it
+    /// took.
     pub(crate) fn receive(&mut self, input: &[u8], take: impl FnOnce(&[u8]) -> usize) {
         if self.0.is_empty() {
             let taken = take(input);
@@ -34,7 +35,7 @@ impl PartialInput {
 struct Answer {
     due: Duration,
     bytes: Vec<u8>,
-    /// Whether it counts as one.
+    /// Whether it counts as an answer.
     counts: bool,
 }
 
@@ -46,22 +47,22 @@ pub(crate) struct DelayedAnswers {
 }
 
 impl DelayedAnswers {
-    /// Nothing waits to be said.
+    /// Whether no answer waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
 
-    /// Too much waits for a peer that does not read, or does not wait for its answers.
+    /// Whether so much waits that reading pauses: the peer does not read, or sends without waiting for answers.
     pub(crate) fn is_full(&self) -> bool {
         self.answers.len() >= MAX_WAITING || self.held >= MAX_HELD
     }
 
-    /// When something is to be said next.
+    /// When the next answer is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.answers.front().map(|answer| answer.due)
     }
 
-    /// An answer is to be said at `due`, behind those that wait: now, if nothing keeps it.
+    /// Gives an answer at `due`, behind those that wait: at once, if nothing delays it.
     #[inline]
     pub(crate) fn answer(
         &mut self,

@@ -10,7 +10,7 @@ pub mod grpc;
 pub mod http;
 pub mod server;
 mod service;
-mod thrift;
+pub mod thrift;
 pub mod timetable;
 pub mod tls;
 mod websocket;

@@ -87,7 +87,7 @@ fn long_and_pipelined_answers_get_through() {
 fn the_end_is_announced_to_tls_too() {
     let server = start(Tls::default());
     let mut client = connect_tls(&server, &trusting(&server), "localhost");
-    // Reading to the end fails if no close_notify comes.
+    // Reading to the end fails if no `close_notify` comes.
     assert_eq!(client.get("/_/close/100000").body.len(), 100_000);
     let mut client = connect_tls(&server, &trusting(&server), "localhost");
     client.send("GET / HTTP/1.0\r\n\r\n");

@@ -10,7 +10,7 @@ use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::Address;
 use brunt_engine::simulated::{Act, Peer, Reaction};
 
-/// The last part of an address says what it does.
+/// Peers whose behaviour depends on the last part of their address.
 struct Addressed;
 
 impl Peer for Addressed {
@@ -19,7 +19,7 @@ impl Peer for Addressed {
         match address.ip().octets()[3] {
             1 => vec![(MS, Act::Accept)],
             2 => vec![(MS, Act::Refuse)],
-            // It is far away.
+            // A distant peer: connecting takes 400 ms.
             3 => vec![(400 * MS, Act::Accept)],
             _ => vec![],
         }

@@ -1,5 +1,5 @@
-//! One suite for every protocol: what a peer can do to a call, and what must come of it. A protocol says how it speaks
-//! ([`Speech`]) and runs [`every_behaviour`].
+//! One test suite for every protocol: what a peer can do to a call, and the outcome that is expected. A protocol
+//! describes itself as a [`Speech`] and runs [`every_behaviour`].
 
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
@@ -11,7 +11,7 @@ use super::{MS, carry_out, carry_out_on, plan};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
-/// What a peer answers by itself to the beginning of some bytes: how many of them that takes, and the answer.
+/// The peer's answer to bytes that are no call: the number of bytes that it takes, and the answer.
 pub(super) type Aside = fn(bytes: &[u8]) -> Option<(usize, Vec<u8>)>;
 
 /// How a protocol's peer speaks.
@@ -19,23 +19,23 @@ pub(super) type Aside = fn(bytes: &[u8]) -> Option<(usize, Vec<u8>)>;
 pub(super) struct Speech {
     /// A URL of the protocol.
     pub(super) url: &'static str,
-    /// What its calls are made from.
+    /// The options of its calls.
     pub(super) options: fn() -> ProtocolOptions,
-    /// What its peer answers by itself to what is no call: an opening exchange, a goodbye.
+    /// The peer's answers to bytes that are no call, such as an opening exchange or a close.
     pub(super) aside: Aside,
     /// Whether its calls may be sent again.
     pub(super) idempotent: bool,
-    /// How many bytes a whole request takes at the beginning of `bytes`, if one is there.
+    /// The length of the complete request at the beginning of `bytes`, in bytes; `None` if there is none.
     pub(super) request: fn(bytes: &[u8]) -> Option<usize>,
     /// A good answer.
     pub(super) answer: &'static [u8],
-    /// Makes an answer one to this request, where answers have something of their requests in them.
+    /// Adapts an answer to its request, where answers repeat parts of their requests.
     pub(super) fit: fn(request: &[u8], answer: &mut [u8]),
     /// Bytes that are no answer.
     pub(super) garbage: &'static [u8],
-    /// An answer that goes on beyond the protocol's limits, by its beginning and what is repeated.
+    /// An answer beyond the protocol's limits: its beginning, and the part that is repeated.
     pub(super) oversize: (&'static [u8], &'static [u8]),
-    /// What such an answer counts as.
+    /// The failure that such an answer counts as.
     pub(super) oversize_is: Failure,
 }
 
@@ -46,7 +46,7 @@ impl Speech {
     }
 }
 
-/// What a peer does with each request.
+/// The peer's behaviour towards each request.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
     Answer,
@@ -65,7 +65,7 @@ struct Server {
     speech: Speech,
     manner: Manner,
     received: std::collections::BTreeMap<u64, Vec<u8>>,
-    /// Whole requests that came.
+    /// The number of complete requests that came.
     requests: u64,
 }
 
@@ -137,7 +137,7 @@ impl Peer for Refusal {
     }
 }
 
-/// Nobody answers a connect.
+/// A peer that never answers a connect.
 struct BlackHole;
 
 impl Peer for BlackHole {
@@ -149,7 +149,7 @@ impl Peer for BlackHole {
     }
 }
 
-/// Takes its time to accept.
+/// A peer that is slow to accept.
 struct SlowToAccept(Server);
 
 impl Peer for SlowToAccept {
@@ -161,7 +161,7 @@ impl Peer for SlowToAccept {
     }
 }
 
-/// A peer that answers everything as it should, after a millisecond.
+/// A peer that answers everything correctly, after a millisecond.
 pub(super) fn answering(speech: Speech) -> impl Peer {
     Server::new(speech, Manner::Answer)
 }
@@ -229,7 +229,7 @@ fn in_any_pieces(speech: Speech) {
 fn refused(speech: Speech) {
     let summary = carry_out(&speech.plan(), Refusal).summary;
     all_failed(&summary, Failure::Connect, "connection refused");
-    // It backs off, and does not spin.
+    // The client backs off, and does not spin.
     assert!((3..20).contains(&summary.total.numbers.get(Counter::Due)), "{}", summary.total.numbers.get(Counter::Due));
 }
 
@@ -279,7 +279,7 @@ fn closed_after_each_answer(speech: Speech) {
         assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
         assert!(summary.total.numbers.get(Counter::Reconnects) > 400, "{:?}", summary.total.numbers);
     } else {
-        // What may have been carried out is not sent twice.
+        // A call that the peer may have processed is not sent twice.
         let failures = &summary.total.failures;
         assert_eq!(failures.total(), summary.failures(Failure::Closed), "{failures:?}");
         assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0);
@@ -312,7 +312,7 @@ fn oversize(speech: Speech) {
 }
 
 fn unasked(speech: Speech) {
-    // The answer counts; what came besides ends the connection, at the latest when the next call is on it.
+    // The answer counts. The unasked bytes end the connection, at the latest when it is used for the next call.
     let summary = against(speech, Manner::Unasked);
     assert!(summary.total.statuses.total() > 0);
 }

@@ -8,10 +8,11 @@ use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
-use brunt_record::change::{Action, Author, Change};
+use brunt_record::change::{Action, Author, Change, MOST_CHANGES};
 use brunt_record::recording::Ending;
 use proptest::prelude::*;
 
+use super::users::plan_of;
 use super::{LuaJit, MS, SECOND_NS, Seconds, built_in, judged, plan};
 
 const URL: &str = "http://127.0.0.1/";
@@ -197,5 +198,101 @@ proptest! {
         }
         let due = summary.total.numbers.get(Counter::Due) as f64;
         prop_assert!((due - expected.ceil()).abs() <= 1.0, "{} of {}", due, expected);
+    }
+}
+
+/// So many users of one closed injection, each with a call after the other, of 100 ms.
+fn users(injection: &str, workers: u32) -> Plan {
+    let script = format!("brunt.scenario('s', function() http:get('/') end):inject {{ {injection} }}");
+    Plan { workers, connections: workers.into(), ..plan_of(&script, &[]).unwrap() }
+}
+
+#[test]
+fn users_come_at_once_and_go_after_their_iterations() {
+    let changes = [
+        change(2 * SECOND_NS, Action::Users(10)),
+        change(4 * SECOND_NS, Action::Users(3)),
+        change(5 * SECOND_NS, Action::Users(5)),
+    ];
+    // Whatever a ramp would make of the rest.
+    for (injection, workers) in [
+        ("brunt.users(4, '6s')", 1),
+        ("brunt.users(4, '6s')", 3),
+        ("brunt.users(4, '2s'), brunt.ramp_users(4, 50, '4s')", 2),
+    ] {
+        let Ran { summary, asked } =
+            carry_out(&users(injection, workers), |net| net, 100 * MS, &changes, 3 * SECOND_NS);
+        let all = || format!("{injection} by {workers}: {asked:?}");
+        // From the change on, to the nanosecond: four go on, and six come.
+        assert!(between(&asked, 1_900, 2_000) <= 8 && between(&asked, 2_000, 2_001) >= 6, "{}", all());
+        for (from_ms, to_ms, users) in [(0, 2_000, 4), (2_001, 4_000, 10), (4_100, 5_000, 3), (5_001, 6_000, 5)] {
+            let expected = users * (to_ms - from_ms) as usize / 100;
+            let got = between(&asked, from_ms, to_ms);
+            assert!(got.abs_diff(expected) <= 2 * users, "{from_ms}: {got} of {expected}; {}", all());
+        }
+        let scenario = summary.total.figures.scenarios.get("s").unwrap();
+        assert_eq!((scenario.users_started, summary.total.figures.most_users), (4 + 6 + 2, 10), "{}", all());
+        assert_eq!((summary.run.changes.as_slice(), &summary.run.ending), (&changes[..], &Ending::Completed));
+        assert_eq!(summary.remarks, [], "a change is no finding");
+    }
+}
+
+#[test]
+fn a_number_of_users_is_refused_where_there_is_none_to_change() {
+    let refused = |plan: &Plan, number: u64| {
+        let control = Control::default();
+        control.ready_elsewhere(plan, || 0);
+        control.begins_in(0);
+        control.ask(Action::Users(number), Author::Ctl).map(|change| change.action).map_err(|error| error.to_string())
+    };
+    let closed_users = users("brunt.users(4, '6s')", 1);
+    assert_eq!(refused(&closed_users, 100_000), Ok(Action::Users(100_000)));
+    for number in [0, 100_001, u64::MAX] {
+        assert!(refused(&closed_users, number).unwrap_err().contains("1 to 100000"), "{number}");
+    }
+    for (plan, why) in [
+        (open("100", 1), "its calls are due at a rate"),
+        (closed(4), "a flood has connections (-c), whose number stays"),
+        (users("brunt.rate(5, '6s')", 1), "its users come at times of their own"),
+        (users("brunt.iterations_each(4, 2)", 1), "for a number of iterations"),
+    ] {
+        let said = refused(&plan, 5).unwrap_err();
+        assert!(said.starts_with("the number of virtual users cannot change: ") && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_rate_is_refused_with_what_changes_instead() {
+    let refused = |plan: &Plan| {
+        let control = Control::default();
+        control.ready_elsewhere(plan, || 0);
+        control.begins_in(0);
+        control.ask(Action::Rate(5.0), Author::Ctl).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (plan, why) in [
+        (closed(4), "start it with -r"),
+        (users("brunt.users(4, '6s')", 1), "type 'brunt ctl users 50' for more or fewer of them"),
+        (users("brunt.rate(5, '6s')", 1), "brunt.throttle there gives them a rate"),
+    ] {
+        let said = refused(&plan).unwrap_err();
+        assert!(said.starts_with("the run has no rate that could change: ") && said.contains(why), "{said}");
+    }
+}
+
+/// A program in a loop leaves no run paused that nobody can resume.
+#[test]
+fn a_paused_run_takes_a_resume_whatever_it_has_taken_before() {
+    let control = Control::default();
+    control.ready_elsewhere(&open("100", 1), || 0);
+    control.begins_in(0);
+    let ask = |action| control.ask(action, Author::Ctl).map(|_| ()).map_err(|error| error.to_string());
+    for number in 1..MOST_CHANGES {
+        assert_eq!(ask(Action::Mark(number.to_string())), Ok(()));
+    }
+    assert_eq!(ask(Action::Pause), Ok(()));
+    assert!(ask(Action::Rate(5.0)).unwrap_err().contains("has taken 1000 changes"));
+    assert_eq!(ask(Action::Resume), Ok(()));
+    for action in [Action::Pause, Action::Resume] {
+        assert!(ask(action).unwrap_err().contains("and takes no more"));
     }
 }

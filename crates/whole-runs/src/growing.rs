@@ -12,7 +12,7 @@ use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Takes so long to accept and to answer, accepts so many connections, and may be away for a while.
+/// A target with a fixed time for accepting and for answering, a limit of connections, and perhaps an outage.
 struct Target {
     accepts_ns: u64,
     takes_ns: u64,
@@ -84,7 +84,7 @@ fn connections_grow_as_the_rate_does() {
     assert!(summary.times.lag.unwrap().max.value == 0, "what waits for a connection waits for the target");
 }
 
-/// A call takes the first connection that is free, be it an old one that was answered or the new one.
+/// A call takes the first free connection, whether that is an old one or a new one.
 #[test]
 fn a_waiting_call_takes_what_comes_first() {
     // Accepting takes a second, an answer 20 ms: the first four connections serve 200 a second, and 250 are due.
@@ -106,7 +106,7 @@ fn growth_stops_at_its_limit() {
     );
 }
 
-/// 20,000 calls are due while the target says nothing: each waits, and gets its connection in an orderly queue.
+/// 20,000 calls are due while the target does not answer: each waits, and gets a connection in its turn.
 #[test]
 fn a_stall_opens_no_flood_of_connections() {
     struct Silent {
@@ -127,7 +127,7 @@ fn a_stall_opens_no_flood_of_connections() {
     let target = Silent { connecting: 0, most: std::sync::Arc::clone(&most) };
     let plan = Plan { connect_timeout_ns: 60 * SECOND_NS, drain_ns: SECOND_NS, ..at_rate("4000", 20_000) };
     let summary = carry_out(&plan, target).summary;
-    // What would have come of its calls nobody knows.
+    // The outcome of its calls is unknown.
     let numbers = &summary.total.numbers;
     let [due, unfinished, unsent] = [Counter::Due, Counter::Unfinished, Counter::Unsent].map(|of| numbers.get(of));
     assert_eq!((due, unfinished, unsent), (20_000, 20_000, 0));
@@ -175,7 +175,8 @@ fn pipelined_calls_share_connections() {
     assert_eq!((summary.not_ok, made(&summary)), (0, 21), "of 8 calls each, and one more");
 }
 
-/// A worker that wakes late finds a burst of calls, which its connections have soon carried: that is no shortage.
+/// A worker that wakes late finds a burst of calls, which its connections soon carry: that is no shortage of
+/// connections.
 #[test]
 fn a_late_generator_does_not_ask_for_connections() {
     let net = VirtualNet::new(Target::taking(100_000)).oversleeping(7 * MS);

@@ -1,4 +1,4 @@
-//! HTTP/1.1: the suite, and what is its own.
+//! HTTP/1.1: the suite, and its own tests.
 
 use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
 use brunt_record::catalogue::{Counter, Timing};
@@ -27,7 +27,7 @@ fn behaves() {
     every_behaviour(HTTP);
 }
 
-/// Answers each write with the same acts.
+/// A peer that answers each write with the same acts.
 struct Always(Reaction);
 
 impl Peer for Always {
@@ -107,7 +107,7 @@ fn bytes_that_nobody_asked_for_are_seen() {
     let total = carry_out(&plan(HTTP.url), Always(acts)).summary.total;
     assert_eq!(total.failures.total(), 0);
     let troubles = total.troubles.reasons(Failure::Protocol);
-    // What came with the last answers is found in the drain.
+    // Bytes behind the last answers are found in the drain.
     assert_eq!(troubles, [("an answer that nobody asked for", total.statuses.total())]);
     assert_eq!(total.troubles.total(), total.statuses.total());
 }
@@ -146,7 +146,7 @@ fn an_announced_close_is_no_failure() {
     assert_eq!(summary.total.numbers.get(Counter::Reconnects), 0);
     let made = summary.total.numbers.get(Counter::ConnectionsMade);
     assert!(made.abs_diff(summary.total.statuses.total()) <= 1, "{made} connections");
-    // Connecting anew is part of what a user waits for, and not of what the server takes.
+    // A new connection is part of the user's wait, and not of the server's time.
     let (response, service) = (summary.times.response.unwrap(), summary.times.service.unwrap());
     assert_eq!(service.max.value, MS);
     assert_eq!(response.max.value, MS + 50_000);

@@ -19,10 +19,10 @@ use super::{MS, carry_out, carry_out_on, plan};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
-/// What a peer does once a stream's request has come.
+/// The peer's reaction to a stream's complete request.
 pub(super) type Manner = fn(connection: u64, stream: u32) -> Reaction;
 
-/// A peer that reads frames, and gives back what it reads of bodies.
+/// A peer that reads frames, and reopens the windows that bodies use up.
 pub(super) struct Server {
     settings: &'static [(u16, u32)],
     manner: Box<dyn Fn(u64, u32) -> Reaction + Send>,
@@ -133,7 +133,7 @@ fn calls_share_a_connection_however_bytes_are_cut() {
     }
 }
 
-/// A peer that counts how often something was written to it.
+/// A peer that counts the writes to it.
 struct Counting(Server, Arc<AtomicU64>);
 
 impl Peer for Counting {
@@ -175,7 +175,7 @@ fn a_peer_that_takes_few_streams_gets_no_more() {
         assert!((490 * MS..=500 * MS).contains(&held_back.get(Counter::HeldBackByStreamLimit)), "{held_back:?}");
         assert_eq!(held_back.get(Counter::HeldBackByFlowControl), 0);
     }
-    // Who asks for no more is not held back.
+    // A load that asks for no more streams than the limit is not held back.
     let summary = carry_out(&plan_of(4, 200), Server::new(FEW, |_, stream| send(10 * MS, answer(stream)))).summary;
     assert!(summary.total.numbers.get(Counter::HeldBackByStreamLimit) == 0);
 }
@@ -279,7 +279,7 @@ fn what_a_peer_does_to_a_call_is_named() {
             Failure::Closed,
             "the peer ended the connection: GOAWAY with ENHANCE_YOUR_CALM",
         ),
-        // It leaves, and says nothing more of what it has taken.
+        // The peer leaves, and never answers the calls that it has accepted.
         (
             |_, _| send(MS, goaway(u32::MAX >> 1, ErrorCode::NO_ERROR)),
             Failure::Timeout,
@@ -345,7 +345,7 @@ fn a_peer_of_http_1_is_named() {
     assert_eq!(reasons, [("the target answers in HTTP/1.1: leave --http 2 out", 3)]);
 }
 
-/// DATA with this text in it.
+/// A DATA frame with this text.
 fn data(stream: u32, text: &str) -> Vec<u8> {
     frame(kind::DATA, 0, stream, text.as_bytes())
 }

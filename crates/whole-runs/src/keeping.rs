@@ -1,4 +1,4 @@
-//! What was measured is kept, and every call accounted for, whatever goes wrong.
+//! Measurements are kept, and every call is accounted for, whatever goes wrong.
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
@@ -14,7 +14,7 @@ use brunt_http1::options::Options;
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Answers each write after so long.
+/// A peer that answers each write after this time.
 struct After(u64);
 
 impl Peer for After {
@@ -45,14 +45,14 @@ fn a_worker_that_panics_ends_the_run_and_keeps_what_the_others_measured() {
     let net = VirtualNet::new(After(MS)).panicking_at(3_500 * MS);
     let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default()).run;
     assert!(matches!(&run.ending, Ending::Failed(reason) if reason.contains("panicked")), "{:?}", run.ending);
-    // Two seconds of the one, two and a half at least of the other, which stops when it hears of it.
+    // Two seconds of one worker, and at least two and a half of the other, which stops when it learns of it.
     let answered = run.measured.statuses.total() + run.drained.statuses.total();
     assert!((4400..=7000).contains(&answered), "{answered}");
 }
 
 #[test]
 fn bytes_count_as_sent_when_the_socket_has_taken_them() {
-    /// Takes 100 kB of each request, and has its answer by then.
+    /// A peer that takes 100 kB of each request, and answers before the rest has come.
     struct Early(u64);
     impl Peer for Early {
         fn room(&mut self, _now: u64) -> usize {
@@ -172,7 +172,7 @@ fn a_throttled_scenario_that_is_cut_short_has_no_call_too_many() {
             "brunt.throttle({rate}) brunt.scenario('s', function() http:get('/') end):inject {{ brunt.users(20, '1s') }}"
         );
         let played = super::users::play(&script, super::users::hello);
-        // A second, and 200 ms more for those who are in an iteration.
+        // One second, and 200 ms more for users who are in an iteration.
         assert!(
             played.summary.total.numbers.get(Counter::Due) <= rate * 12 / 10 + 2,
             "{} at {rate}/s",

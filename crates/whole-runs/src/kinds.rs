@@ -1,4 +1,4 @@
-//! What floods tell apart of their answers and requests: kinds of answers, names of a file's lines.
+//! Distinctions that floods make: kinds of answers, and names of the lines in a file.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use super::{MS, SECOND_NS, carry_out, plan};
 
 const USUAL: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}";
 
-/// A server behind a proxy that answers for it, to every other request, for a while.
+/// A server behind a proxy, which for a while answers every other request in the server's place.
 struct Proxied {
     away: Range<u64>,
     other: &'static str,
@@ -88,7 +88,7 @@ fn over_streams(stream: u32, content_type: &str, body: &[u8]) -> Vec<u8> {
         .concat()
 }
 
-/// Answers come out of order, and some calls are reset under way: the one that is looked at is the one that is told.
+/// Answers come out of order, and some calls are reset: the answer that is examined is the one that is reported.
 #[test]
 fn an_answer_of_another_kind_is_found_over_streams() {
     for (rate, streams) in [("50", 1), ("2000", 20)] {

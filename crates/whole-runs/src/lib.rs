@@ -90,7 +90,7 @@ impl brunt_engine::Observer for Seconds {
     }
 }
 
-/// What came of a plan: its figures, and the seconds that were seen live.
+/// A run's outcome: its figures, and the seconds that were seen live.
 struct Outcome {
     summary: Summary,
     seconds: Vec<(Phase, u64, u64)>,
@@ -108,7 +108,7 @@ fn built_in() -> Registry {
     registry
 }
 
-/// Carries a plan out against `peer`, and checks what must hold for any plan and peer: nothing has vanished.
+/// Carries a plan out against `peer`, and checks what must hold for any plan and peer: no call has vanished.
 fn carry_out(plan: &Plan, peer: impl Peer) -> Outcome {
     carry_out_on(plan, &VirtualNet::new(peer), &StopHandle::default())
 }
@@ -120,7 +120,7 @@ fn carry_out_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle) -> Outcome {
     Outcome { summary, seconds: seconds.shown, backlogs: seconds.backlogs }
 }
 
-/// What must hold of any run.
+/// Checks what must hold of any run.
 fn check(summary: &Summary) {
     let total = &summary.total;
     assert_eq!(total.numbers.get(Counter::Due), total.ended(), "due is the sum of outcomes: {total:#?}");
@@ -159,7 +159,7 @@ fn run_part_on(
     simulated::run_part(net, plan, part, registry, &LuaJit, observer, &StopHandle::default()).unwrap()
 }
 
-/// Every figure of what was done.
+/// The summary of a finished run.
 fn judged(finished: Finished) -> Summary {
     Summary::new(finished.plan, finished.run)
 }

@@ -123,7 +123,7 @@ impl Client for Streams {
                     self.in_flight.remove(position);
                     Progress::Answered(Answer { position, status: 200, reusable: kind == "A" })
                 }
-                // One that was given up.
+                // The answer to a call that was given up.
                 None => Progress::Aside,
             },
             "M" => match self.in_flight.iter().position(|id| *id == number) {
@@ -176,7 +176,7 @@ impl Client for Streams {
     }
 }
 
-/// What the peer saw: requests by connection, and calls that were given up.
+/// The peer's record: requests by connection, and calls that were given up.
 #[derive(Debug, Default)]
 struct Seen {
     requests: BTreeMap<u64, Vec<u32>>,
@@ -276,7 +276,7 @@ fn the_peers_limit_holds_and_calls_beyond_it_wait() {
         assert_eq!(summary.total.statuses.total(), 500);
         let (_, requests) = seen.requests.iter().next().unwrap();
         assert_eq!(requests.len(), 500);
-        // What is sent before the limit is read may be more; from then on 4 calls take 10 ms.
+        // More calls may be sent before the limit is read; from then on 4 calls take 10 ms.
         assert!(summary.run.measured_ns >= (500 - 50) / 4 * 10 * MS, "{}", summary.run.measured_ns);
     }
 }
@@ -350,7 +350,7 @@ fn calls_that_a_draining_peer_has_not_processed_are_made_again_elsewhere() {
 
 #[test]
 fn a_shutdown_in_two_steps_costs_a_connection_and_no_call() {
-    // As servers shut down gracefully (RFC 9113 §6.8): that it takes no more, and a moment later what it has taken.
+    // The graceful shutdown of servers (RFC 9113 §6.8): first the notice, and a moment later the last accepted call.
     let manner: Manner = |_, id| match id {
         20 => {
             let step = |after, text: &str| (after, Act::Send(text.as_bytes().to_vec()));
@@ -375,7 +375,7 @@ fn a_shutdown_in_two_steps_costs_a_connection_and_no_call() {
 
 #[test]
 fn what_is_turned_away_after_the_load_is_sent_all_the_same() {
-    // The first connection turns away what it has when the load is over; the second answers.
+    // The first connection turns away its calls when the load is over; the second answers.
     let manner: Manner = |connection, id| match (connection, id) {
         (1, 1) => vec![(1_100 * MS, Act::Send(b"G0.".to_vec()))],
         (1, _) => vec![],
@@ -394,7 +394,7 @@ fn what_is_turned_away_after_the_load_is_sent_all_the_same() {
 #[test]
 fn a_peer_that_turns_every_call_away_ends_them_by_name() {
     let manner: Manner = |_, id| if id == 1 { vec![(MS, Act::Send(b"G0.".to_vec()))] } else { vec![] };
-    // Each connection is waited for longer than the one before.
+    // Each connection has a longer wait than the one before.
     let plan = Plan { timeout_ns: 60_000 * MS, ..plan_of(1, 3) };
     let (summary, seen) = carry_out(&plan, None, manner);
     assert_eq!(summary.failures(Failure::Closed), 3);
@@ -445,7 +445,7 @@ pub(super) fn scenario(script: &str) -> Plan {
 
 #[test]
 fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
-    /// Reads the first call, then nothing, and asks again and again.
+    /// A peer that reads the first call, then nothing, and sends pings again and again.
     struct Asking(bool);
     impl Peer for Asking {
         fn room(&mut self, _now: u64) -> usize {

@@ -1,4 +1,4 @@
-//! Targets that go away, come back, and stand still.
+//! Targets that go away and come back, or stand still.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /// When a run's load begins in made-up time, about.
 const BEGIN: u64 = SECOND_NS;
 
-/// What a target does while it is away.
+/// The kinds of a target's outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Away {
     /// Its process was killed: connections are reset, and others refused.
@@ -31,7 +31,7 @@ enum Away {
     Frozen,
 }
 
-/// Answers after so long, and is away for a while.
+/// A target that answers after a fixed time, and has an outage.
 struct Target {
     takes_ns: u64,
     away: Range<u64>,
@@ -52,7 +52,7 @@ impl Peer for Target {
         match self.manner {
             Away::Killed if self.away.contains(&now) => vec![(50_000, Act::Refuse)],
             Away::Lost if self.away.contains(&now) => vec![],
-            // One that is accepted before is reset when the time has come.
+            // A connection that was accepted before the outage is reset at its beginning.
             Away::Killed if now < self.away.start => {
                 vec![(50_000, Act::Accept), (self.away.start - now, Act::Reset)]
             }
@@ -101,7 +101,7 @@ fn an_outage_of_half_the_run_fails_half_of_the_calls() {
                 let failed = summary.total.failures.count(Failure::Connect);
                 assert!((990..=1010).contains(&failed), "{case}: {failed} failed");
                 let attempts = number(&summary, Counter::ConnectionsFailed);
-                // One for each call, and one for each connection that was lost.
+                // One attempt for each call, and one for each lost connection.
                 assert!(attempts <= 1075, "{case}: {attempts} attempts");
                 let slowest = summary.times.response.unwrap().max.value;
                 assert!(slowest < 100 * MS, "{case}: nobody waits it out: {slowest}");
@@ -118,7 +118,7 @@ fn more_calls_than_attempts_share_what_came_of_them() {
         assert!((24_900..=25_100).contains(&failed), "{failed} failed");
         let attempts = number(&summary, Counter::ConnectionsFailed);
         assert!((4_500..=5_400).contains(&attempts), "{attempts} attempts in 5 s");
-        // Those that are due in the last millisecond may find no connection free.
+        // Calls that are due in the last millisecond may find no free connection.
         let unsent = number(&summary, Counter::Unsent);
         assert!(unsent <= 5 && summary.total.statuses.total() == 50_000 - failed - unsent, "{unsent} unsent");
     }
@@ -132,7 +132,7 @@ fn a_target_that_answers_no_attempt_fails_calls_after_the_connect_timeout() {
         let summary = carry_out(&at_rate("200", connections), target).summary;
         let failures = &summary.total.failures;
         let lost = failures.count(Failure::ConnectTimeout) + failures.count(Failure::Timeout);
-        // An attempt that is under way when the target comes back is lost, and what shares its outcome.
+        // An attempt under way when the target comes back fails, as do the calls that share its outcome.
         assert!((990..=1250).contains(&lost), "{connections:?}: {failures:?}");
         assert_eq!(failures.total(), lost);
         assert_eq!(number(&summary, Counter::Unsent), 0);
@@ -155,7 +155,7 @@ fn a_run_gives_up_a_target_that_was_never_there() {
         (seconds, Ending::Unreached(format!("no connection to the target could be made in {seconds}s: {reason}")))
     };
     assert_eq!(after(Away::Killed, SECOND_NS, SECOND_NS), unreached(1, "connection refused"));
-    // A target that says nothing gets more time, also where attempts to connect have timed out by then.
+    // A target that does not answer gets more time, even if attempts to connect have timed out by then.
     assert_eq!(after(Away::Lost, SECOND_NS, SECOND_NS / 4), unreached(10, "no answer to connecting"));
     assert_eq!(after(Away::Lost, 20 * SECOND_NS, 60 * SECOND_NS), unreached(21, "no answer to connecting"));
 }
@@ -173,7 +173,7 @@ fn a_run_that_is_over_before_the_first_connection_was_made_has_not_reached_its_t
     let closed = carry_out(&Plan { load: Load::Closed {}, ..warmed.clone() }, Target::away(Away::Lost, 0..u64::MAX));
     let Ending::Unreached(reason) = &closed.summary.run.ending else { panic!("{:?}", closed.summary.run.ending) };
     assert!(reason.ends_with("s: no answer to connecting"), "{reason}");
-    // Where calls were due, their failures say so.
+    // If calls were due, their failures say so.
     let open = carry_out(&warmed, Target::away(Away::Lost, 0..u64::MAX)).summary;
     assert_eq!(open.run.ending, Ending::Completed);
     assert!(open.total.failures.total() > 0 && !open.answered());
@@ -218,7 +218,7 @@ fn a_closed_flood_knows_for_how_long_it_had_no_server() {
         let refused = summary.total.failures.count(Failure::Connect);
         assert_eq!(refused, failed, "a call for each");
     }
-    // Whose server is there the whole time has lost none of it.
+    // A connection that has its server all the time has lost none of that.
     let plan = Plan { load: Load::Closed {}, ..at_rate("1", 3.into()) };
     let summary = carry_out(&plan, Target::away(Away::Killed, 0..0)).summary;
     assert_eq!(number(&summary, Counter::WithoutServer), 0);
@@ -265,7 +265,7 @@ fn answers_that_came_while_brunt_stood_still_are_no_timeouts() {
 
 #[test]
 fn calls_that_came_due_while_brunt_stood_still_are_no_timeouts() {
-    // All connections are idle when it does.
+    // All connections are idle at that moment.
     let plan = Plan { timeout_ns: 200 * MS, ..at_rate("300", 4.into()) };
     for stands_still in [350 * MS, 900 * MS] {
         let net = VirtualNet::new(Target::away(Away::Killed, 0..0)).interrupted_at(4 * SECOND_NS, stands_still);

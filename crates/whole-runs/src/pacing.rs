@@ -1,4 +1,4 @@
-//! When calls are sent, and what their times are counted from.
+//! When calls are sent, and where their times begin.
 
 use brunt_judge::remarks::About;
 use brunt_plan::arrivals::Spread;
@@ -12,8 +12,8 @@ use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Answers after a time, and not at all for `stall_ns` in the middle of every `period_ns`: what came then is answered
-/// after.
+/// A target that answers after a fixed time, and not at all for `stall_ns` in the middle of every `period_ns`: it
+/// answers those requests afterwards.
 struct Target {
     takes_ns: u64,
     stall_ns: u64,
@@ -74,7 +74,7 @@ fn a_stall_counts_for_every_call_that_was_due_in_it() {
     }
     assert!(summary.total.numbers.get(Counter::WaitedForConnection) > 1500);
     assert!(summary.verdict.is_trustworthy(), "a slow target is no slow generator: {:?}", summary.verdict);
-    // The closed model sees two slow calls for each connection, and calls it a good day.
+    // The closed model sees two slow calls for each connection, and its percentiles look good.
     let mut closed = open("1000", 64);
     closed.load = Load::Closed {};
     let summary = carry_out(&closed, stalling()).summary;
@@ -131,7 +131,7 @@ fn a_steady_target_has_no_freeze_and_no_overload() {
     }
 }
 
-/// What is answered during a stall is nothing, or fast; what piles up is seen all the same.
+/// During a stall there are no answers or fast ones; the backlog shows nevertheless.
 #[test]
 fn a_stall_is_seen_while_it_goes_on() {
     let stalling = Target { takes_ns: MS, stall_ns: SECOND_NS, period_ns: 5 * SECOND_NS, began: None };
@@ -159,11 +159,11 @@ fn a_late_generator_loses_no_start_and_owns_up() {
     assert_eq!(summary.total.statuses.total(), 10_000);
     let lag = summary.times.lag.unwrap();
     assert!(lag.max.value >= 6 * MS && lag.max.value <= 8 * MS, "{lag:?}");
-    // What the network took is known to the nanosecond, however late it was read.
+    // The network's time is known to the nanosecond, however late the answer was read.
     let service = summary.times.service.as_ref().unwrap();
     assert_eq!((service.min, service.max.value), (MS, MS));
     assert!(summary.total.times.known(Timing::Service).max().unwrap() > 2 * MS, "as read it is longer");
-    // What a call in time would have taken is not: it was sent up to 7 ms late.
+    // The time of a call sent in time is not known: this one was sent up to 7 ms late.
     let p99 = summary.times.response.as_ref().unwrap().quantiles[4].interval.unwrap();
     assert!(p99.instrument_low_ns / 10_000 == MS / 10_000 && p99.instrument_high_ns.unwrap() > 6 * MS, "{p99:?}");
     assert_eq!(summary.total.numbers.get(Counter::ArrivalsTimed), 10_000);
@@ -171,7 +171,7 @@ fn a_late_generator_loses_no_start_and_owns_up() {
     assert!(summary.verdict.sentence.contains("sent late"), "{}", summary.verdict.sentence);
 }
 
-/// A burst of calls that are late for the generator's own sake waits for connections for its sake, too.
+/// A burst of calls that brunt itself made late waits for connections for brunt's sake, too.
 #[test]
 fn a_generator_that_stood_still_blames_no_target() {
     for (connections, takes_ns) in [(4, MS / 10), (64, MS / 10), (64, 50 * MS)] {
@@ -206,7 +206,7 @@ fn a_load_that_begins_late_waits_for_no_connection() {
     }
 }
 
-/// What no call of ours can have kept busy answers a late call as it would have answered one in time.
+/// A target that no earlier call can have kept busy answers a late call as it would have answered one in time.
 #[test]
 fn a_late_call_to_an_idle_target_leaves_nothing_open() {
     // One call in 20 ms, each up to 7 ms late, and answered in 1 ms.
@@ -221,7 +221,7 @@ fn a_late_call_to_an_idle_target_leaves_nothing_open() {
         (alone.instrument_low_ns / 10_000, alone.instrument_high_ns.unwrap() / 10_000),
         (MS / 10_000, MS / 10_000)
     );
-    // Of another worker's calls a worker knows nothing.
+    // A worker knows nothing of another worker's calls.
     let beside_another = interval(&Plan { workers: 2, ..open("50", 4) });
     assert!(beside_another.instrument_high_ns.unwrap() > 5 * MS, "{beside_another:?}");
 }

@@ -1,10 +1,12 @@
 //! Logs that are replayed, in simulated time.
 
 mod day;
+mod horizon;
 
 use std::sync::{Arc, Mutex};
 
 use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
+use brunt_engine::{Gate, Part};
 use brunt_judge::summary::Summary;
 use brunt_lua::LuaJit;
 use brunt_plan::connections::Connections;
@@ -77,21 +79,21 @@ fn replayed(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, takes: f
 
 /// What came of a log with this server.
 fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, server: impl Peer) -> Summary {
-    let replay = brunt_plan::replay::Replay {
-        log: "a.log".to_owned(),
-        format: "combined".to_owned(),
-        speed: 1.0,
-        scale: 1.0,
-        shift_ns: 0,
-        session: "client".to_owned(),
-        think: false,
-        writes: false,
-        repeats: false,
-        window: None,
-        filters: Vec::new(),
-    };
+    let summary = carried_out_on(&VirtualNet::new(server), change, logs, None);
+    check(&summary);
+    summary
+}
+
+/// What came of a log on this machine, with this gate.
+fn carried_out_on(
+    net: &VirtualNet,
+    change: impl FnOnce(&mut Plan),
+    logs: Vec<Box<dyn Replay>>,
+    gate: Option<Gate>,
+) -> Summary {
+    let replay = brunt_plan::replay::Replay::new("a.log", "combined");
     let mut plan = Plan {
-        load: Load::Replay(replay),
+        load: Load::Replay(Box::new(replay)),
         stop: Stop::default(),
         connections: Connections::UpTo(100),
         timeout_ns: 5 * SECOND_NS,
@@ -99,11 +101,10 @@ fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, serve
         ..plan("http://127.0.0.1/")
     };
     change(&mut plan);
-    let net = VirtualNet::new(server);
-    let finished = simulated::run_replay(&net, &plan, logs, &built_in(), &LuaJit, &mut Seconds::default()).unwrap();
-    let summary = judged(finished);
-    check(&summary);
-    summary
+    let part = Part { gate, ..Part::whole(plan.workers) };
+    let (registry, seconds) = (built_in(), &mut Seconds::default());
+    let finished = simulated::run_replay_part(net, &plan, part, logs, &registry, &LuaJit, seconds);
+    judged(finished.unwrap())
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn a_run_of_several_workers_goes_the_same_way_each_time() {
     );
 }
 
-/// The same server behind TLS, for a name.
+/// The same server behind TLS, for one host name.
 struct Secured {
     config: Arc<rustls::ServerConfig>,
     connections: BTreeMap<u64, ServerConnection>,
@@ -113,7 +113,7 @@ impl Peer for Secured {
         while !bytes.is_empty() && !failed {
             tls.read_tls(&mut bytes).unwrap();
             failed = tls.process_new_packets().is_err();
-            // It has no end yet.
+            // The connection has not ended yet.
             let _ = tls.reader().read_to_end(&mut plain);
         }
         for _ in plain.windows(4).filter(|four| *four == b"\r\n\r\n") {

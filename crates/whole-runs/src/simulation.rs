@@ -34,23 +34,24 @@ impl Choices {
         mix(self.0.wrapping_mul(0x9e37_79b9)) % most
     }
 
-    /// Once in so many times.
+    /// True once in this many times, at random.
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A time up to so many milliseconds, such as no other thing takes.
+    /// A random time of up to this many milliseconds, which no other event has.
     fn ms(&mut self, most: u64) -> u64 {
         self.below(most * MS) + 1_000
     }
 }
 
-/// What a peer is capable of.
+/// A peer's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manners {
-    /// It ends connections without losing a call, and does nothing else to them.
+    /// The peer ends connections without losing a call, and makes no other trouble.
     Graceful,
-    /// It ends connections in any way, garbles answers and stops reading, and neither turns calls away nor limits them.
+    /// The peer ends connections in any way, garbles answers and stops reading; it neither turns calls away nor limits
+    /// them.
     Rude,
     /// Anything.
     Any,
@@ -60,11 +61,11 @@ enum Manners {
 #[derive(Default)]
 struct Conversation {
     partial: String,
-    /// The last request that it takes, once it is leaving.
+    /// The last request that the peer accepts, once it is leaving.
     last: Option<u32>,
-    /// Whether it says no more.
+    /// Whether the peer sends no more.
     is_over: bool,
-    /// When its last answer is sent.
+    /// When the peer's last answer is sent.
     busy_until: u64,
 }
 
@@ -73,7 +74,7 @@ struct RandomPeer {
     manners: Manners,
     conversations: BTreeMap<u64, Conversation>,
     attempts: u64,
-    /// When it takes no connections, and when it answers nothing.
+    /// When the peer accepts no connections, and when it does not answer.
     away: std::ops::Range<u64>,
     still: std::ops::Range<u64>,
     processed: Arc<AtomicU64>,
@@ -84,12 +85,12 @@ impl RandomPeer {
         (after, Act::Send(text.into_bytes()))
     }
 
-    /// What it chooses depends on the request and its connection alone, and not on how bytes were cut.
+    /// The peer's random choices. They depend on the request and its connection alone, and not on how bytes were split.
     fn choices(&self, connection: u64, id: u32) -> Choices {
         Choices(mix(self.seed ^ connection << 24 ^ u64::from(id)))
     }
 
-    /// What a request with this id gets, on a connection that is to stay or to go.
+    /// The reaction to a request with this id, on a connection that is to stay or to go.
     fn process(&mut self, connection: u64, id: u32, now: u64) -> Reaction {
         let mut choices = self.choices(connection, id);
         let takes = 100_000 + choices.ms(20);
@@ -112,7 +113,7 @@ impl RandomPeer {
                     Self::say(later, format!("L{}.", limit + 1)),
                 ]
             }
-            // Its last answer; what is behind that was not processed.
+            // The last answer; requests behind it are not processed.
             4..6 => {
                 conversation.last = Some(id);
                 let last = busy + MS;
@@ -127,7 +128,7 @@ impl RandomPeer {
                 let at = choices.ms(3);
                 vec![Self::say(at, "A".to_owned()), (at + MS, Act::Close)]
             }
-            // It reads nothing for a while, or for ever.
+            // The peer reads nothing for a while, or forever.
             88..94 => {
                 let again = if choices.once_in(4) { None } else { Some((choices.ms(300), Act::Reading(true))) };
                 [answer, (choices.ms(1), Act::Reading(false))].into_iter().chain(again).collect()
@@ -152,7 +153,7 @@ impl RandomPeer {
                 let first = Self::say(at, "G1000000.".to_owned());
                 vec![answer, first, Self::say(at + 2 * MS, format!("G{id}.")), (done + 50 * MS, Act::Close)]
             }
-            // For an error, after the last answer; and the end with it, or soon after.
+            // An error after the last answer, and the end with it or soon after.
             2 => vec![answer, Self::say(done, format!("E{id}.")), (done, Act::Close)],
             _ => vec![answer, Self::say(done, format!("E{id}.")), (done + MS, Act::Close)],
         }
@@ -201,7 +202,7 @@ impl Peer for RandomPeer {
     }
 }
 
-/// A random plan of a flood: load, connections, limits and length; and how many connections it asks for.
+/// A random plan of a flood: load, connections, limits and length; and the number of connections.
 fn random_flood(choices: &mut Choices) -> (Plan, usize) {
     let most = 1 + choices.below(6) as u32;
     let load = match choices.below(3) {
@@ -231,14 +232,15 @@ fn random_flood(choices: &mut Choices) -> (Plan, usize) {
     (plan, most as usize)
 }
 
-/// The same on one worker, with as many connections from the beginning: how many more are made depends on how much comes together.
+/// The same on one worker, with all its connections from the beginning: otherwise the number of new ones would depend
+/// on how events coincide.
 fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
     let (plan, asked) = random_flood(choices);
     let stop = Stop { duration_ns: None, requests: Some(50 + choices.below(300)) };
     (Plan { workers: 1, connections: Connections::Fixed(asked as u32), stop, ..plan }, asked)
 }
 
-/// As many calls as its connections carry at once: all are sent before the first answer comes.
+/// As many calls as the connections carry at once: all are sent before the first answer comes.
 fn random_volley(choices: &mut Choices) -> (Plan, usize) {
     let (plan, asked) = random_flood(choices);
     let requests = Some(u64::from(plan.pipeline) * asked as u64);
@@ -249,7 +251,7 @@ fn random_volley(choices: &mut Choices) -> (Plan, usize) {
     (Plan { load, stop, connections, workers: 1, reconnect: false, target: self::plan(url).target, ..plan }, asked)
 }
 
-/// The same of users, who share connections or have their own.
+/// The same for users, who share connections or have their own.
 fn random_users(choices: &mut Choices) -> (Plan, usize) {
     let (users, iterations) = (1 + choices.below(12), 5 + choices.below(30));
     let (pool, asked) = match (choices.once_in(3), 1 + choices.below(4)) {
@@ -271,20 +273,20 @@ fn random_users(choices: &mut Choices) -> (Plan, usize) {
     (plan, asked as usize)
 }
 
-/// How one run of a seed differs from another.
+/// The differences between runs of one seed.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
     manners: Manners,
-    /// Whether the peer takes no connections for a while, and answers nothing for another.
+    /// Whether the peer accepts no connections for a while, and does not answer for another.
     has_outages: bool,
-    /// Whether brunt stands still and hears of sockets for nothing.
+    /// Whether brunt stands still at times, and sockets wake it for nothing.
     has_whims: bool,
     /// The most bytes that one write takes or one read gives; and that one read gives.
     piece: usize,
     read_piece: usize,
 }
 
-/// What came of a run.
+/// A run's outcome.
 struct Simulated {
     plan: Plan,
     summary: Summary,
@@ -328,7 +330,7 @@ fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: 
     simulated
 }
 
-/// What holds after any run.
+/// Checks what holds after any run.
 fn check(simulated: &Simulated) {
     let Simulated { plan, summary, .. } = simulated;
     let Summary { total, .. } = summary;
@@ -342,7 +344,7 @@ fn check(simulated: &Simulated) {
     assert!(summary.run.measured_ns < 60 * SECOND_NS, "every wait has an end");
 }
 
-/// Runs `test` for each seed, and says which one it was that failed. Returns how many steps were made.
+/// Runs `test` for each seed, and names a seed that fails. Returns the number of steps.
 fn for_seeds(test: impl Fn(u64) -> u64) -> u64 {
     struct Named(u64);
     impl Drop for Named {

@@ -26,7 +26,7 @@ pub(super) fn event(data: &str) -> String {
     chunk(&format!("data: {data}\n\n"))
 }
 
-/// Answers each request with the same acts: when, and what is sent.
+/// A peer that answers each request with the same acts: their times and bytes.
 pub(super) struct Stream {
     acts: Vec<(u64, String)>,
     partial: BTreeMap<u64, Vec<u8>>,
@@ -53,7 +53,7 @@ impl Peer for Stream {
     }
 }
 
-/// A plan of so many calls whose answers are server-sent events.
+/// A plan of this many calls, whose answers are server-sent events.
 fn events(calls: u64, last: Option<&str>, stall_ns: Option<u64>) -> Plan {
     let messages = MessageOptions { framing: Framing::Sse, last: last.map(str::to_owned), stall_ns };
     let options = Options { messages: Some(messages), ..Options::default() };
@@ -204,7 +204,7 @@ fn very_many_messages_are_all_counted() {
     let total = carry_out(&events(2, None, None), stream(acts)).summary.total;
     let all = total.messages();
     assert_eq!((all.count(), all.streams(), all.gap().count()), (80_000, 2, 79_998));
-    // What one read does not hold is read with the next, at the same time.
+    // Bytes that do not fit one read come with the next, at the same time.
     assert!(all.together() > 79_000 && all.gap().known.max() == Some(MS), "{}", all.together());
 }
 

@@ -1,4 +1,4 @@
-//! Parts that take over what others have left, and horizons that keep a part which stood still from going on.
+//! Parts that take over the work of lost parts, and horizons that end the work of a part that stood still.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use brunt_engine::{Gate, Part, Takeover};
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Answers at once, and writes down when it was asked.
+/// A peer that answers at once, and records when requests came.
 #[derive(Clone, Default)]
 struct Recorder {
     asked: Arc<Mutex<Vec<u64>>>,
@@ -33,7 +33,7 @@ impl Peer for Recorder {
     }
 }
 
-/// Carries a part out: its figures, and when the target was asked.
+/// Carries a part out; returns its figures, and when requests came to the target.
 fn carry_out(plan: &Plan, part: Part, takes_ns: u64) -> (Recording, Vec<u64>) {
     let peer = Recorder { takes_ns, ..Recorder::default() };
     carry_out_on(&peer, &VirtualNet::new(peer.clone()), plan, part)
@@ -54,7 +54,7 @@ fn part(portion: Portion, takeover: Option<Takeover>) -> Part {
 
 fn paced(profile: &str, spread: Spread, requests: Option<u64>) -> Plan {
     Plan {
-        // However finely they are shared, each has one.
+        // Enough connections that each part has one, however many there are.
         connections: 128.into(),
         load: Load::Open { profile: profile.parse().unwrap(), arrivals: spread },
         stop: Stop { duration_ns: requests.is_none().then_some(2 * SECOND_NS), requests },
@@ -71,7 +71,7 @@ fn beginning() -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Calls of a rate are made when one machine would have made them, whoever makes them.
+    /// The calls of a rate are made at the times at which one machine would have made them, by whichever part.
     #[test]
     fn those_who_take_over_make_the_calls_that_are_left(
         poisson: bool, workers in prop::collection::vec(1_u32..4, 1..4), lost: prop::sample::Index, parts in 1_u32..7,
@@ -95,7 +95,7 @@ proptest! {
             let before = times.into_iter().filter(|at| *at < begin + after_ns);
             asked.extend(before.clone());
             due += before.count() as u64;
-            // Where who took over is lost at the same time, what it has is divided once more.
+            // If a part that took over is lost at the same time, its work is divided once more.
             let finer = portion.divided(parts).into_iter().flat_map(|one| one.divided(if twice { 2 } else { 1 }));
             for portion in finer {
                 let takeover = Takeover { after_ns, numbers: Vec::new() };
@@ -146,7 +146,7 @@ fn seconds_of_a_part_that_joins_are_those_of_the_run() {
     assert_eq!(due, [(0, SECOND_NS, 30), (SECOND_NS, SECOND_NS, 100)]);
 }
 
-/// A process that is stopped and goes on later finds that what it has was given to others.
+/// A process that is stopped and continued later finds that its work was given to others.
 #[test]
 fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
     let closed =
@@ -155,7 +155,8 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
     for plan in [closed, open] {
         let peer = Recorder { takes_ns: MS, ..Recorder::default() };
         let net = VirtualNet::new(peer.clone()).standing_still(2 * SECOND_NS, SECOND_NS);
-        // It stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls that are due in the first 1.5 s.
+        // The process stands still from 2 s to 3 s of a clock that begins at 1 s, and may make calls that are due in
+        // the first 1.5 s.
         let gate = net.gate_to(Duration::from_millis(1500));
         let part = Part { gate: Some(gate), ..Part::whole(1) };
         let (run, asked) = carry_out_on(&peer, &net, &plan, part);
@@ -163,14 +164,14 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
         if plan.load == (Load::Closed {}) {
             assert!(asked.len() > 100 && asked.iter().all(|at| *at <= 2 * SECOND_NS), "{:?}", asked.last());
         } else {
-            // Those that were due before it are made, however late; the rest of 2,000 is not.
+            // The calls due before the horizon are made, however late; the rest of the 2,000 is not.
             assert_eq!((asked.len(), held), (750, 1250));
         }
         assert_eq!(run.measured.statuses.total(), asked.len() as u64);
     }
 }
 
-/// A target that answers nothing has the calls that were due before the horizon, and no others.
+/// A target that does not answer gets the calls that were due before the horizon, and no others.
 #[test]
 fn what_waits_for_the_target_is_told_from_what_waits_for_the_horizon() {
     let plan = Plan {
@@ -194,7 +195,7 @@ fn what_waits_for_the_target_is_told_from_what_waits_for_the_horizon() {
 
 #[test]
 fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
-    /// Moves the horizon on when nothing was asked for a while.
+    /// Moves the horizon on when no request has come for a while.
     struct Extending(Gate);
     impl brunt_engine::Observer for Extending {
         fn second(
@@ -227,7 +228,8 @@ fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
         assert_eq!(of(Counter::Due), total.ended());
         assert_eq!(of(Counter::Due) - of(Counter::Unsent), asked.len() as u64);
         assert_eq!(of(Counter::UnsentHeld), of(Counter::Unsent));
-        // No two calls of the open model are nearer than the rate has them, but for those that came due together with the horizon.
+        // No two calls of the open model are closer than at the given rate, except those that came due together with
+        // the horizon.
         let is_open = plan.load != Load::Closed {};
         assert!(!is_open || after.windows(2).all(|two| two[1] - two[0] >= MS), "{after:?}");
     }

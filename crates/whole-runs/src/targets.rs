@@ -16,14 +16,14 @@ use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// By connection, which hosts its requests were for; by host, how many requests came.
+/// The hosts of the requests on each connection, and the number of requests for each host.
 #[derive(Debug, Default)]
 struct Seen {
     hosts: BTreeMap<u64, BTreeSet<String>>,
     requests: BTreeMap<String, u64>,
 }
 
-/// Answers after a millisecond, and closes its connection after each answer of a host called `closing`.
+/// A peer that answers after a millisecond, and closes its connection after each answer for a host called `closing`.
 struct Hosts(Arc<Mutex<Seen>>);
 
 impl Peer for Hosts {
@@ -92,7 +92,7 @@ fn every_call_goes_where_its_line_says() {
 
 #[test]
 fn a_host_that_refuses_stops_no_other() {
-    /// Refuses whoever connects third, and every third after that.
+    /// A peer that refuses every third connection.
     struct Refusing(Hosts, u64);
 
     impl Peer for Refusing {

@@ -1,4 +1,4 @@
-//! Plain TCP: the suite, and what is its own.
+//! Plain TCP: the suite, and its own tests.
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Load, Plan};
@@ -32,7 +32,7 @@ fn behaves() {
     every_behaviour(TCP);
 }
 
-/// Answers each write with the same acts.
+/// A peer that answers each write with the same acts.
 struct Always(Reaction);
 
 impl Peer for Always {

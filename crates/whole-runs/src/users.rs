@@ -98,7 +98,7 @@ impl Played {
 
 const PRELUDE: &str = "local brunt = require 'brunt'; local http = brunt.http { base = 'http://127.0.0.1' }; ";
 
-fn plan_of(script: &str, files: &[(&str, &str)]) -> Result<Plan, String> {
+pub(super) fn plan_of(script: &str, files: &[(&str, &str)]) -> Result<Plan, String> {
     let registry = built_in();
     let file = |name: &str, text: &str| File { name: name.to_owned(), content: Content(text.as_bytes().to_vec()) };
     let script = file("s.lua", &format!("{PRELUDE}{script}"));

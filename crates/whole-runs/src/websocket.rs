@@ -1,4 +1,4 @@
-//! WebSocket: the suite, and what is its own.
+//! WebSocket: the suite, and its own tests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +44,7 @@ fn frame(bytes: &[u8]) -> Option<usize> {
     (bytes[0] != 0x88 && bytes[0] != b'G' && bytes.len() >= length).then_some(length)
 }
 
-/// A Close frame is answered by one.
+/// Answers a Close frame with one.
 fn goodbye(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     (bytes.first() == Some(&0x88) && bytes.len() >= 8).then(|| (8, b"\x88\x02\x03\xe8".to_vec()))
 }
@@ -54,7 +54,7 @@ fn behaves() {
     every_behaviour(WEBSOCKET);
 }
 
-/// Grants every handshake after a time, then answers each message with the same acts.
+/// A peer that accepts every handshake after a time, then answers each message with the same acts.
 struct Grants {
     after_ns: u64,
     acts: Reaction,
@@ -121,7 +121,7 @@ fn another_message_is_a_mismatch_and_no_more() {
 
 #[test]
 fn a_push_that_nobody_asked_for_spoils_no_later_latency() {
-    // Each message is echoed after 10 ms, and followed by a push that meets the call after it.
+    // Each message is echoed after 10 ms, and followed by a push, which arrives during the next call.
     let echo = (10 * MS, Act::Send(WEBSOCKET.answer.to_vec()));
     let push = (14 * MS, Act::Send(b"\x81\x04news".to_vec()));
     let summary = carry_out(&plan(WEBSOCKET.url), Grants::then(vec![echo, push])).summary;
@@ -148,7 +148,7 @@ fn pings_are_answered_and_fragments_joined() {
     let answer = b"\x01\x02he\x89\x03abc\x80\x03llo";
     let summary = carry_out(&plan(WEBSOCKET.url), Grants::then(sends(answer))).summary;
     assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
-    // Each pong has brought the same acts once more: echoes that nobody asked for, or for the next call.
+    // Each pong has caused the same acts again: echoes without a call, or during the next one.
     assert!(summary.total.statuses.total() >= 1000);
     assert!(summary.total.numbers.get(Counter::ClearOut) > 11 * 1000, "pongs are sent: {:?}", summary.total.numbers);
 }

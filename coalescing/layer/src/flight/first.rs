@@ -1,4 +1,4 @@
-//! The first poll of a call: what is answered at once, and waited for by nobody, needs no flight.
+//! The first poll of a call: an answer that is ready at once, and that no other request waits for, needs no flight.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::answer::Sharing;
 use crate::counters::Event;
 use crate::key::Key;
 
-/// What came of a request as it was polled for the first time.
+/// The result of polling a request for the first time.
 pub(crate) enum First<F: Answering> {
-    /// It called the service, and nobody else waits for what came of it.
+    /// The request called the service, and no other waits for the outcome.
     Own(Outcome<F>),
-    /// It leads a flight; with what it has come to, if it has.
+    /// The request leads a flight; with its arrival, if there is one already.
     Leads(Member<F>, Option<Arrival<F>>),
-    /// It waits with others, and has not called.
+    /// The request waits in another's flight, and has not called the service.
     Follows(Member<F>, Pin<Box<F>>, Key),
-    /// As many wait as may: it calls for itself.
+    /// The flight has as many members as allowed: the request calls the service itself.
     Full(Pin<Box<F>>),
 }
 
 impl<F: Answering> Table<F> {
-    /// Joins a flight, or calls the service where none is under way.
+    /// Joins the flight of this key. If no call with it is under way, calls the service.
     #[inline]
     pub(crate) fn first_poll(self: &Arc<Self>, key: Key, mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> First<F> {
         let claim = match self.board(key) {
@@ -42,7 +42,8 @@ impl<F: Answering> Table<F> {
             }
         };
         self.tally.observe(Event::FlightStarted);
-        // If it panics, the leader sees that as it would without us, and those who wait by the end of the claim.
+        // If the call panics, the leader gets the panic as without the layer, and the others learn of it when the claim
+        // is dropped.
         match call.as_mut().poll(cx) {
             Poll::Pending => claim.goes_on(call),
             Poll::Ready(answer) => {
@@ -56,14 +57,14 @@ impl<F: Answering> Table<F> {
     }
 }
 
-/// A claim that is given up whatever happens.
+/// A claim that is released when this is dropped.
 struct ClaimGuard<'a, F: Answering> {
     table: &'a Arc<Table<F>>,
     claim: Option<Claim>,
 }
 
 impl<F: Answering> ClaimGuard<'_, F> {
-    /// Whether nobody else waits; the claim is given up then, and this is how it ended.
+    /// Releases the claim and returns true if no other request waits; `ended` is the counted outcome.
     fn is_alone(&mut self, ended: Event) -> bool {
         let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended));
         if is_alone {
@@ -78,7 +79,7 @@ impl<F: Answering> ClaimGuard<'_, F> {
 
     fn goes_on(mut self, call: Pin<Box<F>>) -> First<F> {
         let Some(mut member) = self.lead() else { return First::Full(call) };
-        // It is polled again on behalf of all, so that all are woken when it wants to be.
+        // The call is polled again on behalf of all members, so that its waker has to wake all of them.
         member.give(call);
         First::Leads(member, None)
     }
@@ -111,7 +112,7 @@ impl<F: Answering> ClaimGuard<'_, F> {
 }
 
 impl<F: Answering> Drop for ClaimGuard<'_, F> {
-    /// The service panicked: for those who wait, its call has failed.
+    /// After a panic of the service, its call has failed for those that wait.
     fn drop(&mut self) {
         if self.claim.is_none() {
             return;
@@ -125,7 +126,7 @@ impl<F: Answering> Drop for ClaimGuard<'_, F> {
     }
 }
 
-/// Whether nobody could join in the middle of a body: there is none, or it is short and was there with its head.
+/// Whether nobody could join in the middle of the body: it is empty, or short and complete with its head.
 fn is_at_hand(body: &impl http_body::Body) -> bool {
     body.is_end_stream() || body.size_hint().exact().is_some_and(|length| length <= AT_ONCE as u64)
 }

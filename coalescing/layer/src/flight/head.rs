@@ -1,4 +1,4 @@
-//! A flight up to its headers: who polls the service, and what its members are told.
+//! A flight until its headers: which member polls the service, and what the members get.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::counters::Event;
 use crate::key::Key;
 
 impl<F: Answering> Member<F> {
-    /// Waits for the answer, and moves the flight on where nobody else does.
+    /// Waits for the answer, and polls the service if no other member does.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Arrival<F>> {
         loop {
             let flight = Arc::clone(&self.flight);
@@ -82,7 +82,7 @@ impl<F: Answering> Member<F> {
         core.due = true;
     }
 
-    /// Gives the flight the call that it is about, which is not over.
+    /// Gives the flight its call, which has not ended.
     pub(super) fn give(&mut self, call: Pin<Box<F>>) {
         let wakers = {
             let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl<F: Answering> Member<F> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Polls the service's future on behalf of all. Ready without an arrival: the phase is another now.
+    /// Polls the service's future on behalf of all members. Ready with `None` if the phase has changed.
     fn drive(&mut self, future: Pin<Box<F>>, cx: &Context<'_>) -> Poll<Option<Arrival<F>>> {
         let waker = Waker::from(Arc::clone(&self.flight));
         match Polled::poll(future, &mut Context::from_waker(&waker)) {
@@ -106,7 +106,7 @@ impl<F: Answering> Member<F> {
         }
     }
 
-    /// Puts back what was taken out to be polled, and waits.
+    /// Puts back what was taken out for polling, and waits.
     pub(super) fn park(&self, cx: &Context<'_>, put_back: impl FnOnce(&mut Core<F>)) {
         let wakers = {
             let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +122,8 @@ impl<F: Answering> Member<F> {
         self.next_leads(outcome, last, Event::FlightFailed)
     }
 
-    /// Gives what came of its call to the leader; the next who waits leads, or if none may, the flight ends so.
+    /// Gives the leader its call's outcome. The next waiting member leads; if none may, the flight ends in the phase
+    /// `last`.
     fn next_leads(&mut self, outcome: Outcome<F>, last: Phase<F>, event: Event) -> Option<Arrival<F>> {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
@@ -224,7 +225,7 @@ impl<F: Answering> Member<F> {
         None
     }
 
-    /// Takes the answer's head, and what is there of its body if that is all.
+    /// Takes the answer's head, and its body as well if that is complete.
     fn board(&mut self, core: &mut Core<F>) -> Arrival<F> {
         let is_leader = core.leader == Some(self.place.number);
         let Phase::Streaming(stream) = &mut core.phase else { return Arrival::Alone };
@@ -247,7 +248,7 @@ impl<F: Answering> Member<F> {
     }
 }
 
-/// What polling a call came to.
+/// The result of polling a call.
 enum Polled<F: Answering> {
     NotYet(Pin<Box<F>>),
     Answered(Response<F::Body>),
@@ -260,7 +261,7 @@ impl<F: Answering> Polled<F> {
         if matches!(polled, Ok(Poll::Pending)) {
             return Self::NotYet(call);
         }
-        // It may panic as it is dropped, too.
+        // Dropping the call may panic, too.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(call)));
         match (polled, dropped) {
             (Err(panic), _) | (Ok(_), Err(panic)) => Self::Failed(Outcome::Panic(panic)),

@@ -1,4 +1,4 @@
-//! Who takes part in a flight.
+//! The members of a flight.
 
 use std::task::Waker;
 
@@ -7,19 +7,19 @@ use slab::Slab;
 
 use super::Answering;
 
-/// What a member waits for.
+/// The state of a member.
 pub(super) enum State<F: Answering> {
     /// For the answer.
     Waiting,
     /// For this piece of the body.
     Reading(u64),
-    /// For nothing: more would have had to be held for it than may be.
+    /// It waits for nothing: it was cut off, as it fell too far behind.
     CutOff,
-    /// For nothing: this came of its own call, and is for it alone.
+    /// It waits for nothing: this is its own call's outcome, for it alone.
     Owed(Box<Outcome<F>>),
 }
 
-/// What came of a call that is not shared.
+/// The outcome of a call that is not shared.
 pub(crate) enum Outcome<F: Answering> {
     Answer(Response<F::Body>),
     Error(F::Error),
@@ -31,13 +31,13 @@ struct Entry<F: Answering> {
     waker: Option<Waker>,
 }
 
-/// Who takes part in a flight. The one who begins it costs no allocation.
+/// The members of a flight. The first one costs no allocation.
 pub(super) struct Members<F: Answering> {
     first: Option<Entry<F>>,
     others: Slab<Entry<F>>,
 }
 
-/// The place of who begins a flight.
+/// The place of a flight's first member.
 pub(super) const FIRST: usize = 0;
 
 impl<F: Answering> Members<F> {
@@ -90,7 +90,7 @@ impl<F: Answering> Members<F> {
         self.states().filter(|state| matches!(state, State::Waiting | State::Reading(_))).count()
     }
 
-    /// Remembers whom to wake.
+    /// Stores the member's waker.
     pub(super) fn register(&mut self, place: usize, waker: &Waker) {
         if let Some(entry) = self.entry(place) {
             match &mut entry.waker {
@@ -100,14 +100,14 @@ impl<F: Answering> Members<F> {
         }
     }
 
-    /// Forgets whom to wake for this member, who is awake.
+    /// Removes the waker of this member, which is awake.
     pub(super) fn is_awake(&mut self, place: usize) {
         if let Some(entry) = self.entry(place) {
             entry.waker = None;
         }
     }
 
-    /// Everyone who is to be woken, in about the order in which they came.
+    /// Takes all wakers, roughly in the order of their members' arrival.
     pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
         self.entries().filter_map(|entry| entry.waker.take()).collect()
     }

@@ -44,7 +44,7 @@ use crate::counters::Event;
 use crate::key::Key;
 use crate::sync::{Mutex, MutexGuard};
 
-/// A future of a response: what a service answers with.
+/// The future of a response, as services return it.
 pub trait Answering: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static {
     /// The response's body.
     type Body: Body<Error: Into<BoxError>> + Send + 'static;
@@ -62,47 +62,48 @@ where
     type Error = E;
 }
 
-/// What flights are held to.
+/// The limits of flights.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Members of a flight.
     pub(crate) members: usize,
-    /// Bytes of body that a flight holds for those who are behind.
+    /// The most bytes of a body that a flight holds for slow readers.
     pub(crate) flight_bytes: usize,
-    /// The same for all flights of a layer together.
+    /// The most bytes that all flights of a layer hold together.
     pub(crate) total_bytes: usize,
-    /// Bytes of body that a flight keeps for those who join after its headers.
+    /// The most bytes of a body that a flight keeps for requests that join after its headers.
     pub(crate) replay_bytes: usize,
     /// How long after its headers a flight may be joined.
     pub(crate) late: Duration,
     /// How often a follower becomes leader.
     pub(crate) promotions: u32,
-    /// Whether those who wait are told of the failure of the last who led, instead of calling themselves.
+    /// Whether members that wait get an error after the last leader's failure, instead of calling the service
+    /// themselves.
     pub(crate) share_failures: bool,
     /// How long a whole answer is held.
     pub(crate) hold: Duration,
 }
 
 impl Limits {
-    /// Bytes beyond which nothing more is coalesced, and a flight is held to its share. What flights hold then is no more
-    /// than this, and what each may still come to hold adds up to no more than this again: the total.
+    /// The bytes beyond which no more requests are coalesced, and each flight is limited to its share. At that point
+    /// all flights hold at most this much, and may come to hold at most this much more: together the total.
     pub(crate) fn fair_bytes(&self) -> usize {
         self.total_bytes / 2
     }
 }
 
-/// What followers are given of an answer's head.
+/// The part of an answer's head that followers get.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// What the answer varies by, and what the leader's values were: those in the flight's key if there are none here.
+    /// The headers that the answer varies by. The leader's values of them are in `asked`, or else in the flight's key.
     pub(crate) vary: Vec<HeaderName>,
     pub(crate) asked: Option<Key>,
 }
 
 impl Head {
-    /// About how much memory it takes for as long as the leader has not taken its own, in bytes.
+    /// The approximate memory of the head while the leader has not taken its own, in bytes.
     fn weight(&self) -> usize {
         const FIELD: usize = 64;
         let fields = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD);
@@ -120,16 +121,16 @@ enum End {
 struct Stream<F: Answering> {
     head: Arc<Head>,
     _head_charge: Charge,
-    /// The leader's own head, until it takes it.
+    /// The leader's own head, until the leader takes it.
     own: Option<Box<Parts>>,
-    /// None while somebody polls it, and when it has ended.
+    /// `None` while a member polls it, and after its end.
     body: Option<Pin<Box<F::Body>>>,
     hint: SizeHint,
-    /// Bytes of it so far.
+    /// The bytes of the body so far.
     made: u64,
     pieces: Pieces,
     end: Option<End>,
-    /// Until when it may be joined, as long as all of it is kept.
+    /// The time until which the flight may be joined, while all of the body is kept.
     open_until: Option<Instant>,
 }
 
@@ -140,8 +141,8 @@ impl<F: Answering> Stream<F> {
         self.pieces.push(piece, readers);
     }
 
-    /// Whether all is made of a body whose length is known. A server does not ask for its end then, so that it may never
-    /// be said.
+    /// Whether a body of known length is complete. A server does not poll such a body for its end, so the end may never
+    /// be seen.
     fn is_made(&self) -> bool {
         self.hint.exact() == Some(self.made)
     }
@@ -153,15 +154,15 @@ impl<F: Answering> Stream<F> {
 }
 
 enum Phase<F: Answering> {
-    /// The service is at work. None while somebody polls it.
+    /// The service is making the answer. `None` while a member polls it.
     Heading(Option<Pin<Box<F>>>),
-    /// The leader failed; the next follower that is polled leads.
+    /// The leader failed; the next follower that is polled becomes leader.
     Vacant,
     /// The headers are out.
     Streaming(Box<Stream<F>>),
-    /// The answer was for its leader alone, or the leader got none: the others call the service themselves.
+    /// The answer cannot be shared, or the leader got none: the others call the service themselves.
     Unshared,
-    /// Leader after leader failed, and all are told so.
+    /// All leaders failed, and all members get an error.
     Failed,
     /// Over.
     Closed,
@@ -173,15 +174,15 @@ struct Core<F: Answering> {
     due: bool,
     members: Members<F>,
     leader: Option<usize>,
-    /// What the leader asked for, if it is not who began the flight.
+    /// The current leader's key, if it is not the first member.
     asked: Option<Key>,
     promotions: u32,
 }
 
-/// One call of the service, and everyone who waits for its answer.
+/// One call of the service, and the requests that wait for its answer.
 pub(crate) struct Flight<F: Answering> {
     pub(crate) key: Key,
-    /// That of the claim that it was.
+    /// The number of the claim that it was made from.
     pub(crate) number: u64,
     _share: Shareholder,
     core: Mutex<Core<F>>,
@@ -196,7 +197,7 @@ pub(crate) enum Join {
 }
 
 impl<F: Answering> Flight<F> {
-    /// A flight with one member, its leader, who is polling its call.
+    /// A flight with one member, its leader, which polls its call.
     pub(crate) fn new(key: Key, number: u64, held: &Arc<Held>) -> Self {
         let core = Core {
             phase: Phase::Heading(None),
@@ -243,17 +244,17 @@ impl<F: Answering> Wake for Flight<F> {
     }
 }
 
-/// What comes of waiting.
+/// The end of a wait for headers.
 pub(crate) enum Arrival<F: Answering> {
-    /// The member's own call came to this, and is not shared.
+    /// The outcome of the member's own call, which is not shared.
     Own(Outcome<F>),
     /// The member's own call was shared.
     Led(Box<Parts>, Supply),
     /// The leader's call was.
     Followed(Arc<Head>, Supply),
-    /// The answer is not for this member: it calls the service itself.
+    /// The answer cannot be shared with this member, which calls the service itself.
     Alone,
-    /// Leader after leader failed.
+    /// All leaders failed.
     Failed,
     /// The member is to lead: see [`Member::lead`].
     Promoted,
@@ -261,7 +262,7 @@ pub(crate) enum Arrival<F: Answering> {
 
 /// How a member comes by the body.
 pub(crate) enum Supply {
-    /// This is all of it; the member has left the flight.
+    /// The complete body; the member has left the flight.
     Held(SmallVec<[Piece; 1]>),
     /// By [`Member::poll_piece`].
     Reading(SizeHint),
@@ -272,20 +273,20 @@ pub(crate) struct Member<F: Answering> {
     flight: Arc<Flight<F>>,
     table: Arc<Table<F>>,
     place: Place,
-    /// For its request; that of who begins a flight counts with the flight.
+    /// The memory of its request; that of the first member counts with the flight.
     _charge: Option<Charge>,
 }
 
 /// Where a member is among the others.
 struct Place {
     number: usize,
-    /// Until it is given up: then it may be another's.
+    /// Whether this still owns the place; a released place may be given to another member.
     is_taken: bool,
 }
 
 impl Place {
-    /// Gives up the place, with the lock held: for those who see to it that the flight ends if they are the last, as
-    /// [`Member::leave`] does. What was waited for, if anything: it is to be dropped without the lock.
+    /// Releases the place while the caller holds the lock. The caller has to end the flight if this was the last
+    /// member, as [`Member::leave`] does. Returns the member's state, which must be dropped without the lock.
     fn leave<F: Answering>(&mut self, core: &mut Core<F>) -> Option<State<F>> {
         self.is_taken = false;
         if core.leader == Some(self.number) {
@@ -302,8 +303,8 @@ impl Place {
         Some(state)
     }
 
-    /// Gives what came of the leader's call to the leader: the arrival, if that is this member. If the leader is gone, the
-    /// outcome is nobody's, and is to be dropped without the lock.
+    /// Gives the leader its call's outcome: returns the arrival if this member is the leader. If the leader is gone,
+    /// the outcome is dropped without the lock.
     fn hand_to_leader<F: Answering>(
         &mut self,
         core: &mut Core<F>,
@@ -329,7 +330,7 @@ impl<F: Answering> Member<F> {
         Self { flight, table, place: Place { number: place, is_taken: true }, _charge: Some(charge) }
     }
 
-    /// The place of who begins a flight.
+    /// The place of a flight's first member.
     pub(crate) fn first(flight: Arc<Flight<F>>, table: Arc<Table<F>>) -> Self {
         Self { flight, table, place: Place { number: FIRST, is_taken: true }, _charge: None }
     }
@@ -339,7 +340,7 @@ impl<F: Answering> Member<F> {
         &self.flight.key
     }
 
-    /// Gives up the place; the last who does ends the flight. What was waited for, if anything.
+    /// Releases the place; the last member to do so ends the flight. Returns the member's state.
     fn leave(&mut self, mut guard: MutexGuard<'_, Core<F>>) -> Option<State<F>> {
         let core = &mut *guard;
         let state = self.place.leave(core);
@@ -349,7 +350,7 @@ impl<F: Answering> Member<F> {
         let (over, was_open) = match &core.phase {
             Phase::Heading(_) => (Some(Event::FlightCancelled), true),
             Phase::Vacant => (Some(Event::FlightFailed), true),
-            // It rests: others may come for it.
+            // The complete answer is held, and others may come for it.
             Phase::Streaming(stream) if stream.end.is_some() => (None, false),
             Phase::Streaming(stream) => {
                 let event = if stream.is_made() { Event::FlightEnded } else { Event::FlightCancelled };
@@ -365,7 +366,7 @@ impl<F: Answering> Member<F> {
         if was_open {
             self.table.remove(&self.flight);
         }
-        // Without the lock, and last: as anybody's code it may panic.
+        // Dropped without the lock, and last: the service's code may panic here.
         drop(phase);
         state
     }

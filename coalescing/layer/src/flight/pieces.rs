@@ -1,4 +1,4 @@
-//! What of a body is held: for those who have not read it yet, and for those who may still join.
+//! The held pieces of a body: those that a reader has yet to read, and those for requests that may still join.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::body::Piece;
 
-/// What all flights of a layer hold together: pieces of bodies, keys and heads.
+/// The bytes that all flights of a layer hold together: pieces of bodies, keys and heads.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     bytes: AtomicUsize,
@@ -25,7 +25,7 @@ impl Held {
         bytes / self.flights.load(Ordering::Relaxed).max(1)
     }
 
-    /// Counts about so many bytes for as long as what this gives is there.
+    /// Counts this many bytes until the result is dropped.
     pub(crate) fn charge(held: &Arc<Self>, bytes: usize) -> Charge {
         held.bytes.fetch_add(bytes, Ordering::Relaxed);
         Charge { held: Arc::clone(held), bytes }
@@ -45,7 +45,7 @@ impl Drop for Charge {
     }
 }
 
-/// A flight that has a share of what may be held, and its key.
+/// A flight with a share of the limit, and the memory of its key.
 #[derive(Debug)]
 pub(crate) struct Shareholder(Charge);
 
@@ -66,7 +66,7 @@ impl Drop for Shareholder {
 struct Entry {
     piece: Piece,
     weight: usize,
-    /// Readers that it is still to be given to.
+    /// The number of readers that have yet to read it.
     unread: usize,
 }
 
@@ -74,10 +74,10 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Pieces {
     entries: VecDeque<Entry>,
-    /// The number of the first that is held.
+    /// The number of the first held piece.
     first: u64,
     bytes: usize,
-    /// Whether all of them are kept, read or not.
+    /// Whether all pieces are kept, even those that all have read.
     keeps: bool,
     all: Arc<Held>,
 }
@@ -92,7 +92,7 @@ impl Pieces {
         self.first + self.entries.len() as u64
     }
 
-    /// About how much memory they hold, in bytes.
+    /// The approximate memory of the pieces, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -111,12 +111,12 @@ impl Pieces {
         self.trim();
     }
 
-    /// Another reader, who will read them all.
+    /// Adds a reader, which will read all pieces.
     pub(crate) fn join(&mut self) {
         self.entries.iter_mut().for_each(|entry| entry.unread += 1);
     }
 
-    /// A reader reads the piece with this number; none if it is yet to come.
+    /// Takes the piece with this number for a reader; `None` if it has yet to come.
     pub(crate) fn read(&mut self, number: u64) -> Option<Piece> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let entry = self.entries.get_mut(at)?;
@@ -126,20 +126,20 @@ impl Pieces {
         Some(piece)
     }
 
-    /// A reader whose next piece would have been this one reads no more.
+    /// Removes a reader whose next piece would have been this one.
     pub(crate) fn leave(&mut self, next: u64) {
         let from = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
         self.entries.iter_mut().skip(from).for_each(|entry| entry.unread = entry.unread.saturating_sub(1));
         self.trim();
     }
 
-    /// Nobody joins any more: what all have read may go.
+    /// Ends the time for joining: drops the pieces that all have read.
     pub(crate) fn keep_no_more(&mut self) {
         self.keeps = false;
         self.trim();
     }
 
-    /// All pieces from the first on.
+    /// All pieces from the first.
     pub(crate) fn all(&self) -> SmallVec<[Piece; 1]> {
         self.entries.iter().map(|entry| entry.piece.clone()).collect()
     }

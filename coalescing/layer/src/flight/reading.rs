@@ -1,4 +1,4 @@
-//! A flight from its headers on: who polls the body, and how much of it is held.
+//! A flight after its headers: which member polls the body, and how much of it is held.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use super::{Answering, Core, End, Member, Phase};
 use crate::body::{BodyError, Piece, SharedPiece};
 use crate::counters::Event;
 
-/// What is ready of a body as its head comes is taken with it, up to about so many bytes.
+/// The part of a body that is ready with its head is taken at once, up to about this many bytes.
 pub(super) const AT_ONCE: usize = 64 * 1024;
 
 impl<F: Answering> Member<F> {
-    /// The next piece of the body; makes it where nobody else does.
+    /// The next piece of the body; polls for it if no other member does.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
         loop {
             let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ impl<F: Answering> Member<F> {
         }
     }
 
-    /// Tells everyone of what was made of the body.
+    /// Adds a new piece or the end of the body, and wakes the members.
     fn came(&mut self, piece: Option<Piece>, body: Option<Pin<Box<F::Body>>>, end: Option<End>) {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
@@ -116,8 +116,8 @@ impl<F: Answering> Member<F> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Sees to it that no more is held than may be: first for those who may still join, then for those who are furthest
-    /// behind. What other flights hold costs this one's readers nothing for as long as it has no more than its share.
+    /// Enforces the limits on held bytes: first drops pieces for requests that could still join, then cuts off the
+    /// slowest readers. A flight within its share loses no reader because of others.
     pub(super) fn held_to_limits(&self, core: &mut Core<F>) {
         let limits = &self.table.limits;
         let Phase::Streaming(stream) = &mut core.phase else { return };
@@ -137,7 +137,7 @@ impl<F: Answering> Member<F> {
                 State::Reading(next) => Some(*next),
                 State::CutOff | State::Owed(_) => None,
             };
-            // Who has only the newest to read is not behind: nothing would be gained.
+            // A reader that only lacks the newest piece is not behind: cutting it off would free nothing.
             let behind = |state: &State<F>| position(state).filter(|&next| next < newest);
             let Some(slowest) = core.members.states().filter_map(|state| behind(state)).min() else { return };
             for state in core.members.states().filter(|state| position(state) == Some(slowest)) {
@@ -151,7 +151,7 @@ impl<F: Answering> Member<F> {
     }
 }
 
-/// What is ready of a body at once.
+/// The part of a body that is ready at once.
 pub(super) struct Ready<F: Answering> {
     pub(super) pieces: SmallVec<[Piece; 1]>,
     pub(super) body: Option<Pin<Box<F::Body>>>,
@@ -196,12 +196,12 @@ impl<F: Answering> Ready<F> {
     }
 }
 
-/// What polling a body came to.
+/// The result of polling a body.
 enum Next {
     Piece(Piece),
-    /// One that is said to be the last. Who was given it may never ask whether another comes.
+    /// The last piece. A reader that has it may never ask for another.
     Last(Piece),
-    /// Something that is not passed on.
+    /// A frame that is not passed on.
     Skip,
     End(End),
     NotYet,

@@ -1,4 +1,4 @@
-//! The flights that may be joined, by key, and what they are all held to.
+//! The flights that may be joined, by key, and their common limits.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
 use crate::writes::Epochs;
 
-/// The flights that may be joined, by key, and what they are all held to.
+/// The flights that may be joined, by key, and their common limits.
 pub(crate) struct Table<F: Answering> {
     pub(crate) limits: Limits,
     pub(crate) judge: Judge,
@@ -23,31 +23,31 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) epochs: Arc<Epochs>,
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
-    /// Counts for each shard, under its lock.
+    /// The counters of each shard, under its lock.
     lone: Arc<[SoloCounters]>,
-    /// Whole answers that are held for a while, with the time when that is over, in order.
+    /// Complete answers that are held, with the end of that time, in order.
     resting: Mutex<VecDeque<(Instant, Arc<Flight<F>>)>>,
 }
 
 struct Shard<F: Answering> {
     flights: HashTable<Arc<Flight<F>>>,
-    /// Calls that are being polled for the first time, and have nobody who waits for them: few, and gone in no time.
+    /// Calls in their first poll that no other request waits for. They are few and short.
     claims: Vec<(Claim, Key)>,
 }
 
-/// A call that is being polled for the first time. Should it be answered at once, it never becomes a flight.
+/// A call in its first poll. If it is answered at once, it never becomes a flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     hash: u64,
     number: u64,
 }
 
-/// What became of a request that looked for a flight.
+/// The result of looking for a flight.
 pub(crate) enum Boarding<F: Answering> {
-    /// There was none: it calls the service, is counted, and must [release](Table::release) this or [lead](Table::lead) when
-    /// it has.
+    /// No call with this key is under way. The request calls the service, is counted, and must
+    /// [release](Table::release) the claim or [lead](Table::lead) afterwards.
     Claims(Claim),
-    /// It waits with others.
+    /// The request waits with others.
     Follows(Member<F>, Key),
     /// As many wait as may, or too much is held for others.
     Full,
@@ -62,16 +62,16 @@ impl<F: Answering> Table<F> {
         Self { limits, judge, tally, held, epochs, hasher, shards, lone, resting }
     }
 
-    /// The shard for a hash, with its counts.
+    /// The shard for a hash, with its counters.
     fn shard(&self, hash: u64) -> Option<(&Mutex<Shard<F>>, &SoloCounters)> {
         // The low bits choose the place within a shard, and the highest seven the tag.
         let at = (hash >> 32) as usize % SHARDS;
         self.shards.get(at).zip(self.lone.get(at))
     }
 
-    /// Joins the flight with this key, or claims to be the one who calls.
+    /// Joins the flight with this key, or claims it.
     ///
-    /// Keys are compared whole: two that have the same hash are still two.
+    /// Keys are compared in full: different keys may have the same hash.
     pub(crate) fn board(self: &Arc<Self>, mut key: Key) -> Boarding<F> {
         if !self.limits.hold.is_zero() {
             self.let_go();
@@ -96,7 +96,7 @@ impl<F: Answering> Table<F> {
                     return Boarding::Follows(member, key);
                 }
                 Join::Full => return Boarding::Full,
-                // It is about to be taken out by whoever ended it.
+                // The flight has ended, and is about to be removed.
                 Join::Closed => _ended = entry.remove().0,
             }
         } else if let Some(at) = shard.claims.iter().position(|(_, claimed)| claimed.hash == hash && *claimed == key) {
@@ -115,7 +115,7 @@ impl<F: Answering> Table<F> {
         Boarding::Claims(claim)
     }
 
-    /// Gives up a claim that nobody else waits for, and counts how it ended; whether that is so.
+    /// Releases a claim and counts its outcome, if no other request waits; returns whether that was so.
     #[inline]
     pub(crate) fn release(&self, claim: Claim, ended: Event) -> bool {
         let Some((shard, lone)) = self.shard(claim.hash) else { return false };
@@ -128,7 +128,7 @@ impl<F: Answering> Table<F> {
         true
     }
 
-    /// The flight that a claim has become, or becomes now. The call is yet to be put into it.
+    /// Turns a claim into a flight, if it is not one yet. The caller has to put the call into it.
     pub(crate) fn lead(self: &Arc<Self>, claim: Claim) -> Option<Member<F>> {
         let mut guard = self.shard(claim.hash)?.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
@@ -140,13 +140,13 @@ impl<F: Answering> Table<F> {
         Some(Member::first(flight, Arc::clone(self)))
     }
 
-    /// Takes a flight out, if another with its key has not taken its place.
+    /// Removes a flight, unless another with its key has taken its place.
     pub(crate) fn remove(&self, flight: &Arc<Flight<F>>) {
         let Some((shard, _)) = self.shard(flight.key.hash) else { return };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.flights.find_entry(flight.key.hash, |other| Arc::ptr_eq(other, flight));
         let removed = found.ok().map(|entry| entry.remove().0);
-        // Unlocked first: what it holds may be dropped with it.
+        // Unlocked first: dropping the flight may drop other things with it.
         drop(shard);
         drop(removed);
     }
@@ -173,7 +173,7 @@ impl<F: Answering> Table<F> {
         }
     }
 
-    /// How many flights may be joined, or are about to be taken out, and how many calls may become one.
+    /// The number of flights in the table (those about to be removed included) and of claims.
     #[cfg(test)]
     #[allow(dead_code, reason = "the model in tests/loom.rs, of which this file is a part, looks at it")]
     pub(crate) fn len(&self) -> usize {
@@ -192,10 +192,10 @@ impl<F: Answering> Drop for Table<F> {
 }
 
 impl<F: Answering> Shard<F> {
-    /// The key of a claim that nobody waits for.
+    /// Takes the key of a claim that no other request waits for.
     #[inline]
     fn take(&mut self, claim: Claim) -> Option<Key> {
-        // Most often it is the only one.
+        // It is most often the only claim.
         if let Some((_, key)) = self.claims.pop_if(|(last, _)| *last == claim) {
             return Some(key);
         }

@@ -1,4 +1,4 @@
-//! The flags of a run, grouped as its help is.
+//! The flags of a run, in the groups of its help.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -24,7 +24,7 @@ pub struct Bench {
     /// What to aim at: a scheme such as http://, a host, a port and a path; user:password@ becomes --basic
     #[arg(value_name = "URL", conflicts_with = "plan")]
     pub url: Option<String>,
-    /// Only to say what is wrong with it.
+    /// Accepted only to report it as a mistake.
     #[arg(hide = true, conflicts_with = "plan")]
     pub surplus: Vec<String>,
     /// What the script's init(args) gets behind the URL
@@ -52,7 +52,7 @@ pub struct Bench {
     pub machines: Machines,
     #[command(flatten)]
     pub kept: Kept,
-    /// What was given by the flags of protocols.
+    /// The values of protocols' flags.
     #[arg(skip)]
     pub protocol: ProtocolFlags,
 }
@@ -98,7 +98,7 @@ pub struct Load {
     pub streams: Option<u32>,
 }
 
-/// A single call, to see what it is.
+/// A single call, to see its answer.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Trial {
@@ -119,7 +119,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// What is asked.
+/// The request.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
@@ -143,7 +143,7 @@ pub struct Request {
     pub foreign: Foreign,
 }
 
-/// What scripts may do.
+/// The rights of scripts.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Scripts")]
 pub struct Confinement {
@@ -160,18 +160,18 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// What a script that the command line names may do.
+    /// The rights of a script that the command line names.
     pub fn of_named(&self) -> Sandbox {
         if self.sandbox { Sandbox::Directory } else { Sandbox::Open }
     }
 
-    /// What the script in a plan file may do.
+    /// The rights of the script in a plan file.
     pub fn of_plan(&self) -> Sandbox {
         if self.no_sandbox { Sandbox::Open } else { Sandbox::Closed }
     }
 }
 
-/// What other tools have and brunt refuses, with the reason, rather than as a flag that nobody knows.
+/// Flags of other tools that brunt refuses, with the reason, rather than as unknown flags.
 #[derive(Debug, Default, Args)]
 pub struct Foreign {
     #[arg(short = 'L', long, alias = "location", hide = true)]
@@ -208,7 +208,7 @@ pub struct Connecting {
     pub wait_for: Option<u64>,
 }
 
-/// Who tells when an answer arrived.
+/// The source of answers' arrival times.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ArrivalTimes {
     /// The kernel, where it keeps receive timestamps (TCP on Linux)
@@ -238,7 +238,7 @@ pub struct Tls {
     pub sni: Option<String>,
 }
 
-/// What is shown and what is judged.
+/// Output and judgement.
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(next_help_heading = "Results")]
@@ -306,10 +306,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// The share that may fail, 0 to 1: as the flag says, or else the environment; none where neither does.
+    /// The share that may fail, 0 to 1: by the flag, or else by the environment; `None` where neither sets it.
     ///
     /// # Errors
-    /// When the environment holds no share.
+    /// When the environment's value is not a share.
     pub fn most_errors(&self) -> Result<Option<f64>> {
         const NAME: &str = "BRUNT_MAX_ERROR_RATE";
         if self.max_error_rate.is_some() {

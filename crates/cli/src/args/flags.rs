@@ -13,11 +13,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::files;
 
-/// What was given by flags of protocols, as it was written.
+/// The values of protocols' flags, as written.
 #[derive(Debug, Default, Clone)]
 pub struct ProtocolFlags(Vec<(&'static str, Vec<OsString>)>);
 
-/// Finds out whether every protocol's flags can stand beside those of `command`.
+/// Checks that every protocol's flags are compatible with those of `command`.
 ///
 /// # Errors
 /// When a protocol wants a flag that is taken.
@@ -51,11 +51,11 @@ pub fn add(command: Command, registry: &Registry) -> Command {
 
 /// The flags that give requests a body.
 const BODIES: [&str; 3] = [BODY, BODY_FILE, "body-lines"];
-/// The flag whose value may name a file by `@`, and the one that it then stands for.
+/// The flag whose value may name a file by `@`, and the flag that it stands for then.
 const BODY: &str = "body";
 const BODY_FILE: &str = "body-file";
 
-/// Each flag once, with those that have it.
+/// Each flag once, with its schemes.
 fn flags(registry: &Registry) -> Vec<(Flag, Vec<&'static str>)> {
     let mut all: Vec<(Flag, Vec<&'static str>)> = Vec::new();
     for protocol in registry.protocols() {
@@ -80,14 +80,14 @@ fn args(registry: &Registry) -> Vec<Arg> {
             arg(flag).help_heading(names.join(", ")).conflicts_with_all(conflicts)
         })
         .collect();
-    // What several protocols have comes first.
+    // Flags of several protocols come first.
     args.sort_by_key(|arg| std::cmp::Reverse(arg.get_help_heading().map(|heading| heading.matches(',').count())));
     args
 }
 
 fn arg(flag: &Flag) -> Arg {
     let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help);
-    // What curl and others call it.
+    // The names that curl and others use.
     arg = match flag.name {
         BODY => arg.aliases(["data", "data-raw", "data-binary"]).help(BODY_HELP),
         "method" => arg.short_alias('X').alias("request"),
@@ -100,14 +100,14 @@ fn arg(flag: &Flag) -> Arg {
     let arg = match flag.takes {
         Takes::Nothing => return arg.action(ArgAction::SetTrue),
         Takes::Text(name) => arg.value_name(name),
-        // A number may be all that a text says.
+        // A text may be a bare number.
         Takes::TextOrFile(name) => arg.value_name(name).allow_negative_numbers(true),
         Takes::Texts(name) => arg.value_name(name).action(ArgAction::Append),
         Takes::OneOf(name, texts) => return arg.value_name(name).value_parser(PossibleValuesParser::new(texts)),
         Takes::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),
     };
     match flag.check {
-        // The error would show the text: it is checked when it is given to the protocol.
+        // The error would show the text: the check happens when the protocol gets it.
         Some(_) if flag.may_be_secret() => arg,
         Some(check) => arg.value_parser(move |text: &str| check(text).map(|()| text.to_owned())),
         None => arg,
@@ -117,12 +117,12 @@ fn arg(flag: &Flag) -> Arg {
 const BODY_HELP: &str = "The body of every request; @FILE is a file's content, - standard input, @@ a plain @";
 
 impl ProtocolFlags {
-    /// The texts that a flag was given, if it was.
+    /// The texts of a flag.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &OsString> {
         self.0.iter().filter(move |(given, _)| *given == name).flat_map(|(_, texts)| texts)
     }
 
-    /// What stands in `matches`.
+    /// The values in `matches`.
     pub fn new(matches: &ArgMatches, registry: &Registry) -> Self {
         let written = |flag: &Flag| -> Option<Vec<OsString>> {
             match flag.takes {
@@ -134,7 +134,7 @@ impl ProtocolFlags {
         Self(flags(registry).iter().filter_map(|(flag, _)| Some((flag.name, written(flag)?))).collect())
     }
 
-    /// The same with this flag.
+    /// Adds this flag.
     pub fn with(mut self, name: &'static str, texts: impl IntoIterator<Item = String>) -> Self {
         let texts: Vec<OsString> = texts.into_iter().map(Into::into).collect();
         if !texts.is_empty() {
@@ -143,7 +143,7 @@ impl ProtocolFlags {
         self
     }
 
-    /// What is given to the protocol that the URL's scheme names, with the files that flags name.
+    /// The values for the protocol of the URL's scheme, with the files that flags name.
     ///
     /// # Errors
     /// A flag of another protocol, or a file that cannot be read.

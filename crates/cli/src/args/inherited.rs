@@ -1,5 +1,6 @@
-//! Flags that a run has without standing on its command line: from variables `BRUNT_*` of the environment, and from a
-//! `brunt.toml` beside its script. The command line comes before the environment, that before the file.
+//! Inherited flags, which a run has without them being on its command line: from variables `BRUNT_*` of the
+//! environment, and from a `brunt.toml` beside its script. The command line comes before the environment, that before
+//! the file.
 
 mod file;
 
@@ -18,11 +19,11 @@ use crate::files;
 
 /// The name of the file beside a script.
 pub const FILE: &str = "brunt.toml";
-/// The variable that names another file, or none.
+/// The variable that names another file, or disables the file.
 pub const FILE_VARIABLE: &str = "BRUNT_CONFIG";
 /// How names of variables begin.
 const PREFIX: &str = "BRUNT_";
-/// Variables that stand for defaults, which a repeated command does not name. Whoever needs one reads it.
+/// Variables that are mere defaults, which a repeated command does not name. The code that needs one reads it.
 const DEFAULTS: [&str; 2] = ["no-save", "max-error-rate"];
 
 /// Where a flag comes from.
@@ -43,22 +44,22 @@ impl fmt::Display for Source {
     }
 }
 
-/// A flag with its values as they are inherited.
+/// A flag with its inherited values.
 #[derive(Debug, Clone)]
 pub struct Flag {
     /// Its long name.
     pub name: String,
-    /// What clap calls it.
+    /// Its id in clap.
     pub id: String,
-    /// Its values; none of a flag that takes none.
+    /// Its values; empty for a switch.
     pub values: Vec<OsString>,
     /// Where it comes from.
     pub source: Source,
-    /// Why it has no effect, if it has none.
+    /// The reason if it has no effect.
     pub idle: Option<String>,
 }
 
-/// What a command line inherits.
+/// The inheritance of a command line.
 #[derive(Debug, Default)]
 pub struct Inherited {
     /// Where inherited words go among the arguments.
@@ -74,7 +75,7 @@ pub struct Inherited {
 pub struct Unknown {
     /// Its name.
     pub variable: String,
-    /// The flag that it names but for a slip of the fingers, by its long name.
+    /// The long name of the flag that it probably means, by a slip of the fingers.
     pub meant: Option<String>,
 }
 
@@ -98,12 +99,12 @@ pub fn variables() -> Variables {
 }
 
 impl Inherited {
-    /// What `words`, the program's name first, inherit.
+    /// The flags that `words`, beginning with the program's name, inherit.
     ///
     /// # Errors
     /// When the file cannot be read, or names an unknown flag.
     pub fn read(definitions: &Command, words: &[OsString], variables: &Variables) -> Result<Self> {
-        // What is wrong with the words themselves is said when all are read.
+        // Mistakes in the words themselves are reported when all are read.
         let Ok(matches) = definitions.clone().ignore_errors(true).try_get_matches_from(words) else {
             return Ok(Self::default());
         };
@@ -159,7 +160,7 @@ impl Inherited {
         Ok(())
     }
 
-    /// Says of each flag whether something that comes before it leaves it without effect.
+    /// Marks each flag that an earlier source leaves without effect.
     fn settle(&mut self, command: &Command, given: &ArgMatches) {
         let written: Vec<&Arg> = command.get_arguments().filter(|arg| is_given(given, arg.get_id().as_str())).collect();
         let mut before: Vec<(String, Source)> = Vec::new();
@@ -182,12 +183,12 @@ impl Inherited {
         }
     }
 
-    /// Those that have an effect.
+    /// The flags that have an effect.
     pub fn used(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().filter(|flag| flag.idle.is_none())
     }
 
-    /// The words with what they inherit.
+    /// The words with their inherited flags.
     pub fn applied(&self, words: Vec<OsString>) -> Vec<OsString> {
         let mut words = words;
         let more: Vec<OsString> =
@@ -197,13 +198,13 @@ impl Inherited {
         words
     }
 
-    /// What to say of variables that have no effect. One that is nearly a flag is a slip, and is said to whoever wants silence, too.
+    /// Remarks on variables without effect. One that nearly names a flag is a slip, and is reported even with `quiet`.
     pub fn ignored(&self, quiet: bool) -> impl Iterator<Item = String> {
         let said = self.unknown.iter().filter(move |unknown| !quiet || unknown.meant.is_some());
         said.map(|unknown| format!("note: {unknown}"))
     }
 
-    /// The file that has an effect on the run, and the flags that it gives.
+    /// The file that affects the run, and the flags from it.
     pub fn note(&self) -> Option<String> {
         let mut names = self.used().filter_map(|flag| match &flag.source {
             Source::Line(path, _) => Some((path, format!("--{}", flag.name))),
@@ -214,7 +215,7 @@ impl Inherited {
         Some(format!("note: {} gives {} (brunt config shows all)", path.display(), names.join(", ")))
     }
 
-    /// Where a flag that an error names comes from; none of one from the command line.
+    /// The source of a flag that an error names; `None` for the command line.
     pub fn source(&self, named: &str) -> Option<String> {
         let flag = self.used().find(|flag| {
             named
@@ -232,7 +233,7 @@ impl Flag {
         Self { name, id: arg.get_id().to_string(), values, source, idle: None }
     }
 
-    /// As a command line has it.
+    /// The flag as on a command line.
     fn words(&self) -> Vec<OsString> {
         let flag = OsString::from(format!("--{}", self.name));
         if self.values.is_empty() {
@@ -248,7 +249,7 @@ impl Flag {
     }
 }
 
-/// The file that the run has its flags from, if there is one.
+/// The file of the run's flags, if there is one.
 fn path(given: &ArgMatches, variables: &Variables) -> Option<PathBuf> {
     if let Some((_, named)) = variables.iter().find(|(name, _)| name == FILE_VARIABLE) {
         return (!named.is_empty()).then(|| PathBuf::from(named));
@@ -274,7 +275,7 @@ fn is_known(all: &Command, name: &str) -> bool {
     commands(all).any(|(_, command)| flag(command, name).is_some())
 }
 
-/// That a flag of this name is known, or else the nearest one.
+/// Whether a flag of this name exists; otherwise the nearest one.
 fn known<'a>(all: &'a Command, name: &str) -> Result<(), Option<&'a str>> {
     if is_known(all, name) { Ok(()) } else { Err(nearest_flag(all, name)) }
 }

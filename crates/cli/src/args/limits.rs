@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::values;
 
-/// How long a call, and connecting, may take where nothing else is said, in nanoseconds.
+/// The default timeout of a call, and of connecting, in nanoseconds.
 pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// Where random choices start, and how long calls may take.

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::values;
 
-/// Who carries runs out.
+/// The machines that carry out runs.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agents")]
 pub struct Machines {
@@ -30,7 +30,7 @@ pub struct Machines {
     pub secrets_from_agents: bool,
 }
 
-/// What becomes of a run that loses an agent.
+/// What happens to a run that loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnLost {
     /// Go on with the others; what was due on the lost one is never sent

@@ -1,7 +1,8 @@
-//! What stands on the command line, as it is written: raw flags, typed but not yet checked against each other.
-//! [`crate::plan`] makes one validated plan of those of a run.
+//! The command line as written: raw flags, typed but not yet checked against each other. [`crate::plan`] makes one
+//! validated plan of those of a run.
 //!
-//! Here is what several commands share. The flags of one alone are in its file in [`crate::commands`].
+//! This module has the flags that several commands share. A single command's own flags are in its file in
+//! [`crate::commands`].
 
 pub mod bench;
 pub mod flags;

@@ -3,16 +3,16 @@
 use brunt_protocol::Registry;
 use clap::{ArgMatches, Command};
 
-/// The program as it was called: its protocols, its commands with all their flags, and what was given of these.
+/// The program as it was called: its protocols, its commands with all their flags, and the values of these.
 ///
-/// Commands that speak of others (the help, the manual, a URL that is a mistyped command) find them here, so that none
-/// knows another's module.
+/// Commands that refer to others (the help, the manual, a URL that is a mistyped command) find them here, so that none
+/// depends on another's module.
 pub struct Program {
     /// The protocols that it has.
     pub registry: Registry,
     /// The definitions of all commands and flags.
     pub definitions: Command,
-    /// What was given of them; none where the program was called as `wrk`.
+    /// The values of its flags; `None` where the program was called as `wrk`.
     pub given: Option<ArgMatches>,
 }
 
@@ -22,13 +22,13 @@ impl Program {
         self.definitions.find_subcommand(name).is_some()
     }
 
-    /// The command that is meant by a word that looks like one but for a slip of the fingers.
+    /// The command that `word` means, if it is a slip of the fingers away from it.
     pub fn mistyped(&self, word: &str) -> Option<&str> {
         nearest(word, self.definitions.get_subcommands().map(Command::get_name))
     }
 }
 
-/// The one of `known` that `word` is a slip of the fingers away from: one letter in three, at most, is wrong, too many,
+/// The one of `known` that `word` is a slip of the fingers away from: at most one letter in three is wrong, surplus,
 /// missing or exchanged with the next.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.chars().count() / 3).clamp(1, 3);

@@ -1,5 +1,5 @@
-//! The command that repeats what this process does, as it may be shown: each flag as its definition says, whichever way it
-//! was written, without secrets, and without those that say where a result goes.
+//! The command that repeats this process's work, for display: each flag in the form of its definition, however it was
+//! written, without secrets, and without flags for the destination of results.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use clap::{Arg, ArgMatches, Command};
 use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
 use super::{Program, secrets};
 
-/// Flags of single commands that say where a result goes, or what is printed of it.
+/// Flags of single commands for the destination or the form of a result.
 const ASIDE: [&str; 13] = [
     "keep",
     "profile",
@@ -32,7 +32,8 @@ const ASIDE: [&str; 13] = [
     "prometheus_linger",
 ];
 
-/// The command of this process, with the `seed` that it drew unless it was given one; empty of one that was called as `wrk`.
+/// The command of this process, with the `seed` that it drew unless it was given one; empty for a process called as
+/// `wrk`.
 pub fn of_process(program: &Program, seed: Option<u64>) -> String {
     let Some(matches) = &program.given else { return String::new() };
     let below =
@@ -43,7 +44,7 @@ pub fn of_process(program: &Program, seed: Option<u64>) -> String {
     };
     let is_aside = |id: &str| SHOWN.contains(&id) || ASIDE.contains(&id);
     let mut line = vec!["brunt".to_owned()];
-    // What is run is a flood where nothing else is said.
+    // A run without a command's name is a flood.
     line.extend(name.filter(|name| *name != "bench").map(str::to_owned));
     if let Some(seed) = seed.filter(|_| !is_given(matches, "seed")) {
         line.extend(["--seed".to_owned(), seed.to_string()]);
@@ -52,7 +53,7 @@ pub fn of_process(program: &Program, seed: Option<u64>) -> String {
     line.join(" ")
 }
 
-/// The command of a plan whose rates came from a kept run: with the rates themselves, since that run may be forgotten.
+/// The command of a plan whose rates came from a kept run: with the rates themselves, since that run may be deleted.
 pub fn with_rates(plan: &Plan) -> String {
     match &plan.load {
         Load::Open { profile, .. } => {
@@ -62,15 +63,15 @@ pub fn with_rates(plan: &Plan) -> String {
     }
 }
 
-/// The command of the one run that [`Words::with`] makes, as it may be shown: with the seed, the length and the warm-up of
-/// `plan` where it was given others or none.
+/// The command of the one run that [`Words::with`] makes, for display: with the seed, and with the length and the
+/// warm-up of `plan` where its words have others or none.
 ///
 /// # Errors
 /// As [`Words::with`].
 pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
     let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
     let mut line = words.line(more, registry)?;
-    // Of several runs each may have a seed of its own.
+    // Each of several runs may have its own seed.
     line.retain(|word| !is(word, "--seed="));
     let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
     let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
@@ -82,10 +83,10 @@ pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry:
     Ok(format!("brunt {}", shown_flags(&line, registry)?))
 }
 
-/// The run flags in `flags` as they may be shown: each as its definition says, whichever way it was written.
+/// The run flags in `flags` for display: each in the form of its definition, however it was written.
 ///
 /// # Errors
-/// When one of them is no flag of a run.
+/// When one of them is not a flag of a run.
 pub fn shown_flags<S: AsRef<OsStr>>(flags: &[S], registry: &Registry) -> Result<String> {
     let matches = read(flags.iter().map(AsRef::as_ref), registry)?;
     Ok(shown(&run_flags(registry), &matches, |id| SHOWN.contains(&id), registry).join(" "))
@@ -95,8 +96,8 @@ fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The arguments that were given of those that `definitions` has and `is_aside` does not leave out: flags, then what stands
-/// without a flag, then a script's arguments.
+/// The given arguments of `definitions` that `is_aside` does not leave out: flags, then positional arguments, then a
+/// script's arguments.
 fn shown(
     definitions: &Command,
     matches: &ArgMatches,
@@ -131,7 +132,7 @@ fn shown(
     flags.into_iter().chain(places).chain(behind).collect()
 }
 
-/// A flag as it is written, the shorter way; none of what stands without one.
+/// A flag as written, by its shorter form; `None` for a positional argument.
 fn written(arg: &Arg) -> Option<String> {
     let short = arg.get_short().map(|short| format!("-{short}"));
     short.or_else(|| Some(format!("--{}", arg.get_long()?)))
@@ -150,7 +151,7 @@ fn shown_value(id: &str, value: &OsStr, registry: &Registry) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
     if plain(word) && !word.is_empty() {

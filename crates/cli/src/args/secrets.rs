@@ -1,4 +1,4 @@
-//! What of the command line may be shown: names of sides, errors.
+//! Command lines for display: names of sides, errors.
 
 use brunt_plan::bodies::shown_body;
 use brunt_plan::secret::{REDACTED, Template, shown_url};
@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, Error};
 /// Flags of brunt's own, by the names in their definitions, whose values may be secrets.
 const OWN: [&str; 7] = ["cookie", "cookies", "json", "key", "env", "a", "b"];
 
-/// The value of a run's flag, which is called `id` in its definition, as it may be shown.
+/// The value of a run's flag, by the flag's `id`, for display.
 pub fn shown_value(id: &str, value: &str, registry: &Registry) -> String {
     match (id, of_protocol(id, registry)) {
         (_, Some(flag)) => flag.shown_text(value),
@@ -25,7 +25,7 @@ fn of_protocol(name: &str, registry: &Registry) -> Option<Flag> {
     registry.protocols().flat_map(|protocol| protocol.flags()).find(|flag| flag.name == name).copied()
 }
 
-/// The same error without the value that it is about, if that may be a secret.
+/// The error without its value, if that may be a secret.
 pub fn without_secrets(mut error: Error, registry: &Registry) -> Error {
     let flag = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) => flag.clone(),

@@ -1,4 +1,4 @@
-//! How single values are read. Each error says what would have been understood; clap puts the flag before it.
+//! Parsers of single values. Each error says what was expected; clap puts the flag before it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -19,7 +19,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 type Read<T> = Result<T, String>;
 
-/// The most local addresses that `--source-ip` may stand for.
+/// The most local addresses of `--source-ip`.
 pub const MOST_SOURCE_IPS: usize = 65_536;
 /// The most worker threads.
 pub const MOST_THREADS: u32 = 1024;
@@ -72,8 +72,8 @@ pub fn factor(text: &str) -> Read<f64> {
         .ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
 }
 
-/// A name and a value for scripts; the name alone of a variable that is set stands for its value. Any other text may be a secret, and is not
-/// shown.
+/// A name and a value for scripts; a bare name is a variable, whose value is taken. Any other text may be a secret, and
+/// is not shown.
 pub fn variable(text: &str) -> Read<(String, String)> {
     let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_name && std::env::var_os(text).is_some() {
@@ -121,7 +121,7 @@ pub fn positive_duration(text: &str) -> Read<u64> {
     }
 }
 
-/// A name for a run, which `brunt show` is to find it by.
+/// A name for a run, by which `brunt show` finds it.
 pub fn run_name(text: &str) -> Result<String, String> {
     let is_taken = text == "last" || text.parse::<i64>().is_ok();
     if is_taken || text.trim().is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
@@ -152,7 +152,7 @@ pub fn from_run(text: &str) -> Read<String> {
     run.map(str::to_owned).ok_or_else(|| "expected from-run:RUN, such as from-run:last or from-run:12".to_owned())
 }
 
-/// What a guard does whose condition holds.
+/// The action of a guard whose condition holds.
 pub fn guard_action() -> impl TypedValueParser<Value = GuardAction> {
     PossibleValuesParser::new(["stop", "back-off"]).map(|name| match name.as_str() {
         "back-off" => GuardAction::BackOff,
@@ -165,7 +165,7 @@ pub fn size(text: &str) -> Read<u64> {
     units::parse_size(text).map_err(|e| e.to_string())
 }
 
-/// The least severe lines that are written.
+/// The least severe lines that are logged.
 pub fn level(text: &str) -> Read<Level> {
     Level::from_name(text).ok_or_else(|| "expected debug, info, warn or error".to_owned())
 }
@@ -292,7 +292,7 @@ pub fn stall(text: &str) -> Read<Stall> {
     Ok(Stall { length, period })
 }
 
-/// `refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s`: what goes wrong, and when.
+/// `refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s`: faults with their times.
 pub fn faults(text: &str) -> Read<Vec<Entry>> {
     text.split(';').map(str::trim).filter(|entry| !entry.is_empty()).map(fault).collect()
 }

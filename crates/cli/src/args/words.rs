@@ -1,5 +1,5 @@
-//! The flags of a run for commands that make many: kept as they were written, so that each run is read from them with
-//! some put in the place of others. So these commands take every flag that `brunt bench` does, by its one definition.
+//! The flags of runs, for commands that make many: kept as written, so that each run is parsed from them with some
+//! replaced. So these commands take every flag of `brunt bench`, by its one definition.
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use super::bench::LiveServing;
 use super::machines::Machines;
 use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
 
-/// Flags that say something about a single run, which these commands do not make.
+/// Flags about a single run, which these commands do not make.
 const SINGLE: [&str; 13] = [
     "guard_action",
     "profile",
@@ -34,7 +34,7 @@ const SINGLE: [&str; 13] = [
     "prometheus",
     "prometheus_linger",
 ];
-/// Flags that say where the result goes: what they stand for is in [`Shown`].
+/// Flags for the destination of the result; [`Shown`] has their values.
 pub(super) const SHOWN: [&str; 17] = [
     "format",
     "outputs",
@@ -54,7 +54,7 @@ pub(super) const SHOWN: [&str; 17] = [
     "name",
     "tag",
 ];
-/// Flags that say who carries runs out: what they stand for is there too.
+/// Flags for the machines that carry out runs; [`Shown`] has their values.
 const CARRIED: [&str; 11] = [
     "nats",
     "nats_creds",
@@ -73,22 +73,22 @@ const URL: &str = "url";
 const SURPLUS: &str = "surplus";
 pub(super) const SCRIPT_ARGS: &str = "script_args";
 
-/// The flags of the runs of a command, and where its result goes.
+/// The flags of a command's runs, and the destination of its result.
 #[derive(Debug, Clone, Default)]
 pub struct Words {
     flags: Vec<Flag>,
-    /// What stands without a flag: targets.
+    /// Positional arguments: targets.
     pub targets: Vec<OsString>,
     script_args: Vec<OsString>,
     /// Where the result goes.
     pub shown: Shown,
 }
 
-/// One flag, as often as it was given.
+/// One flag, with all of its occurrences.
 #[derive(Debug, Clone)]
 struct Flag {
     id: String,
-    /// Whether a second one adds to the first.
+    /// Whether a second occurrence adds to the first.
     adds: bool,
     words: Vec<OsString>,
 }
@@ -97,19 +97,19 @@ struct Flag {
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Shown {
-    /// How it is printed.
+    /// The format in which it is printed.
     pub format: Option<Format>,
-    /// Into which files it is written.
+    /// The files that it is written into.
     pub outputs: Vec<PathBuf>,
-    /// Into which file its page is written.
+    /// The file that its page is written into.
     pub html: Option<PathBuf>,
-    /// Where its page is served while runs go on.
+    /// The address at which its page is served while runs go on.
     pub live: Option<SocketAddr>,
     /// How that page is served.
     pub live_serving: LiveServing,
     /// How it and its runs are kept.
     pub saving: Saving,
-    /// Who carries its runs out.
+    /// The machines that carry out its runs.
     pub machines: Machines,
     /// Print nothing but errors and what `format` asks for.
     pub quiet: bool,
@@ -124,7 +124,7 @@ pub struct Shown {
 }
 
 impl Words {
-    /// Takes from `matches` what was given of the flags that a run has.
+    /// Takes the values of a run's flags from `matches`.
     pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
         for arg in run_flags(registry).get_arguments() {
             let id = arg.get_id().as_str();
@@ -141,10 +141,10 @@ impl Words {
         }
     }
 
-    /// The flags of one run, in which `more` take the place of those that were given.
+    /// The flags of one run, with `more` replacing the given ones.
     ///
     /// # Errors
-    /// When `more` or all of them together are not such as `brunt bench` takes.
+    /// When `more`, or all of them together, are not valid for `brunt bench`.
     pub fn with<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Bench> {
         let words = self.line(more, registry)?;
         let matches = read(words.iter().map(OsString::as_os_str), registry)?;
@@ -153,7 +153,7 @@ impl Words {
         Ok(bench)
     }
 
-    /// The words of one run, in which `more` take the place of those that were given.
+    /// The words of one run, with `more` replacing the given ones.
     pub(super) fn line<S: AsRef<OsStr>>(&self, more: &[S], registry: &Registry) -> Result<Vec<OsString>> {
         let mut theirs = Self::default();
         let matches = read(more.iter().map(AsRef::as_ref), registry)?;
@@ -170,7 +170,7 @@ impl Words {
         Ok(words)
     }
 
-    /// The same, aimed at `target`.
+    /// The same words with `target` as the target.
     pub fn aimed_at(&self, target: &OsStr) -> Self {
         Self { targets: vec![target.to_owned()], ..self.clone() }
     }
@@ -180,7 +180,7 @@ impl Words {
         self.flags.is_empty() && self.script_args.is_empty()
     }
 
-    /// Whether the flag was given that is called `id` in its definition.
+    /// Whether the flag with this `id` was given.
     pub fn has(&self, id: &str) -> bool {
         self.flags.iter().any(|flag| flag.id == id)
     }
@@ -192,7 +192,7 @@ impl Words {
         words.filter_map(value).collect()
     }
 
-    /// Takes a flag out, with the values that it was given.
+    /// Removes a flag. Returns its values.
     pub fn take(&mut self, id: &str) -> Vec<String> {
         let taken = self.texts(id);
         self.flags.retain(|flag| flag.id != id);
@@ -200,7 +200,7 @@ impl Words {
     }
 }
 
-/// How long each run of a command takes that makes many, where its user does not say.
+/// Default lengths of the runs of a command that makes many.
 #[derive(Debug, Clone, Copy)]
 pub struct Lengths {
     /// The measured part, in nanoseconds.
@@ -210,7 +210,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Gives them to a load that has others neither by a flag nor by its profile.
+    /// Applies them to a load that has lengths neither by a flag nor by its profile.
     pub fn give(self, load: &mut Load) {
         let ends = load.rate.as_ref().is_some_and(|profile| profile.duration_ns().is_some());
         if load.duration.is_none() && load.requests.is_none() && !ends {
@@ -219,19 +219,19 @@ impl Lengths {
         load.warmup.get_or_insert(self.warmup_ns);
     }
 
-    /// The flag of the measured part, in whose help they stand.
+    /// Adds the default to the help of the flag for the measured part.
     pub fn told_of_duration(self, arg: Arg) -> Arg {
         arg.help(format!("How long each run takes [default: {}]", ExactDuration(self.duration_ns)))
     }
 
-    /// The flag of the warm-up, in whose help they stand.
+    /// Adds the default to the help of the flag for the warm-up.
     pub fn told_of_warmup(self, arg: Arg) -> Arg {
         let warmup = ExactDuration(self.warmup_ns);
         arg.help(format!("Make calls for this long before each; they are in no figure [default: {warmup}]"))
     }
 }
 
-/// These words as `brunt bench` takes them.
+/// Parses these words as `brunt bench` does.
 pub(super) fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Registry) -> Result<ArgMatches> {
     let line = std::iter::once(OsStr::new("brunt bench")).chain(words);
     let matches = run_flags(registry).try_get_matches_from(line);
@@ -243,7 +243,7 @@ pub fn run_flags(registry: &Registry) -> Command {
     flags::add(Bench::augment_args(Command::new("bench")), registry)
 }
 
-/// An argument as it can be read again.
+/// An argument in a form that can be parsed again.
 fn flag(arg: &Arg, values: impl Iterator<Item = OsString>) -> Option<Flag> {
     let long = format!("--{}", arg.get_long()?);
     let words = if arg.get_action().takes_values() {
@@ -321,7 +321,7 @@ impl Args for Words {
     }
 }
 
-/// What clap has to say, without the usage of a command that nobody called.
+/// clap's message, without the usage of a command that nobody called.
 pub fn problem(error: &clap::Error) -> anyhow::Error {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

@@ -19,6 +19,7 @@ use clap::Args;
 use crate::args::machines::Bus;
 use crate::args::values;
 use crate::exit::Exit;
+use crate::logs::AllowedLogs;
 use crate::manifest::{self, Manifest};
 use crate::scripts::SCRIPTS;
 use crate::wording::{self, Settings};
@@ -41,6 +42,9 @@ pub struct Agent {
     /// Let scripts of controllers do whatever you may do here, and not only make calls
     #[arg(long)]
     pub no_sandbox: bool,
+    /// Let runs replay logs in this directory, repeatable: their requests are shown to the target of the run
+    #[arg(long, value_name = "DIR", conflicts_with = "manifest")]
+    pub logs: Vec<PathBuf>,
     /// Write what came of each part into this directory, as JSON
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -92,6 +96,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tags: args.tags.iter().cloned().collect(),
         cores: args.cores.unwrap_or_else(plan::cores),
+        logs: Arc::new(AllowedLogs::new(&args.logs, args.no_sandbox)?),
         sandbox: if args.no_sandbox { Sandbox::Open } else { Sandbox::Closed },
         words: |error| wording::told(&error.into(), Settings::Flags),
         ended: Arc::new(ended),
@@ -118,7 +123,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         }
     };
     brunt_cluster::serve(&bus, options, Arc::new(registry.clone()), SCRIPTS, &stop, &mut said)?;
-    // To be told to end is how an agent ends.
+    // A signal is the normal end of an agent.
     signals::forget();
     Ok(Exit::Done)
 }
@@ -132,7 +137,7 @@ fn finished(Finished { run, .. }: &Finished) -> String {
 /// Writes a part down.
 fn keep(part: &Finished, dir: &Path, number: u32) -> Result<()> {
     let path = dir.join(format!("{number:03}.json"));
-    // What a run must come to is decided over all agents.
+    // Thresholds are judged over all agents.
     let plan = Plan { thresholds: Vec::new(), guards: Vec::new(), ..part.plan.clone() };
     let summary = Summary::new(plan, part.run.clone());
     files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)

@@ -1,4 +1,4 @@
-//! `brunt agents`: who is on the bus.
+//! `brunt agents`: the agents on the bus.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -27,7 +27,7 @@ pub struct Agents {
     pub json: bool,
 }
 
-/// How long to wait, if nothing else is said.
+/// The default wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Agents) -> Result<Exit> {

@@ -17,7 +17,7 @@ use crate::{console, plan, single};
 
 pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     let mut plan = plan::from_flags(args, program)?;
-    // A plan that is written into a file is there to be changed, and run by that file's name.
+    // A plan written into a file may be edited, and is run by that file's name.
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, args.kept.plan.is_none().then_some(plan.seed));
         if args.load.profile.is_some() {
@@ -40,7 +40,7 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     let mut keep = Keep::from_flags(&args.saving, args.output.quiet);
     let mut trace: Option<Arc<dyn Trace>> = None;
     if args.trial.once {
-        // To make one call is to try it.
+        // A single call is only a trial.
         keep = Keep::Nothing;
         trace = Some(Arc::new(Printer::new(&plan, args.trial.show_secrets, results.is_for_people())));
     }
@@ -52,7 +52,7 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     single::carry_out(&plan, &program.registry, &results, &args.output, &keep, trace, &by)
 }
 
-/// Says that a proxy that the environment names is not used, where other clients would use it.
+/// Notes that a proxy in the environment is not used, where other clients would use it.
 fn note_proxy(plan: &Plan) {
     let host = plan.target.host.as_str();
     let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());

@@ -1,4 +1,4 @@
-//! `brunt check FILE`: what a script of scenarios does and what is wrong with it, without a call.
+//! `brunt check FILE`: an outline of a script with scenarios, and its mistakes, without a call.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -35,7 +35,7 @@ pub struct Check {
     pub sandbox: bool,
 }
 
-/// Something to say of a script.
+/// A remark on a script.
 struct Remark {
     is_error: bool,
     file: String,
@@ -102,7 +102,7 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The run that the script is checked for, with what it inherits: a brunt.toml beside the script is checked with it.
+/// The run for which the script is checked, with inherited flags: a brunt.toml beside the script is checked with it.
 fn as_run(args: &Check, program: &Program) -> Result<Run> {
     let mut line: Vec<OsString> = ["brunt", "run"].map(OsString::from).to_vec();
     let mut flag = |name: &str, value: &str| line.push(format!("--{name}={value}").into());
@@ -119,7 +119,7 @@ fn as_run(args: &Check, program: &Program) -> Result<Run> {
     }
 }
 
-/// Says what there is to say on standard error, errors first; the exit status that they make.
+/// Writes the remarks to standard error, errors first. Returns the exit status that they make.
 fn said(remarks: &[Remark]) -> Exit {
     let (errors, warnings): (Vec<_>, Vec<_>) = remarks.iter().partition(|remark| remark.is_error);
     for Remark { is_error, file, place, text } in errors.iter().chain(&warnings) {
@@ -134,7 +134,7 @@ fn said(remarks: &[Remark]) -> Exit {
     if errors.is_empty() { Exit::Done } else { Exit::Wrong }
 }
 
-/// An error of Lua or of the library, with its place taken out of its text and completed by a column.
+/// An error of Lua or of the library, with its place taken out of its text and a column added.
 fn located(error: &str, script: &Path) -> Remark {
     let text = error.lines().next().unwrap_or("");
     let text = text.split_once(" failed: ").map_or(text, |(_, problem)| problem);
@@ -154,19 +154,20 @@ fn located(error: &str, script: &Path) -> Remark {
     Remark { is_error: true, file: file.to_owned(), place: Some(place), text: problem.to_owned() }
 }
 
-/// The text of a file that an error names: the script's, or that of a module beside it. Empty where it cannot be read.
+/// The text of a file that an error names: the script's, or a module's beside it. Empty where it cannot be read.
 fn source(file: &str, script: &Path) -> Vec<u8> {
     let beside = script.parent().unwrap_or(Path::new("")).join(file);
     let path = if script == Path::new(file) || !beside.is_file() { script } else { &beside };
     std::fs::read(path).unwrap_or_default()
 }
 
-/// A remark on a threshold whose name the outline did not meet. It is an error if another name is near, and a warning else: the outline takes one
-/// branch of each condition, and scripts may make names while users run. A name that stands in the script elsewhere is no mistake.
+/// A remark on a threshold whose name the outline did not meet. It is an error if another name is near, and otherwise a
+/// warning: the outline takes one branch of each condition, and scripts may make names while users run. A name that
+/// occurs elsewhere in the script is not a mistake.
 fn misspelt(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option<Remark> {
     let (name, meant) = unknown_name(threshold, loaded, outline)?;
     let script = loaded.scenarios.files.first()?;
-    // `GET /items` is what a call of `/items` is called by itself.
+    // `GET /items` is the default name of a call of `/items`.
     let path = name.split_once(' ').map_or(name.as_str(), |(_, path)| path);
     let text = String::from_utf8_lossy(&script.content.0);
     let stands = |word: &str| ["\"", "'"].iter().any(|quote| text.contains(&format!("{quote}{word}{quote}")));
@@ -187,7 +188,7 @@ fn misspelt(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option
     })
 }
 
-/// The name that a threshold is about, if nothing has it that the outline met; and the name that is near it.
+/// A threshold's name, if the outline met nothing with it; and the nearest known name.
 fn unknown_name(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Option<(String, Option<String>)> {
     let (kind, name) = threshold.subject()?;
     let met = |kind: MetKind| outline.met.iter().filter(move |met| met.kind == kind).map(|met| met.name.as_str());
@@ -225,7 +226,7 @@ fn unknown_name(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Op
     unknown(name, known).filter(|(name, _)| !loaded.scenarios.own.iter().any(|figure| figure.is_called(name)))
 }
 
-/// What the script does.
+/// The outline of the script.
 fn listed(file: &Path, loaded: &Loaded, outline: &Outline, thresholds: &[&Threshold]) -> String {
     let of = |kind: MetKind| outline.met.iter().filter(move |met| met.kind == kind);
     let counts = [

@@ -222,7 +222,7 @@ fn size(text: &str) -> Result<usize, String> {
     values::size(text).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// An upstream. What is wrong with one is said without its password.
+/// An upstream. Errors do not include its password.
 fn upstream(text: &str) -> Result<Upstream, UpstreamError> {
     text.parse().map_err(|error: UpstreamError| UpstreamError { got: shown_url(&error.got).into_owned() })
 }
@@ -341,14 +341,14 @@ fn check(args: CoalesceCheck) -> Result<Exit> {
     Ok(if findings.is_unsafe() { Exit::ThresholdFailed } else { Exit::Done })
 }
 
-/// Where a proxy listens. The file of a Unix socket goes with it.
+/// The address of a proxy. The file of a Unix socket is removed with it.
 struct Place {
     address: Listen,
     tls: bool,
 }
 
 impl Place {
-    /// What a proxy that is to listen there is told, and the place.
+    /// The proxy's listening address, and the place.
     fn bind(address: &Listen, tls: bool) -> Result<(brunt_proxy::Listen, Self), StartError> {
         let listen = match address {
             Listen::Tcp(address) => (*address).into(),
@@ -357,7 +357,7 @@ impl Place {
         Ok((listen, Self { address: address.clone(), tls }))
     }
 
-    /// How clients find it, given the address that it became.
+    /// The URL for clients, given the bound address.
     fn url(&self, bound: Option<SocketAddr>) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         bound.map_or_else(|| self.address.to_string(), |address| format!("{scheme}://{address}/"))
@@ -372,7 +372,7 @@ impl Drop for Place {
     }
 }
 
-/// Longer than the built-in target can be told to take for an answer.
+/// Longer than any delay of the built-in target.
 const LONGEST_ANSWER: Duration = Duration::from_secs(2 * 3600);
 
 /// A coalescing proxy before the built-in target, in this process.
@@ -382,7 +382,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Starts it on `address`, with so many threads, before the target at `url`.
+    /// Starts it on `address`, with this many threads, before the target at `url`.
     pub fn start(url: &str, address: &Listen, threads: usize, tls: Option<Arc<rustls::ServerConfig>>) -> Result<Self> {
         let upstream = url.parse().context("cannot pass on to the target")?;
         let (listen, place) = Place::bind(address, tls.is_some())?;
@@ -390,10 +390,10 @@ impl Before {
             threads: Some(threads),
             identity: tls.map(Identity::Made),
             coalesce: Some(Coalescing::default()),
-            // How slow answers are, and how many ask for them, is for the target to say.
+            // The target decides how slow answers are, and how many requests are under way.
             response_timeout: LONGEST_ANSWER,
             max_connections: usize::MAX,
-            // A load opens connections long before it uses them, and may read slowly by design.
+            // A load opens connections long before it uses them, and may read slowly on purpose.
             header_timeout: LONGEST_ANSWER,
             keep_alive_timeout: LONGEST_ANSWER,
             client_timeout: LONGEST_ANSWER,
@@ -402,12 +402,12 @@ impl Before {
         Ok(Self { proxy: brunt_proxy::Proxy::start(config)?, place })
     }
 
-    /// Where clients find it.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         self.place.url(self.proxy.address())
     }
 
-    /// Ends it; how many requests it has answered.
+    /// Ends it. Returns the number of requests that it answered.
     pub fn stop(self) -> u64 {
         self.proxy.stop().requests
     }

@@ -73,7 +73,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Whether nothing is said of runs that are still to be made.
+    /// Whether no flag is about runs still to be made.
     fn is_of_results(&self) -> bool {
         self.words.is_bare() && self.a.is_none() && self.b.is_none() && self.keep.is_none()
     }
@@ -90,7 +90,7 @@ pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
         let decision = Decision::Comparison(&compared);
         let (kept, store) = ([a.kept, b.kept].concat(), shown.saving.store.as_deref());
         let written = decided.write(decision, decision::Runs { kept: &kept, store, ..decision::Runs::default() });
-        // Its runs stay what they are: they may be compared with others, too.
+        // Its runs remain independent: they may be compared with others, too.
         Keep::from_flags(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
         compared
@@ -114,7 +114,7 @@ struct Side {
     plan: Plan,
     /// The flags of both sides, aimed at this one's target.
     line: Words,
-    /// Those of this side alone.
+    /// The flags of this side only.
     words: Vec<OsString>,
 }
 
@@ -125,7 +125,7 @@ impl Side {
     }
 }
 
-/// Runs both in turn; none if that was only to be checked.
+/// Runs both in turn; `None` for a mere check.
 fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Runs<'a>)>> {
     let registry = &program.registry;
     let [a, b] = sides(args, program)?;
@@ -143,7 +143,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name.clone(),
         b: b.name.clone(),
-        // What differs was asked for, and stands in the names.
+        // The differences were asked for, and are in the names.
         differing: Vec::new(),
         comparison: None,
         conditions: Vec::new(),
@@ -193,7 +193,7 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
     Ok([a, b])
 }
 
-/// What came of a round.
+/// The result of a round.
 enum Round {
     /// Both sides ran.
     Made(Box<(Figures, Figures)>),
@@ -242,7 +242,7 @@ fn rounds(
     Ok(rounds)
 }
 
-/// Runs both sides, the one or the other first.
+/// Runs both sides, in either order.
 fn one_round(
     number: u32,
     n: u32,
@@ -304,7 +304,7 @@ fn told(run: &Evidence) -> String {
     format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.ok_per_s().round()))
 }
 
-/// How the runs of both sides are made, as far as they are made alike.
+/// The common settings of both sides' runs.
 fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
     let mut parts = vec![format!("{rounds} rounds in turn (A B B A …)")];
     if a.connections == b.connections && a.workers == b.workers {
@@ -334,7 +334,7 @@ fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
     [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
 }
 
-/// The first run that failed a threshold, whether a default one or one that its user wrote.
+/// The first run that failed a threshold, implicit or explicit.
 fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
     compared.runs.iter().find(|run| run.evidence.thresholds.iter().any(|result| !result.held))
 }
@@ -352,7 +352,7 @@ fn exit_of(compared: &Compared) -> Exit {
     }
 }
 
-/// Says why the exit status is not 0.
+/// Explains an exit status other than 0.
 fn explain(compared: &Compared, exit: Exit) {
     if let Some(run) = silent_side(compared) {
         let name = if run.is_b { &compared.b } else { &compared.a };

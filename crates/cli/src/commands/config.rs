@@ -77,7 +77,7 @@ fn row(flag: &inherited::Flag, source: String, registry: &Registry) -> Row {
     Row { flag: format!("--{}", flag.name), value: shown(&flag.id, flag.values.iter(), registry), source }
 }
 
-/// What stands on the command line itself.
+/// The flags on the command line itself.
 fn written(definitions: &Command, words: &[OsString], registry: &Registry) -> Vec<Row> {
     let Ok(matches) = definitions.clone().ignore_errors(true).try_get_matches_from(words) else { return Vec::new() };
     let below = matches.subcommand().and_then(|(name, below)| Some((definitions.find_subcommand(name)?, below)));
@@ -93,7 +93,7 @@ fn written(definitions: &Command, words: &[OsString], registry: &Registry) -> Ve
     given.filter_map(row).collect()
 }
 
-/// Values as they may be shown.
+/// Values for display.
 fn shown<'a, S: AsRef<OsStr> + ?Sized + 'a>(
     id: &str,
     values: impl Iterator<Item = &'a S>,

@@ -3,8 +3,9 @@
 #![allow(clippy::doc_markdown)]
 
 use anyhow::{Result, bail};
+use brunt_engine::ControlError;
 use brunt_plan::units;
-use brunt_record::change::Action;
+use brunt_record::change::{Action, LONGEST_MARK};
 use clap::Args;
 use serde_json::json;
 
@@ -16,17 +17,18 @@ const EXAMPLES: &str = "\
 Examples:
   brunt ctl                       the runs of this user that can be changed
   brunt ctl rate 5k               5,000 calls a second are due from now on
+  brunt ctl users 50              50 virtual users are there from now on
   brunt ctl pause                 nothing is due until brunt ctl resume
   brunt ctl mark 'deployed v2'    a line on every chart
   brunt ctl 4711 rate 5k          the same of one of several runs, by its process";
 
-/// Change the rate of a run that goes on, pause and resume it, or mark a moment
+/// Change the rate or the users of a run that goes on, pause and resume it, or mark a moment
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(override_usage = "brunt ctl [RUN] rate N|pause|resume|mark TEXT\n       brunt ctl")]
+#[command(override_usage = "brunt ctl [RUN] rate N|users N|pause|resume|mark TEXT\n       brunt ctl")]
 pub struct Ctl {
-    /// Which run, where there are several: its process, the beginning of its id, or its --name. Then what to do: rate N, pause,
-    /// resume, mark TEXT. Nothing: list the runs
+    /// Which run, where there are several: its process, the beginning of its id, or its --name. Then what to do: rate N, users N,
+    /// pause, resume, mark TEXT. Nothing: list the runs
     #[arg(value_name = "[RUN] ACTION")]
     pub words: Vec<String>,
     /// Print what the run answers as JSON
@@ -34,8 +36,10 @@ pub struct Ctl {
     pub json: bool,
 }
 
-/// What can be done, for errors.
-const ACTIONS: &str = "rate N, pause, resume or mark TEXT";
+/// The actions, for errors.
+const ACTIONS: &str = "rate N, users N, pause, resume or mark TEXT";
+/// Where nobody listens.
+const NONE: &str = "no run of this user goes on that could be changed; with -v a run says why it could not be";
 
 pub fn run(args: &Ctl) -> Result<Exit> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
@@ -56,7 +60,7 @@ pub fn run(args: &Ctl) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Which run is to do what; none where no words are given.
+/// The run and the action; `None` without words.
 fn read<'a>(words: &[&'a str]) -> Result<Option<(Option<&'a str>, Action)>> {
     if words.is_empty() {
         return Ok(None);
@@ -73,7 +77,7 @@ fn read<'a>(words: &[&'a str]) -> Result<Option<(Option<&'a str>, Action)>> {
     }
 }
 
-/// What these words ask for; none if they do not begin with something that can be done.
+/// The action in these words; `None` if they do not begin with one.
 fn action(words: &[&str]) -> Result<Option<Action>> {
     Ok(Some(match words {
         ["rate", rate] => {
@@ -81,9 +85,13 @@ fn action(words: &[&str]) -> Result<Option<Action>> {
         }
         ["pause"] => Action::Pause,
         ["resume"] => Action::Resume,
-        // What k6 and Locust can change.
-        ["users", ..] => bail!("a run's number of users cannot change: it keeps the number that it began with"),
+        ["users", users] => Action::Users(users.parse().map_err(|_| {
+            anyhow::anyhow!("users: expected a whole number of virtual users, as in 'users 50', got '{users}'")
+        })?),
+        // The run says the same of one that fits into a question.
+        ["mark", text] if text.chars().count() > LONGEST_MARK => bail!("{}", ControlError::Mark),
         ["mark", text] => Action::Mark((*text).to_owned()),
+        ["users", ..] => bail!("{} takes one number, as in 'users 50'", words.join(" ")),
         ["rate", ..] => bail!("{} takes one number, as in 'rate 5k'", words.join(" ")),
         ["mark", ..] => bail!("mark takes one text: put it in quotes, as in mark 'deployed v2'"),
         ["pause" | "resume", ..] => bail!("pause and resume stand alone"),
@@ -98,7 +106,7 @@ fn pick(places: Vec<Place>, run: Option<&str>) -> Result<Place> {
         let mut places = places;
         return match (places.pop(), places.is_empty()) {
             (Some(place), true) => Ok(place),
-            (None, _) => bail!("no run of this user goes on that could be changed"),
+            (None, _) => bail!("{NONE}"),
             (Some(_), false) => bail!("which run? There are {}: brunt ctl PID …", known.join(", ")),
         };
     };
@@ -114,7 +122,7 @@ fn pick(places: Vec<Place>, run: Option<&str>) -> Result<Place> {
         (Some(_), false) => {
             bail!("several runs are called '{run}': name one by its process; there are {}", known.join(", "))
         }
-        (None, _) if known.is_empty() => bail!("no run of this user goes on that could be changed"),
+        (None, _) if known.is_empty() => bail!("{NONE}"),
         (None, _) => bail!("no run '{run}' goes on; there are {}", known.join(", ")),
     }
 }
@@ -129,7 +137,7 @@ fn list(as_json: bool) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if places.is_empty() {
-        console::note("no run of this user goes on that could be changed");
+        console::note(NONE);
     }
     for Place { about, .. } in &places {
         let name = about.name.as_ref().map_or(String::new(), |name| format!("  {name}"));
@@ -147,6 +155,10 @@ mod tests {
         let read = |words: &[&'static str]| read(words).map_err(|error| error.to_string());
         assert_eq!(read(&[]), Ok(None));
         assert_eq!(read(&["rate", "5k"]), Ok(Some((None, Action::Rate(5000.0)))));
+        assert_eq!(read(&["buy", "users", "50"]), Ok(Some((Some("buy"), Action::Users(50)))));
+        for wrong in [&["users", "5.5"][..], &["users", "-1"], &["users", "many"], &["users"]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
         assert_eq!(read(&["4711", "pause"]), Ok(Some((Some("4711"), Action::Pause))));
         assert_eq!(
             read(&["rate", "pause"]).unwrap_err(),
@@ -156,6 +168,8 @@ mod tests {
             read(&["mark", "deployed", "v2"]).unwrap_err(),
             "mark takes one text: put it in quotes, as in mark 'deployed v2'"
         );
+        let long: &'static str = "x".repeat(100_000).leak();
+        assert!(read(&["mark", long]).unwrap_err().starts_with("a mark has a text of 1 to 200 characters"));
         assert_eq!(read(&["4711"]).unwrap_err(), format!("what is run 4711 to do? {ACTIONS}"));
         assert_eq!(read(&["4711", "faster"]).unwrap_err(), format!("expected {ACTIONS}, got 'faster'"));
     }

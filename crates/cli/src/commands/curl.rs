@@ -1,4 +1,5 @@
-//! `brunt curl 'curl …'`: the request of a curl command as load. Its words become those of `brunt bench` before they are read.
+//! `brunt curl 'curl …'`: the request of a curl command as load. Its words are translated into those of `brunt bench`
+//! before they are parsed.
 
 use std::ffi::OsString;
 
@@ -10,10 +11,10 @@ use crate::{console, files};
 
 /// The name of the command.
 pub const NAME: &str = "curl";
-/// What to do where a flood cannot make the request.
+/// The advice where a flood cannot make the request.
 const SCENARIO: &str = "brunt import curl writes a scenario that can";
 
-/// The definition with its own help: what is run is a command line, and no URL.
+/// The definition with its own help: the argument is a command line rather than a URL.
 pub fn defined(definitions: clap::Command) -> clap::Command {
     definitions.mut_subcommand(NAME, |command| {
         command.mut_args(|arg| match arg.get_id().as_str() {
@@ -28,10 +29,10 @@ pub fn defined(definitions: clap::Command) -> clap::Command {
     })
 }
 
-/// The words of `brunt bench` that stand for those of `brunt curl`; none if they are of another command, or ask for help.
+/// The words of `brunt bench` for those of `brunt curl`; `None` if they are of another command, or ask for help.
 ///
 /// # Errors
-/// When there is no command line of curl, or one that a flood cannot make.
+/// When there is no curl command line, or a flood cannot make its request.
 pub fn expanded(words: &[OsString]) -> Result<Option<Vec<OsString>>> {
     let [program, name, rest @ ..] = words else { return Ok(None) };
     let mut flags = rest.iter().take_while(|word| *word != "--");
@@ -76,7 +77,7 @@ fn command(words: &[OsString]) -> Result<(Command, Vec<OsString>)> {
     Ok((curl_command(&text)?, own.collect()))
 }
 
-/// Says what of a command is not in the request.
+/// Notes the parts of a command that are not in the request.
 fn told(command: &Command) {
     if !command.shown.is_empty() {
         console::note(&format!("note: what curl shows and keeps is left out: {}", command.shown.join(", ")));
@@ -154,7 +155,7 @@ fn connection(command: &Command) -> Result<Vec<String>> {
     Ok(flags)
 }
 
-/// The data: a flag with it, or for the query.
+/// The data: a flag for a body, or for the query.
 fn data(command: &Command) -> Result<Option<String>> {
     let mut whole = String::new();
     for (place, part) in command.data.iter().enumerate() {
@@ -203,7 +204,7 @@ fn variable() -> anyhow::Error {
     anyhow!("the data holds a variable of the shell; {SCENARIO}")
 }
 
-/// A text in which variables of the shell are brunt's `@NAME`, and an `@` is one.
+/// A text in which variables of the shell become brunt's `@NAME`, and a literal `@` is escaped.
 fn template(word: &brunt_imports::Word) -> Result<String> {
     let mut text = String::new();
     for bit in &word.0 {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration as Time;
@@ -69,11 +69,11 @@ pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     files::write(&args.html, &brunt_report::render(Format::Html, &open, Style::default())?)?;
-    console::print(conclusion(&args.html).as_bytes())?;
+    console::print(conclusion(args).as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// The same load in two ways: by connections that wait for their answers, and by a rate that waits for nothing.
+/// The same load in two ways: on connections that wait for their answers, and at a rate that waits for nothing.
 fn plans(args: &Demo, url: &str, program: &Program) -> Result<[Plan; 2]> {
     let planned = |connections: Option<u32>, rate: Option<Profile>| {
         let load = Load { connections, threads: Some(1), duration: Some(args.duration), rate, ..Load::default() };
@@ -106,7 +106,7 @@ fn side_by_side(plans: &[Plan; 2], program: &Program, stop: &StopHandle) -> Resu
     })
 }
 
-/// What a line shows of one second of one side.
+/// One second of one side, for a line.
 struct Second {
     side: usize,
     number: u64,
@@ -114,7 +114,7 @@ struct Second {
     p99: Option<AtLeast<u64>>,
 }
 
-/// Hands the seconds of one side to who prints them.
+/// Passes the seconds of one side to the printing thread.
 struct Seconds {
     side: usize,
     send: Sender<Second>,
@@ -125,7 +125,7 @@ impl Observer for Seconds {
         if live.phase == Phase::Measured {
             let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_record::SECOND_NS;
             let [p99] = live.snapshot.times.get(Timing::Response).quantiles([0.99]);
-            // Nobody prints them once standard output has failed.
+            // Nobody receives them once standard output has failed.
             drop(self.send.send(Second { side: self.side, number, answered: live.snapshot.statuses.total(), p99 }));
         }
         ControlFlow::Continue(())
@@ -163,7 +163,7 @@ fn introduction(args: &Demo) -> String {
     )
 }
 
-/// The figures of both sides, and whether to believe them.
+/// The figures of both sides, with their verdicts.
 fn comparison(sides: [&Summary; 2]) -> String {
     let mut text = format!("\n{:<16}{:>18}{:>18}\n", "", MODELS[0], MODELS[1]);
     let mut row = |name: &str, cell: &dyn Fn(&Summary) -> String| {
@@ -194,10 +194,19 @@ fn shown(ns: AtLeast<u64>) -> String {
     format!("{}{}", if ns.at_least { "≥" } else { "" }, Duration(ns.value))
 }
 
-/// What the figures mean, where the page is, and what to do next.
-fn conclusion(page: &Path) -> String {
-    format!("{MEANING}\nReport page of the open model, for a browser: {}\n\n{NEXT}", page.display())
+/// The meaning of the figures, the place of the page, and further steps.
+fn conclusion(args: &Demo) -> String {
+    let has_frozen = Time::from_nanos(args.duration) >= STALL.period;
+    let meaning = if has_frozen { MEANING } else { TOO_SHORT };
+    format!("{meaning}\nReport page of the open model, for a browser: {}\n\n{NEXT}", args.html.display())
 }
+
+/// The text where the load ended before the target froze.
+const TOO_SHORT: &str = "
+What it means
+  The load ended before the target's first freeze, so both models saw the same.
+  The freeze comes in the fourth second: brunt demo -d 10s shows it.
+";
 
 const MEANING: &str = "
 What it means
@@ -240,8 +249,10 @@ mod tests {
 
     #[test]
     fn what_it_says_fits_a_terminal() {
-        let args = Demo { connections: 4, rate: 1000.0, duration: 1, html: "brunt-demo.html".into() };
-        let said = introduction(&args) + &conclusion(Path::new("brunt-demo.html"));
-        assert!(said.lines().all(|line| line.chars().count() < 80), "{said}");
+        for (duration, meant) in [(1, TOO_SHORT), (4_000_000_000, MEANING)] {
+            let args = Demo { connections: 4, rate: 1000.0, duration, html: "brunt-demo.html".into() };
+            let said = introduction(&args) + &conclusion(&args);
+            assert!(said.contains(meant) && said.lines().all(|line| line.chars().count() < 80), "{said}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `brunt doctor [URL]`: what of this machine would spoil a run.
+//! `brunt doctor [URL]`: problems of this machine that would spoil a run.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -24,11 +24,11 @@ use crate::{console, plan};
 
 /// The format of `--format json`.
 const VERSION: u32 = 1;
-/// What stands for a target that was not named. Nothing connects to it.
+/// Stands for a target that was not named. Nothing connects to it.
 const NOBODY: &str = "http://127.0.0.1/";
 /// Room for the name of a check, in columns.
 const NAME_WIDTH: usize = 14;
-/// What stands before a remedy.
+/// The text before a remedy.
 const REMEDY: &str = "         → ";
 /// Columns of text.
 const WIDTH: usize = 80;
@@ -82,7 +82,7 @@ pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
     Ok(if has_problem { Exit::ThresholdFailed } else { Exit::Done })
 }
 
-/// What a plan asks of its machine.
+/// A plan's demands on its machine.
 fn size(plan: &Plan) -> Size {
     Size {
         connections: (!plan.connections.is_growing()).then(|| plan.connections.most().into()),
@@ -98,7 +98,7 @@ fn size(plan: &Plan) -> Size {
     }
 }
 
-/// What `brunt doctor --format json` writes: what of this machine would spoil a run.
+/// The document of `brunt doctor --format json`: problems of this machine that would spoil a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Doctor")]
 pub struct Document<'a> {
@@ -112,7 +112,7 @@ pub struct Document<'a> {
     checks: &'a [Check],
 }
 
-/// A run, as far as its machine matters.
+/// A run's demands on its machine.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Asked {
     /// Connections at the same time; null where they grow as far as the machine allows.

@@ -111,7 +111,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     Ok(runs.exit(exit, decided.is_for_people()))
 }
 
-/// How to search: for connections where `-c` is a range, else for a rate.
+/// The settings of the search: for connections where `-c` is a range, otherwise for a rate.
 fn settings(args: &Find) -> Result<Settings> {
     let Find { precision: precision_ratio, repeats, .. } = *args;
     let range = args.words.texts("connections").into_iter().next_back().filter(|text| Steps::is_meant_by(text));
@@ -137,7 +137,7 @@ fn settings(args: &Find) -> Result<Settings> {
     let (Some(from), Some(highest)) = (values.first().copied(), values.last().copied()) else {
         bail!("-c {range} has no number")
     };
-    // What agents can open is for each of them to say.
+    // The limits of agents are unknown here.
     if highest > u64::from(most) && args.words.shown.machines.bus.nats.is_none() {
         bail!("-c {range}: this machine can open {most} connections at most (ulimit -n): give {from}..max");
     }
@@ -153,7 +153,7 @@ fn flag(settings: &Settings, level: f64) -> String {
     }
 }
 
-/// The plan of every trial but for its level, and the length of short ones.
+/// The plan of every trial except its level, and the length of short ones.
 fn base(args: &Find, settings: Settings, program: &Program) -> Result<Plan> {
     let rate = match settings.searched {
         Searched::Rate => "the rate is what is searched for: give the first one tried with --from",
@@ -270,20 +270,20 @@ fn arrivals(base: &Plan) -> Spread {
 fn trial_ns(base: &Plan, settings: &Settings, asked_ns: u64, level: f64, length: Length) -> u64 {
     let rate = match settings.searched {
         Searched::Rate => level,
-        // How many calls connections make is not known before.
+        // The number of calls that connections will make is unknown.
         Searched::Connections => f64::INFINITY,
     };
     capacity::trial_ns(asked_ns, length, rate, arrivals(base))
 }
 
-/// About how long the trials after the next take, in nanoseconds.
+/// An estimate of the time for the trials after the next, in nanoseconds.
 fn left_ns(base: &Plan, settings: &Settings, trials: &[Trial], length: Length) -> u64 {
     let (mut short, mut full) = capacity::trials_left(settings, trials);
     match length {
         Length::Short => short = short.saturating_sub(1),
         Length::Full => full = full.saturating_sub(1),
     }
-    // Levels to come are about as high as the last one.
+    // Further levels are about as high as the last one.
     let level = trials.last().map_or(settings.from, |trial| trial.level);
     let asked_ns = base.duration_ns().unwrap_or(0);
     let takes = |length| base.warmup_ns + trial_ns(base, settings, asked_ns, level, length);

@@ -1,4 +1,4 @@
-//! `brunt grpc`: what a server tells of its schema.
+//! `brunt grpc`: the schema of a server.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -61,7 +61,7 @@ pub struct Describe {
     pub server: Server,
 }
 
-/// How the server is asked.
+/// The server, and how to ask it.
 #[derive(Debug, Args)]
 pub struct Server {
     /// Metadata of the call, repeatable; @NAME at the beginning of a word of V is taken from the environment
@@ -108,7 +108,7 @@ fn list(reflection: &mut Reflection<'_>, service: Option<&str>) -> Result<String
     Ok(lines.into_iter().map(|line| line + "\n").collect())
 }
 
-/// What `look` makes of what the server says.
+/// The result of `look` on the server's answers.
 fn asked(
     url: &str,
     server: &Server,

@@ -1,4 +1,4 @@
-//! `brunt help [TOPIC]`: the guide offline, and what commands do.
+//! `brunt help [TOPIC]`: the guide offline, and the help of commands.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -21,7 +21,7 @@ pub struct Help {
     pub words: Vec<String>,
 }
 
-/// How wide pages are at most, in columns: lines that are read with ease.
+/// The widest pages, in columns, for easy reading.
 const WIDEST: usize = 100;
 
 pub fn run(args: &Help, program: &Program) -> Result<Exit> {
@@ -53,7 +53,7 @@ fn page(name: &str) -> String {
     guide::topic(name).map_or_else(String::new, |topic| topic.for_terminal(width, console::stdout_colour(false)))
 }
 
-/// What can be asked for.
+/// The topics and commands.
 fn contents(command: &Command) -> String {
     let mut text = String::from("Topics: brunt help TOPIC\n");
     for topic in TOPICS {

@@ -1,4 +1,5 @@
-//! `brunt import WHAT FILE`: what is known elsewhere as scenarios: scripts of k6, recordings, descriptions, collections, commands.
+//! `brunt import WHAT FILE`: makes scenarios of other formats: k6's scripts, recordings, descriptions, collections,
+//! commands.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -19,7 +20,7 @@ pub struct Import {
     pub what: What,
 }
 
-/// What it is made of.
+/// The source.
 #[derive(Debug, Subcommand)]
 pub enum What {
     Har(Har),
@@ -145,7 +146,7 @@ fn standard_input() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes the Lua, and says what was not moved and how to run it.
+/// Writes the Lua, and notes what was not converted and how to run it.
 fn written(imported: &Imported, shown: &str, into: &Into) -> Result<Exit> {
     put(&imported.lua, into)?;
     for left in &imported.left {

@@ -52,9 +52,9 @@ pub fn run(args: &Man, program: &Program) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The command's page, then those of its subcommands. `bench` is what the first page is about.
+/// The command's page, then those of its subcommands. The first page describes `bench`.
 ///
-/// What stands at the end of the help comes apart from the page: lines in it are lines, which the page would fill.
+/// The end of the help comes separately: its lines stay lines, which the page would fill.
 fn collect(command: Command, pages: &mut Vec<(Page, Option<String>)>) {
     let below: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "bench").cloned().collect();
     let source = concat!("brunt ", env!("CARGO_PKG_VERSION"));

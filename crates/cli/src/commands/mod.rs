@@ -1,4 +1,4 @@
-//! What brunt does: one file for each subcommand, which has its flags, its help and what it does.
+//! Subcommands: one file each, with its flags, its help and its code.
 
 pub mod agent;
 pub mod agents;
@@ -37,13 +37,13 @@ use clap::{ArgMatches, Subcommand};
 use crate::args::{Bench, Program, ProtocolFlags};
 use crate::exit::Exit;
 
-/// The commands besides the program's own that take a run's flags, protocols' among them.
+/// The commands besides the program's own that take the flags of runs and protocols.
 pub const WITH_RUNS: [&str; 6] = ["bench", "curl", "find", "compare", "sweep", "doctor"];
 
 /// A subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    // The flags are those of the program itself, which has other words for them.
+    // The flags are the program's own, which has other words for them.
     /// Put load on a target (the same as without this word)
     #[command(override_usage = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]")]
     Bench(Box<Bench>),
@@ -81,10 +81,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Whatever is wrong with the command line, a file or a run.
+    /// For any mistake in the command line or a file, and any failure of a run.
     pub fn run(self, program: &Program) -> Result<Exit> {
         match self {
             Self::Bench(args) | Self::Curl(args) => bench::run(&args, program),
@@ -117,7 +117,7 @@ impl Command {
         }
     }
 
-    /// Takes what was given of a run's flags, in those of [`WITH_RUNS`].
+    /// Fills in the values of a run's flags, for the commands of [`WITH_RUNS`].
     pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
         match self {
             Self::Bench(bench) | Self::Curl(bench) => bench.protocol = ProtocolFlags::new(matches, registry),

@@ -4,38 +4,40 @@
 
 mod fail_if;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_plan::connections::Connections;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, Sandbox, Stop};
-use brunt_plan::replay::Replay as Replayed;
+use brunt_plan::replay::{Fingerprint, Replay as Replayed};
+use brunt_plan::share::Portion;
 use brunt_plan::target::Url;
-use brunt_protocol::headers::{Header, header_value};
 use brunt_protocol::options_of;
 use brunt_record::outcome::OkStatus;
-use brunt_record::replayed::Skip;
-use brunt_replay::format::{Fields, Format, Options, SessionBy};
-use brunt_replay::log::{Config, Log, LogError, Watch, format_names};
-use brunt_replay::schedule::Scaling;
-use brunt_replay::select::{Filter, FromHosts, Rewrite, Selection, Window};
+use brunt_record::recording::Recording;
+use brunt_record::replayed::{LogRead, Skip};
+use brunt_replay::config::Config;
+use brunt_replay::fingerprint;
+use brunt_replay::format::Format;
+use brunt_replay::log::{Log, format_names};
+use brunt_replay::watch::Watch;
 use clap::Args;
 
 use self::fail_if::FailIf;
 use crate::args::bench::Connecting;
+use crate::args::machines::Machines;
 use crate::args::{Limits, Output, Program, ProtocolFlags, Saving, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::kept::Keep;
+use crate::logs::with_way_out;
 use crate::plan;
 use crate::results::Results;
-use crate::single::Logs;
+use crate::single::Showing;
 use crate::{console, single};
 
-/// By less than this copies of a session are shifted where nothing else is said, in nanoseconds.
+/// The default bound of the shifts of a session's copies, in nanoseconds.
 const SHIFT_NS: u64 = 50_000_000;
-/// Within this time lines are sorted where nothing else is said, in nanoseconds.
-const SORT_NS: u64 = 10_000_000_000;
 
 /// Replay a log: its requests, at its times, in its sessions, beside what it says of the answers
 #[derive(Debug, Default, Args)]
@@ -61,6 +63,8 @@ pub struct Replay {
     #[command(flatten)]
     pub tls: Tls,
     #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
     pub saving: Saving,
@@ -77,11 +81,11 @@ pub struct Reading {
     #[arg(long, value_name = "LAYOUT", conflicts_with = "log_format")]
     pub layout: Option<String>,
     /// Of JSON or CSV, where the fields are: time=ts,path=request.uri,status=code,duration=took:ms
-    #[arg(long, value_name = "ROLE=FIELD,…", value_parser = Fields::parse, conflicts_with_all = ["log_format", "layout"])]
-    pub fields: Option<Fields>,
+    #[arg(long, value_name = "ROLE=FIELD,…", conflicts_with_all = ["log_format", "layout"])]
+    pub fields: Option<String>,
     /// What belongs together: client, cookie:NAME, field:NAME, or none [default: client]
-    #[arg(long, value_name = "BY", value_parser = session_by)]
-    pub session: Option<SessionBy>,
+    #[arg(long, value_name = "BY")]
+    pub session: Option<String>,
     /// The offset of times without a zone: +02:00 [default: UTC]
     #[arg(long, value_name = "OFFSET", value_parser = zone, allow_hyphen_values = true)]
     pub zone: Option<i32>,
@@ -98,14 +102,14 @@ pub struct Reading {
 #[command(next_help_heading = "Requests")]
 pub struct Selecting {
     /// A part of the log: 10:00-10:30 by its own clock, or FROM..TO in RFC 3339
-    #[arg(long, value_name = "FROM-TO", value_parser = window)]
-    pub window: Option<(String, Window)>,
+    #[arg(long, value_name = "FROM-TO")]
+    pub window: Option<String>,
     /// What requests must be, repeatable: path^=/api, method!=HEAD, status=200, host=, session= (= != ^= $= *= !*=)
-    #[arg(long = "filter", value_name = "CONDITION", value_parser = filter)]
-    pub filters: Vec<(String, Filter)>,
+    #[arg(long = "filter", value_name = "CONDITION")]
+    pub filters: Vec<String>,
     /// Paths that begin with one text begin with another, repeatable: /v1=/v2
-    #[arg(long = "rewrite", value_name = "/FROM=/TO", value_parser = Rewrite::parse)]
-    pub rewrites: Vec<Rewrite>,
+    #[arg(long = "rewrite", value_name = "/FROM=/TO")]
+    pub rewrites: Vec<String>,
     /// A header field of every request, in place of the log's, repeatable; @NAME takes V from the environment
     #[arg(short = 'H', long = "header", value_name = "K: V")]
     pub headers: Vec<String>,
@@ -127,7 +131,7 @@ pub struct Timing {
     /// Multiply its requests, session by session, in the same time: 3x, 0.1x
     #[arg(long, value_name = "FACTOR", value_parser = values::factor)]
     pub scale: Option<f64>,
-    /// With --scale: copies of a session are shifted by less than this [default: 50ms]
+    /// With --scale: copies of a session are shifted by less than this, at most a minute [default: 50ms]
     #[arg(long, value_name = "T", value_parser = values::duration)]
     pub shift: Option<u64>,
     /// Keep the time between the requests of a session where an answer comes late, instead of the due times
@@ -148,7 +152,7 @@ pub struct Calling {
     /// The most connections [default: as many as sessions take, within the limits of this machine]
     #[arg(short, long, value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
-    /// Worker threads, which share the sessions [default: 1]
+    /// Worker threads, of each agent too, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
     /// Which HTTP: 1.1, 2 or auto [default: 1.1]
@@ -157,6 +161,10 @@ pub struct Calling {
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
+    /// Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1%. Its id stands with failed and slow calls in
+    /// the report. What the log has of its own is kept
+    #[arg(long, value_name = "SHARE", value_parser = brunt_protocol::traced::share)]
+    pub trace: Option<f64>,
     /// What must not be, against the log, repeatable: 'other_status>1%', 'p95>2x', 'GET /cart: p50>1.5x'; else exit status 1
     #[arg(long = "fail-if", value_name = "[TEMPLATE:]FIGURE>VALUE", value_parser = FailIf::parse)]
     pub fail_if: Vec<FailIf>,
@@ -166,35 +174,8 @@ fn log_format(text: &str) -> Result<Format, String> {
     Format::named(text).ok_or_else(|| format!("expected one of {}", format_names().join(", ")))
 }
 
-fn session_by(text: &str) -> Result<SessionBy, String> {
-    match text.split_once(':') {
-        Some(("cookie", name)) if !name.is_empty() => Ok(SessionBy::Cookie(name.to_owned())),
-        Some(("field", name)) if !name.is_empty() => Ok(SessionBy::Field(name.to_owned())),
-        None if text == "client" => Ok(SessionBy::Client),
-        None if text == "none" => Ok(SessionBy::None),
-        _ => Err("expected client, cookie:NAME, field:NAME or none".to_owned()),
-    }
-}
-
-fn shown_session(by: &SessionBy) -> String {
-    match by {
-        SessionBy::Client => "client".to_owned(),
-        SessionBy::Cookie(name) => format!("cookie:{name}"),
-        SessionBy::Field(name) => format!("field:{name}"),
-        SessionBy::None => "none".to_owned(),
-    }
-}
-
 fn zone(text: &str) -> Result<i32, String> {
     brunt_replay::stamp::offset(text).ok_or_else(|| "expected an offset such as +02:00".to_owned())
-}
-
-fn window(text: &str) -> Result<(String, Window), String> {
-    Ok((text.to_owned(), Window::parse(text)?))
-}
-
-fn filter(text: &str) -> Result<(String, Filter), String> {
-    Ok((text.to_owned(), Filter::parse(text)?))
 }
 
 pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
@@ -206,27 +187,68 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
             if args.reading.log_format.is_some() || args.reading.layout.is_some() { "as given" } else { "recognised" };
         console::note(&format!("{}: {} format, {how}", args.log.display(), log.format().name()));
     }
-    let watch = log.watch();
-    let logs = log.begin(plan.workers as usize).context("cannot start a thread that reads the log")?;
-    let of_workers = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
+    let (watch, format) = (log.watch(), log.format());
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
-    let told = || told(args, &watch);
-    let logs = Logs { of_workers, in_log: &|elapsed_ns| watch.in_log(elapsed_ns) };
-    single::replay(&plan, logs, &program.registry, &results, &args.output, &keep, told)
+    let in_log = |elapsed_ns| watch.in_log(elapsed_ns);
+    let showing = Showing { results: &results, args: &args.output, keep: &keep, in_log: &in_log };
+    if args.machines.bus.nats.is_some() {
+        let timetable = log.list().context("cannot start a thread that reads the log")?;
+        let put_together = |run: &mut Recording, logs: &[(String, LogRead)]| {
+            let replayed = judged(args, format, together(&watch, run, logs));
+            run.replayed = Some(Box::new(replayed));
+        };
+        return single::replay_by_agents(
+            &plan,
+            Box::new(timetable),
+            &program.registry,
+            &showing,
+            &args.machines,
+            calling_threads(args),
+            put_together,
+        );
+    }
+    let logs = log.begin(Portion::whole(plan.workers)).context("cannot start a thread that reads the log")?;
+    let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
+    single::replay(&plan, logs, &program.registry, &showing, |run| {
+        judged(args, format, watch.replayed(run.measured_ns))
+    })
 }
 
-/// What was taken of the log, and whether it is as different as it must not be.
-fn told(args: &Replay, watch: &Watch) -> brunt_record::replayed::Replayed {
-    let mut replayed = watch.replayed();
+/// The threads of each agent.
+fn calling_threads(args: &Replay) -> u32 {
+    args.calling.threads.unwrap_or(1)
+}
+
+/// Merges the agents' reports on their parts of a log. The lines read and skipped were counted here, once. Fails the
+/// run if an agent has read different lines.
+fn together(watch: &Watch, run: &mut Recording, logs: &[(String, LogRead)]) -> brunt_record::replayed::Replayed {
+    let here = watch.read().marks;
+    if let Some((agent, line)) = logs.iter().find_map(|(name, log)| Some((name, log.marks.differ(&here)?))) {
+        run.fail(format!(
+            "agent '{agent}' did not read the log that this brunt has read: they differ at line {line} or before; nobody may write to a \
+             log while it is replayed, but at its end"
+        ));
+    }
+    let (all, templates) = brunt_record::replayed::total_and_templates(logs.iter().flat_map(|(_, log)| &log.compared));
+    let requests = run.measured.due() + run.drained.due();
+    brunt_record::replayed::Replayed { requests, all, templates, ..watch.replayed(run.measured_ns) }
+}
+
+/// Judges the conditions of `--fail-if`, and prints advice where nothing was replayed.
+fn judged(
+    args: &Replay,
+    format: Format,
+    mut replayed: brunt_record::replayed::Replayed,
+) -> brunt_record::replayed::Replayed {
     replayed.conditions = args.calling.fail_if.iter().map(|condition| condition.judge(&replayed)).collect();
-    if let Some(advice) = nothing_left(&replayed) {
+    if let Some(advice) = nothing_left(&replayed, format) {
         console::note(&format!("note: {advice}"));
     }
     replayed
 }
 
-/// What to do where nothing of the log was replayed.
-fn nothing_left(replayed: &brunt_record::replayed::Replayed) -> Option<&'static str> {
+/// The advice where nothing of the log was replayed.
+fn nothing_left(replayed: &brunt_record::replayed::Replayed, format: Format) -> Option<&'static str> {
     let (most, count) = replayed.skipped.iter().max_by_key(|(_, count)| **count)?;
     if replayed.skipped.values().sum::<u64>() < replayed.lines {
         return None;
@@ -236,14 +258,15 @@ fn nothing_left(replayed: &brunt_record::replayed::Replayed) -> Option<&'static 
         _ if *count < replayed.lines && !is_defect => "every line was skipped, for reasons that the result counts",
         "other_host" => "every request went to another host: --from-host HOST (or any) says which stand for the target",
         "writes" => "every request writes: --unsafe sends them",
-        "no_time" => "the log has no times: --rate says how many requests come a second",
+        "no_time" if format.is_untimed() => "the log has no times: --rate says how many requests come a second",
+        "no_time" => "no request of the log has a time: --layout or --fields says where lines of your own have it",
         "filtered" => "--filter left every request out",
         "outside_window" => "no request is within --window",
         _ => "no line gave a request: --log-format, --layout or --fields say how to read the log",
     })
 }
 
-/// The plan and the log that the flags ask for.
+/// The plan and the log by the flags.
 fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     let Replay { reading, selecting, timing, calling, .. } = args;
     let url = Url::parse(&args.url).map_err(|e| anyhow!("URL {e}"))?;
@@ -253,59 +276,38 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
             url.target.path
         );
     }
+    if timing.repeats && args.log.as_os_str() == "-" {
+        bail!("--loop reads the log from its beginning again, and standard input has none: give a file");
+    }
     let (protocol, _) = program.registry.named(&url.target.scheme)?;
     if !matches!(url.target.scheme.as_str(), "http" | "https") {
         bail!("a log's requests are HTTP: give a URL that begins with http:// or https://");
     }
     let flags = ProtocolFlags::default().with("header", selecting.headers.clone()).with("http", calling.http.clone());
     let given = flags.given(protocol, &url.target.scheme, &program.registry)?.with_user(url.user);
-    let format_and_options = Options {
-        template: reading.layout.clone(),
-        fields: reading.fields.clone(),
-        session: reading.session.clone().unwrap_or_default(),
-        zone_s: reading.zone.unwrap_or(0),
-    };
-    let mut selection = Selection::new(url.target.clone());
-    selection.window = selecting.window.as_ref().map(|(_, window)| *window);
-    selection.filters = selecting.filters.iter().map(|(_, filter)| filter.clone()).collect();
-    selection.rewrites.clone_from(&selecting.rewrites);
-    selection.writes = selecting.r#unsafe;
-    selection.hosts = match selecting.from_hosts.as_slice() {
-        [] => FromHosts::Target,
-        hosts if hosts.iter().any(|host| host == "any") => FromHosts::Any,
-        hosts => FromHosts::Named(hosts.to_vec()),
-    };
     let seed = args.limits.seed.unwrap_or_else(plan::fresh_seed);
-    let scaling = Scaling {
+    let by_agents = args.machines.bus.nats.is_some();
+    let (path, fingerprint) = if by_agents { for_agents(&args.log)? } else { (args.log.clone(), None) };
+    let mut replay = Replayed {
         speed: timing.speed.unwrap_or(1.0),
         scale: timing.scale.unwrap_or(1.0),
         shift_ns: timing.shift.unwrap_or(SHIFT_NS),
-        seed,
-    };
-    let log = Log::open(Config {
-        path: args.log.clone(),
-        format: reading.log_format,
-        options: format_and_options,
-        selection,
-        scaling,
-        sort_ns: reading.sort_window.unwrap_or(SORT_NS),
-        repeats: timing.repeats,
-        rate: reading.rate,
-        headers: headers(&selecting.headers)?,
-    })
-    .map_err(with_way_out)?;
-    let replay = Replayed {
-        log: args.log.display().to_string(),
-        format: log.format().name().to_owned(),
-        speed: scaling.speed,
-        scale: scaling.scale,
-        shift_ns: scaling.shift_ns,
-        session: shown_session(&reading.session.clone().unwrap_or_default()),
+        session: reading.session.clone().unwrap_or_else(|| "client".to_owned()),
         think: timing.think,
         writes: selecting.r#unsafe,
         repeats: timing.repeats,
-        window: selecting.window.as_ref().map(|(text, _)| text.clone()),
-        filters: selecting.filters.iter().map(|(text, _)| text.clone()).collect(),
+        window: selecting.window.clone(),
+        filters: selecting.filters.clone(),
+        rewrites: selecting.rewrites.clone(),
+        from_hosts: selecting.from_hosts.clone(),
+        layout: reading.layout.clone(),
+        fields: reading.fields.clone(),
+        zone_s: reading.zone,
+        sort_ns: reading.sort_window,
+        rate: reading.rate,
+        trace_ratio: calling.trace,
+        fingerprint,
+        ..Replayed::new(&path.display().to_string(), reading.log_format.map_or("", Format::name))
     };
     let transport = plan::transport(&args.connecting, plan::tls(&args.tls)?)?;
     let workers = calling.threads.unwrap_or(1);
@@ -314,7 +316,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     if most < workers {
         bail!("-t {workers} is more than -c {most}, and each thread needs a connection");
     }
-    let plan = Plan {
+    let mut plan = Plan {
         version: PLAN_VERSION,
         protocol: options_of(protocol, &given)?,
         target: url.target,
@@ -322,7 +324,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         scenarios: None,
         connections: Connections::UpTo(most),
         workers,
-        load: Load::Replay(replay),
+        load: Load::Replay(Box::new(replay.clone())),
         stop: Stop { duration_ns: timing.duration, requests: None },
         warmup_ns: 0,
         timeout_ns: args.limits.timeout_ns(),
@@ -343,31 +345,29 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         environment: Environment::default(),
     };
     plan.validate()?;
+    // A path that is not sent to agents need not be UTF-8.
+    let config = Config { path, ..Config::from_plan(&plan, &replay)? };
+    let log = Log::open(config).map_err(with_way_out)?;
+    if reading.rate.is_some() && !log.format().is_untimed() {
+        bail!(
+            "--rate is for targets of vegeta, which have no times: a log in the {} format has its own, and --speed divides them",
+            log.format().name()
+        );
+    }
+    log.format().name().clone_into(&mut replay.format);
+    plan.load = Load::Replay(Box::new(replay));
     Ok((plan, log))
 }
 
-/// The fields that every request has.
-fn headers(given: &[String]) -> Result<Vec<(String, String)>> {
-    let field = |text: &String| {
-        let (name, value) = text.split_once(':').ok_or_else(|| anyhow!("-H: expected 'Name: value'"))?;
-        let header = Header::new(name.trim(), value.trim());
-        let value = header_value(&header, |name| std::env::var(name).ok())?;
-        Ok((header.name().to_owned(), value))
-    };
-    given.iter().map(field).collect()
-}
-
-/// What to do about a log that cannot be replayed.
-fn with_way_out(error: LogError) -> anyhow::Error {
-    let way = match &error {
-        LogError::Unknown { .. } => {
-            format!(
-                "give --log-format ({}), --layout for a layout of your own, or --fields for JSON",
-                format_names().join(", ")
-            )
-        }
-        LogError::Template(_) => "--layout has the format as the server's configuration does".to_owned(),
-        LogError::Open { .. } | LogError::Empty { .. } => return error.into(),
-    };
-    anyhow!("{error}: {way}")
+/// The absolute path of a log, as agents open it, and its fingerprint.
+fn for_agents(path: &Path) -> Result<(PathBuf, Option<Fingerprint>)> {
+    if path.as_os_str() == "-" {
+        bail!("agents cannot read this brunt's standard input: give a file that each of them has, too");
+    }
+    let path = std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?;
+    if path.to_str().is_none() {
+        bail!("{}: the path is not UTF-8, so that agents cannot be told it: rename the log", path.display());
+    }
+    let fingerprint = fingerprint::take(&path)?;
+    Ok((path, Some(fingerprint)))
 }

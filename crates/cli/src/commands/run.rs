@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
-use brunt_lua::scenario::{self, Asking, LoadOptions, Loaded};
+use brunt_lua::scenario::{self, Asking, ClientKind, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
@@ -29,7 +29,7 @@ use crate::plan::asking::Asker;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
-use crate::{console, single};
+use crate::{console, foreign, single};
 
 /// Put load on a target by virtual users, who do what a script of scenarios says
 #[derive(Debug, Default, Args)]
@@ -100,7 +100,7 @@ pub struct Change {
     #[arg(long)]
     pub list: bool,
     /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
-    #[arg(long, value_name = "K=V", value_parser = values::variable)]
+    #[arg(long, short_alias = 'e', value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
     #[arg(long)]
@@ -120,6 +120,10 @@ pub struct UserLoad {
     /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
+    /// Send a traceparent (W3C Trace Context), sampled, on this share of calls by HTTP, gRPC, and WebSocket as it connects: 1%.
+    /// Its id stands with failed and slow calls in the report
+    #[arg(long, value_name = "SHARE", value_parser = brunt_protocol::traced::share)]
+    pub trace: Option<f64>,
 }
 
 /// Plans that are kept.
@@ -140,7 +144,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
         return list(args, registry);
     }
     let mut plan = planned(args, registry)?;
-    // A plan that is written into a file is there to be changed, and run by that file's name.
+    // A plan written into a file is meant to be changed, and is run by that file's name.
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, Some(plan.seed));
     }
@@ -161,7 +165,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     };
     let journal = journal(args, &plan)?;
     let trace = trace.or_else(|| journal.clone().map(|journal| journal as Arc<dyn Trace>));
-    // To go through a script once is to try it.
+    // A run through a script with --once only tries it, so no result is kept.
     let keep = if args.change.once { Keep::Nothing } else { Keep::from_flags(&args.saving, args.output.quiet) };
     let by = single::CarriedBy {
         machines: &args.machines,
@@ -175,7 +179,7 @@ pub fn run(args: &Run, program: &Program) -> Result<Exit> {
     exit
 }
 
-/// The file of `--log`, if there is to be one.
+/// The file of `--log`, if the flag is given.
 fn journal(args: &Run, plan: &Plan) -> Result<Option<Arc<Journal>>> {
     let WrittenDown { log, log_level, debug } = &args.written_down;
     let Some(path) = log else { return Ok(None) };
@@ -183,19 +187,19 @@ fn journal(args: &Run, plan: &Plan) -> Result<Option<Arc<Journal>>> {
     Ok(Some(Arc::new(journal)))
 }
 
-/// Prints the scenarios of the file, each with who comes to it.
+/// Prints the scenarios of the file, each with its injection.
 fn list(args: &Run, registry: &Registry) -> Result<Exit> {
     let loaded = loaded(args, registry)?;
     console::print(scenario_list(&loaded.names, &loaded.scenarios).as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// The plan that the script and the flags ask for.
+/// The plan of the script and the flags.
 ///
 /// # Errors
-/// Which flag, file or line is wrong, and what to do about it.
+/// The wrong flag, file or line, and what to do about it.
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
-    let Loaded { mut scenarios, thresholds, target, names, assigned_locals } = loaded(run, registry)?;
+    let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals } = loaded(run, registry)?;
     for local in assigned_locals {
         console::note(&format!("note: {}:{}: {}", local.file, local.line, shared_local(&local.name)));
     }
@@ -209,6 +213,10 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
     conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
     let stop = change(&mut scenarios, &run.change, &names);
+    if run.load.trace.is_some() {
+        check_trace(&clients)?;
+    }
+    scenarios.trace_ratio = run.load.trace;
     let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
     let plan = Plan {
@@ -217,7 +225,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         target,
         script: None,
         scenarios: Some(scenarios),
-        // Users make their own.
+        // Users make their own connections.
         connections: workers.into(),
         workers,
         stop,
@@ -244,7 +252,27 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What to say of a local of the script's top that its scenarios assign.
+/// Notes which clients of a script cannot have the `traceparent` of `--trace`.
+///
+/// # Errors
+/// When no client can have one.
+fn check_trace(clients: &[ClientKind]) -> Result<()> {
+    let without: Vec<_> = clients.iter().filter(|client| !client.traces).map(|client| client.name.as_str()).collect();
+    if without.is_empty() {
+        return Ok(());
+    }
+    let without = without.join(", ");
+    if !clients.iter().any(|client| client.traces) {
+        bail!(
+            "--trace: calls of {without} have no header fields for a traceparent, and the script has no other clients; \
+             brunt.http, brunt.grpc and brunt.ws have them: leave --trace out"
+        );
+    }
+    console::note(&format!("note: --trace: calls of {without} have no header fields, and so no traceparent"));
+    Ok(())
+}
+
+/// The warning about a local at the script's top that its scenarios assign.
 pub(super) fn shared_local(name: &str) -> String {
     format!(
         "scenarios assign '{name}', a local of the script's top, which all users of a thread share; a user's own value belongs in \
@@ -252,15 +280,15 @@ pub(super) fn shared_local(name: &str) -> String {
     )
 }
 
-/// The threads that carry the users: as many as cores, or as the flag says, and no more than the script's limits allow.
+/// The number of threads for the users: the flag's, or the number of cores, within the script's limits.
 ///
 /// # Errors
-/// When the flag asks for more than that.
+/// When the flag asks for more than a limit allows.
 fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
     let wanted = if run.change.once { 1 } else { run.load.threads.unwrap_or_else(plan::cores) };
     let Some((most, limit)) = scenarios.most_workers().filter(|(most, _)| *most < wanted) else { return Ok(wanted) };
     if run.machines.bus.nats.is_some() {
-        // Agents have threads of their own, which are dealt out by the same limit.
+        // Agents have their own threads, which are dealt out within the same limit.
         return Ok(most);
     }
     let why = format!("the script's {limit} = {most} holds for all threads together");
@@ -271,11 +299,14 @@ fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
     Ok(most)
 }
 
-/// What the script says, with the changes that the flags make of who comes.
+/// Loads the script, with the flags' changes of its injections.
 ///
 /// # Errors
-/// Which file or line is wrong.
+/// The wrong file or line.
 pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
+    if let Some(way) = foreign::file(&run.file) {
+        bail!("{way}");
+    }
     let Change { env, base_url, inject, only, .. } = &run.change;
     let limits = &run.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
@@ -293,12 +324,12 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     asker.told(scenario::load(&run.file, &options, registry))
 }
 
-/// A value of `--env`: what its name tells to be a secret is not shown or stored.
+/// A value of `--env`. A value whose name suggests a secret is neither shown nor stored.
 fn value_of(name: &str, value: &str) -> Template {
     if is_secret_header(name) { Template::secret(value) } else { Template::open(value) }
 }
 
-/// Changes the load as the flags say; what ends the run besides its users.
+/// Changes the load as the flags say. Returns the conditions that end the run besides its users.
 fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
     if change.once {
         let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
@@ -317,7 +348,7 @@ fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop 
     stop
 }
 
-/// Whether `--only` lets the users of this scenario come.
+/// Whether `--only` admits the users of this scenario.
 fn comes(change: &Change, name: &String) -> bool {
     change.only.is_empty() || change.only.contains(name)
 }

@@ -64,12 +64,12 @@ pub enum RunsCommand {
     },
 }
 
-/// How many are listed where no number is asked for.
+/// The default number of listed runs.
 const SHOWN: usize = 20;
 
 pub fn run(args: &Runs) -> Result<Exit> {
     let path = kept::path(args.from.store.as_deref())?;
-    // To change anything, it must be there already.
+    // Tags can be changed only in an existing store.
     let mut store = Store::open_kept(&path)?;
     match &args.command {
         None => {

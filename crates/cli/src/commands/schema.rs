@@ -1,4 +1,4 @@
-//! `brunt schema DOCUMENT`: the JSON Schema of what brunt writes as JSON, and of `brunt.toml`.
+//! `brunt schema DOCUMENT`: JSON Schemas of brunt's documents, and of `brunt.toml`.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -71,7 +71,7 @@ pub(super) fn config(definitions: &Command) -> Value {
     })
 }
 
-/// What a threshold is at least, as a regular expression: something, an operator, a limit.
+/// The rough form of a threshold, as a regular expression: a figure, an operator, a limit.
 const THRESHOLD: &str = "^[^<>=].*(<=|>=|==|<|>)\\s*[0-9.].*$";
 
 /// The schema of a flag's value.

@@ -180,7 +180,7 @@ pub struct Thrift {
     pub tls: ServeTls,
 }
 
-/// What the echo serves, for the end of the help.
+/// The methods of the echo, for the end of the help.
 fn grpc_methods() -> String {
     format!(
         "It serves any schema whose methods return the messages that they take, and needs none; its own is\n\n{}\nbesides \
@@ -219,7 +219,7 @@ pub struct Grpc {
     pub tls: ServeTls,
 }
 
-/// What goes wrong with a server, and when.
+/// The faults of a server, with their times.
 #[derive(Debug, Args)]
 pub struct ServeFaults {
     /// What goes wrong, and when, counted from the start: 'refuse 5s-10s; freeze 12s-14s; delay 100ms 20s-30s; cut 40s'.
@@ -228,7 +228,7 @@ pub struct ServeFaults {
     pub faults: Option<Timetable>,
 }
 
-/// Faults in one value of a flag.
+/// The faults of one flag.
 #[derive(Debug, Clone)]
 pub struct Timetable(Vec<Entry>);
 
@@ -238,7 +238,7 @@ impl Timetable {
     }
 }
 
-/// The proxy that stands before a server, and where it listens in its place.
+/// The proxy in front of a server, and its address.
 struct Place {
     address: SocketAddr,
     faults: Vec<Entry>,
@@ -323,15 +323,15 @@ pub fn run(args: Serve) -> Result<Exit> {
     }
 }
 
-/// A server that has started.
+/// A started server.
 struct Running {
     url: String,
     certificate_pem: Option<String>,
-    /// Ends it; what it has done.
+    /// Ends it. Returns a summary of its work.
     stop: Box<dyn FnOnce() -> String>,
 }
 
-/// Serves until it is told to stop, or for so many nanoseconds.
+/// Serves until a signal, or for this many nanoseconds.
 fn serve(
     duration: Option<u64>,
     write_cert: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! `brunt show RUN`: a run that was kept or written into a file, or what was decided over several, as it was shown when it
-//! ended.
+//! `brunt show RUN`: a run that was kept or written into a file, or a decision over several runs, in the form that it
+//! had when it ended.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 

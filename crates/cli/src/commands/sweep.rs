@@ -40,8 +40,7 @@ Exit status:
   4  an agent was lost: the run was made again, or left out
   130  Ctrl-C ended the sweep early, with the values so far; pressed twice, at once (143: SIGTERM)";
 
-/// The flags that can have several values: how they are called in their definitions, and whether they say how many
-/// calls can be in flight.
+/// The flags that can have several values: their ids, and whether they limit the calls in flight.
 const AXES: [(&str, bool); 5] =
     [("connections", true), ("rate", false), ("threads", false), ("pipeline", false), ("streams", false)];
 
@@ -71,13 +70,13 @@ pub struct Sweep {
 /// The units of values, the longer ones first. `k` and `M` are parts of numbers.
 const UNITS: [&str; 7] = ["KB", "MB", "us", "ms", "B", "s", "%"];
 
-/// A flag that a sweep gives one value after the other.
+/// A flag that takes one value after the other in a sweep.
 #[derive(Debug, Clone)]
 pub struct Vary {
     /// Its name, without dashes.
     pub flag: String,
     pub values: Steps,
-    /// What stands behind each value: `B`, `ms`.
+    /// The unit behind each value: `B`, `ms`.
     pub unit: String,
 }
 
@@ -98,10 +97,10 @@ fn vary(text: &str) -> Result<Vary, String> {
 pub struct Swept(pub Words);
 
 impl Swept {
-    /// Takes the flag out that has several values; with it how it is written, and its values.
+    /// Takes out the flag with several values. Returns the axis and the values.
     ///
     /// # Errors
-    /// When no flag has, or several do.
+    /// When no flag has several, or more than one has.
     pub fn take_axis(&mut self, vary: Option<&Vary>) -> Result<(Axis, Steps), String> {
         let mut found = Vec::new();
         for (id, is_concurrency) in AXES {
@@ -138,7 +137,7 @@ impl FromArgMatches for Swept {
 
 impl Args for Swept {
     fn augment_args(command: Command) -> Command {
-        // What has one value is read by its own definition later.
+        // A single value is parsed by its flag's own definition later.
         let several = |arg: Arg| arg.value_parser(clap::value_parser!(String)).value_name("VALUES");
         AXES.into_iter().fold(Words::augment_args(command), |command, (id, _)| command.mut_arg(id, several))
     }
@@ -182,7 +181,7 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let (axis, steps) = words.take_axis(args.vary.as_ref()).map_err(|e| anyhow!("{e}"))?;
     let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
-    // An axis of its own has the unit that the flag takes; the others are plain numbers.
+    // A flag given by `--vary` has its own unit; the others are plain numbers.
     let unit = args.vary.as_ref().map_or("", |vary| vary.unit.as_str());
     let mut seed = None;
     let mut plans = Vec::new();
@@ -271,7 +270,7 @@ fn exit_of(sweep: &Found) -> Exit {
     }
 }
 
-/// Says why the exit status is not 0.
+/// Explains an exit status other than 0.
 fn explain(sweep: &Found, exit: Exit) {
     if exit == Exit::Done {
         return;

@@ -14,10 +14,10 @@ use crate::args::{Bench, Limits, Load, Output, Program, ProtocolFlags, Saving, T
 use crate::console;
 use crate::exit::Exit;
 
-/// Does what the arguments `words`, behind the program's name, ask for.
+/// Carries out the arguments `words`, without the program's name.
 ///
 /// # Errors
-/// Whatever is wrong with them, a file or the run.
+/// For any mistake in them or a file, and any failure of the run.
 pub fn run(words: impl IntoIterator<Item = String>, program: &Program) -> Result<Exit> {
     let wrk = read(words);
     if wrk.version {
@@ -35,7 +35,7 @@ pub fn run(words: impl IntoIterator<Item = String>, program: &Program) -> Result
     }
 }
 
-/// What wrk says about itself.
+/// wrk's usage.
 const USAGE: &str = "\
 Usage: wrk <options> <url>
   Options:
@@ -53,7 +53,7 @@ Usage: wrk <options> <url>
   Time arguments may include a time unit (2s, 2m, 2h)
 ";
 
-/// wrk's long options, and the short ones that they stand for.
+/// wrk's long options, with their short ones.
 const LONG: [(&str, char); 9] = [
     ("connections", 'c'),
     ("duration", 'd'),
@@ -71,17 +71,17 @@ pub fn is_called(program: Option<&OsStr>) -> bool {
     program.and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "wrk")
 }
 
-/// What wrk's command line asks for.
+/// A command line of wrk.
 #[derive(Debug)]
 struct Wrk {
-    /// Whether the version is to be printed first.
+    /// Whether to print the version first.
     version: bool,
-    /// The run, or what is wrong with the command line.
+    /// The run, or the mistake in the command line.
     bench: Read<Bench>,
 }
 
-/// Reads the arguments behind the program's name as wrk does: options anywhere before `--`, short ones together or with
-/// their value, long ones by any beginning that fits one alone. What stands behind the URL is for the script.
+/// Parses the arguments behind the program's name as wrk does: options anywhere before `--`, short ones together or
+/// with their value, long ones by any unambiguous prefix. Arguments behind the URL are the script's.
 fn read(args: impl IntoIterator<Item = String>) -> Wrk {
     let mut reader = Reader::default();
     let read = reader.read(args.into_iter());
@@ -89,7 +89,7 @@ fn read(args: impl IntoIterator<Item = String>) -> Wrk {
     Wrk { version, bench: read.and_then(|()| reader.bench()) }
 }
 
-/// What is read, or what is wrong with it in wrk's words.
+/// A value, or the mistake in wrk's words.
 type Read<T> = Result<T, String>;
 
 struct Reader {
@@ -169,7 +169,7 @@ impl Reader {
             'L' => self.latency = true,
             'v' => self.version = true,
             'h' => return Err(String::new()),
-            // wrk's parser has this one, without an effect.
+            // wrk's parser accepts this one and ignores it.
             'r' => {}
             other => return Err(format!("wrk: invalid option -- '{other}'")),
         }
@@ -204,12 +204,12 @@ impl Reader {
             protocol: ProtocolFlags::default().with("header", self.headers),
             // wrk takes any certificate.
             tls: Tls { insecure: true, ..Tls::default() },
-            // wrk leaves nothing behind.
+            // wrk keeps nothing.
             saving: Saving { no_save: true, ..Saving::default() },
             output: Output {
                 format: Some(Format::Wrk),
                 latency: self.latency,
-                // wrk's status says nothing of answers.
+                // wrk's exit status does not depend on answers.
                 max_error_rate: Some(1.0),
                 ..Output::default()
             },

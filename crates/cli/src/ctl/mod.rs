@@ -1,6 +1,7 @@
-//! Who changes a run while it goes on: a Unix socket in the user's own directory, on which the run listens, and what is said on it.
+//! Changes of a run while it goes on: a Unix socket in the user's own directory, on which the run listens, and its
+//! messages.
 //!
-//! A question is one line of JSON, and so is its answer.
+//! A request is one line of JSON, and so is its answer.
 
 mod places;
 mod server;
@@ -19,48 +20,48 @@ use serde::{Deserialize, Serialize};
 pub use self::places::{Place, reachable};
 pub use self::server::CtlServer;
 
-/// The longest line that is read, in bytes.
+/// The longest line, in bytes.
 const LONGEST_LINE: u64 = 4096;
 /// How long either side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is asked of a run.
+/// A request to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// Which run it is.
+    /// Asks for the run's description.
     Who,
     /// To change.
     Change(Action),
 }
 
-/// What it answers.
+/// The answer of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Which run it is.
+    /// The run's description.
     Run(About),
     /// The change, with its time.
     Changed(Change),
-    /// Why it does not change.
+    /// The reason for refusing a change.
     Refused(String),
 }
 
-/// Which run it is.
+/// The description of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// What its metrics are known by.
+    /// The id of its metrics.
     pub id: String,
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
-    /// What its user calls it, if anything.
+    /// Its name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its target, without secrets.
     pub target: String,
 }
 
-/// Asks the run that listens at `path`.
+/// Sends a request to the run at `path`.
 ///
 /// # Errors
 /// When nobody listens there, or the answer cannot be understood.
@@ -71,11 +72,12 @@ pub fn ask(path: &Path, question: &Question) -> Result<Answer> {
     read_line(&stream).context("the run does not answer")
 }
 
-/// What was done, in words.
+/// The change in words.
 pub fn sentence(change: &Change) -> String {
     let at = format!("at {} of the run", when(change));
     match &change.action {
         Action::Rate(rate) => format!("{rate} calls a second, {at}"),
+        Action::Users(users) => format!("{users} virtual users, {at}"),
         Action::Pause => format!("paused {at}: nothing is due until it is resumed"),
         Action::Resume => format!("resumed {at}"),
         Action::Mark(text) => format!("marked '{text}' {at}"),

@@ -1,4 +1,4 @@
-//! Where runs listen: a socket for each process, in a directory that nobody else can look into.
+//! The sockets of runs: one for each process, in a directory that only its owner can read.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{About, Answer, Question, ask};
 
-/// The directory of this user's runs: below `XDG_RUNTIME_DIR`, or else below the directory for temporary files.
+/// The directory of this user's runs: below `XDG_RUNTIME_DIR`, or otherwise below the directory for temporary files.
 fn directory() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| Path::new(directory).is_absolute()) {
         Some(directory) => PathBuf::from(directory).join("brunt"),
@@ -16,10 +16,10 @@ fn directory() -> PathBuf {
     }
 }
 
-/// Where a run of this process listens. The directory is made if need be.
+/// The socket's path for a run of this process. Makes the directory if necessary.
 ///
 /// # Errors
-/// When it cannot be made, or somebody else could look into it.
+/// When it cannot be made, or others could read it.
 pub fn own() -> Result<PathBuf> {
     let directory = directory();
     let shown = directory.display();
@@ -59,7 +59,7 @@ fn place(path: &Path) -> Option<Place> {
         Err(error) => {
             let refused = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
             if refused == Some(std::io::ErrorKind::ConnectionRefused) {
-                // Best effort: it does no harm where it stays.
+                // Best effort: a leftover file does no harm.
                 drop(fs::remove_file(path));
             }
             None

@@ -1,4 +1,4 @@
-//! The run's side: a thread that answers one question after the other.
+//! The run's side: a thread that answers one request after the other.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,10 +16,10 @@ use brunt_record::change::Author;
 
 use super::{About, Answer, PATIENCE, Question, line, places, read_line};
 
-/// The most clients that are attended to at once; others are turned away.
+/// The most clients at once; others are turned away.
 const MOST_CLIENTS: usize = 16;
 
-/// Listens for whoever changes the run, until it is dropped.
+/// Listens for changes of the run, until it is dropped.
 #[derive(Debug)]
 pub struct CtlServer {
     path: PathBuf,
@@ -37,7 +37,7 @@ impl CtlServer {
     }
 
     fn listen_at(path: PathBuf, plan: &Plan, run_id: &str, control: &Control) -> Result<Self> {
-        // A run of this process is over, or was another process of this number, which was killed.
+        // A leftover of an earlier run of this process, or of a killed process with the same id.
         drop(fs::remove_file(&path));
         let listener = UnixListener::bind(&path).with_context(|| format!("cannot listen at {}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
@@ -58,7 +58,7 @@ impl CtlServer {
 impl Drop for CtlServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread. Where this fails there is nobody to wake.
+        // Wakes the thread. If this fails, the thread is gone.
         let woken = UnixStream::connect(&self.path);
         drop(fs::remove_file(&self.path));
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
@@ -85,9 +85,9 @@ impl Attendant {
                 continue;
             }
             let attendant = self.clone();
-            // A client that says nothing holds up no other. Without a thread it is turned away.
+            // A silent client holds up no other. Without a thread it is turned away.
             let spawned = thread::Builder::new().name("ctl-client".to_owned()).spawn(move || {
-                // What breaks a client's connection is the client's affair.
+                // A failing connection is the client's affair.
                 let _ = attendant.attend(&stream);
                 attendant.clients.fetch_sub(1, Ordering::Relaxed);
             });

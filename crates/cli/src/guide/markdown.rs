@@ -8,7 +8,11 @@ pub enum Part {
         text: String,
     },
     Paragraph(String),
-    Item(String),
+    Item {
+        /// The number of an item, with its dot; `None` in a list without numbers.
+        number: Option<String>,
+        text: String,
+    },
     /// A row of a table; the delimiter row is skipped.
     Row(Vec<String>),
     Code(Vec<String>),
@@ -17,7 +21,7 @@ pub enum Part {
 /// The parts of a page, without comments.
 pub fn parts(page: &str) -> Vec<Part> {
     let mut parts = Vec::new();
-    // Whether the next line may go on what stands last.
+    // Whether the next line may continue the last part.
     let mut is_open = false;
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
@@ -32,12 +36,12 @@ pub fn parts(page: &str) -> Vec<Part> {
             parts.push(Part::Heading { level, text: plain(heading) });
         } else if text.starts_with('|') {
             parts.extend(row(text).map(Part::Row));
-        } else if let Some(item) = line.strip_prefix("- ") {
-            parts.push(Part::Item(plain(item)));
+        } else if let Some((number, item)) = item(line) {
+            parts.push(Part::Item { number, text: plain(item) });
             is_open = true;
         } else {
             match parts.last_mut() {
-                Some(Part::Paragraph(last) | Part::Item(last)) if was_open => {
+                Some(Part::Paragraph(last) | Part::Item { text: last, .. }) if was_open => {
                     last.push(' ');
                     last.push_str(&plain(text));
                 }
@@ -54,7 +58,17 @@ fn heading(text: &str) -> Option<(usize, &str)> {
     Some((level, text.trim_start_matches('#').strip_prefix(' ')?)).filter(|(level, _)| *level > 0)
 }
 
-/// The cells of a row; none of a line of dashes.
+/// The number and the text of an item that begins with this line.
+fn item(line: &str) -> Option<(Option<String>, &str)> {
+    if let Some(item) = line.strip_prefix("- ") {
+        return Some((None, item));
+    }
+    let (number, item) = line.split_once(". ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| (Some(format!("{number}.")), item))
+}
+
+/// The cells of a row; `None` for a line of dashes.
 fn row(text: &str) -> Option<Vec<String>> {
     // A bar within a cell is written `\|`.
     let escaped = text.trim_matches('|').replace("\\|", "\0");
@@ -64,7 +78,7 @@ fn row(text: &str) -> Option<Vec<String>> {
     (!is_rule && !is_empty).then_some(cells)
 }
 
-/// Text without marks: links as their text, code and emphasis as they are read.
+/// Text without markup: links as their text, code and emphasis as they are read.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.trim();
@@ -93,7 +107,7 @@ fn is_emphasis(before: &str, rest: &str) -> bool {
     is_word(before.chars().last()) != is_word(behind.chars().next()) || is_word(before.chars().last())
 }
 
-/// The text of the link that `text` begins with, and what stands behind it.
+/// The text of the link at the beginning of `text`, and the rest behind it.
 fn link(text: &str) -> Option<(&str, &str)> {
     let (label, behind) = text.strip_prefix('[')?.split_once("](")?;
     let (_, behind) = behind.split_once(')')?;
@@ -105,6 +119,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn items_have_their_numbers() {
+        let item = |number: &str, text: &str| Part::Item { number: Some(number.to_owned()), text: text.to_owned() };
+        assert_eq!(
+            parts("1. one\n   more\n2. two\n10. ten\n\nIn 2025. Not an item\n"),
+            [
+                item("1.", "one more"),
+                item("2.", "two"),
+                item("10.", "ten"),
+                Part::Paragraph("In 2025. Not an item".into())
+            ]
+        );
+    }
+
+    #[test]
     fn pages_are_taken_apart() {
         let page = "# A *page*\n\nSome `co*de*`, **bold**\nand a [link](http://a/).\n\n- one\n  more\n- two\n\n<!-- not run: x -->\n\
                     ```sh\nbrunt  x\n```\n\n| a | `b\\|c` |\n| --- | --- |\n| 2 * 3 | [d](e) |\n";
@@ -114,8 +142,8 @@ mod tests {
             [
                 Part::Heading { level: 1, text: text("A page") },
                 Part::Paragraph(text("Some co*de*, bold and a link.")),
-                Part::Item(text("one more")),
-                Part::Item(text("two")),
+                Part::Item { number: None, text: text("one more") },
+                Part::Item { number: None, text: text("two") },
                 Part::Code(vec![text("brunt  x")]),
                 Part::Row(vec![text("a"), text("b|c")]),
                 Part::Row(vec![text("2 * 3"), text("d")]),

@@ -9,9 +9,9 @@ use markdown::Part;
 /// A page of the guide.
 #[derive(Debug, Clone, Copy)]
 pub struct Topic {
-    /// What `brunt help` calls it: its file's name.
+    /// Its name in `brunt help`, which is its file's name.
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// Its subject, in a line.
     pub about: &'static str,
     text: &'static str,
 }
@@ -71,7 +71,7 @@ impl Topic {
         markdown::parts(self.text)
     }
 
-    /// The page for a terminal so many columns wide.
+    /// The page for a terminal of this many columns.
     pub fn for_terminal(&self, width: usize, colour: bool) -> String {
         terminal::text(&self.parts(), width, colour)
     }

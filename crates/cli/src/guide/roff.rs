@@ -26,8 +26,11 @@ pub fn text(name: &str, about: &str, parts: &[Part]) -> String {
             Part::Paragraph(paragraph) => {
                 let _ = writeln!(text, ".PP\n{}", escaped(paragraph));
             }
-            Part::Item(item) => {
+            Part::Item { number: None, text: item } => {
                 let _ = writeln!(text, ".IP \\(bu 2\n{}", escaped(item));
+            }
+            Part::Item { number: Some(number), text: item } => {
+                let _ = writeln!(text, ".IP {number} 4\n{}", escaped(item));
             }
             Part::Row(cells) => {
                 let Some((first, others)) = cells.split_first() else { continue };
@@ -43,13 +46,13 @@ pub fn text(name: &str, about: &str, parts: &[Part]) -> String {
     text
 }
 
-/// A section whose lines stand as they are.
+/// A section with its lines unchanged.
 pub fn as_it_is(heading: &str, text: &str) -> String {
     let lines: Vec<_> = text.lines().map(escaped).collect();
     format!(".SH {}\n.nf\n{}\n.fi\n", quoted(heading).trim_matches('"'), lines.join("\n"))
 }
 
-/// A line of text in which nothing is taken for a request or an escape.
+/// A line of text in which nothing is a request or an escape.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }

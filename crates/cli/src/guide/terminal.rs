@@ -6,14 +6,15 @@ use brunt_report::columns;
 
 use super::markdown::Part;
 
-/// The widest first cell of a table that the others stand beside; below a wider one they stand in lines of their own.
+/// The widest first cell of a table with the others beside it; below a wider one they have lines of their own.
 const WIDEST: usize = 26;
 
 pub fn text(parts: &[Part], width: usize, colour: bool) -> String {
     let mut text = String::new();
     let mut last: Option<&Part> = None;
     for (place, part) in parts.iter().enumerate() {
-        let goes_on = matches!((last, part), (Some(Part::Row(_)), Part::Row(_)) | (Some(Part::Item(_)), Part::Item(_)));
+        let goes_on =
+            matches!((last, part), (Some(Part::Row(_)), Part::Row(_)) | (Some(Part::Item { .. }), Part::Item { .. }));
         if last.is_some() && !goes_on {
             text.push('\n');
         }
@@ -23,7 +24,10 @@ pub fn text(parts: &[Part], width: usize, colour: bool) -> String {
                 let _ = writeln!(text, "{bold}{heading}{plain}");
             }
             Part::Paragraph(paragraph) => wrap(&mut text, "  ", "  ", paragraph, width),
-            Part::Item(item) => wrap(&mut text, "  - ", "    ", item, width),
+            Part::Item { number, text: item } => {
+                let mark = format!("  {} ", number.as_deref().unwrap_or("-"));
+                wrap(&mut text, &mark, &" ".repeat(mark.len()), item, width);
+            }
             Part::Code(lines) => lines.iter().for_each(|line| {
                 let _ = writeln!(text, "{}", format!("    {line}").trim_end());
             }),

@@ -1,5 +1,5 @@
-//! The report page while a run goes on (`--live`): a thread of its own serves it, and is handed each second through a
-//! bounded queue, so that no browser, slow or gone, ever holds the run up.
+//! The report page during a run (`--live`). A separate thread serves it, and is handed each second through a bounded
+//! queue, so that no browser, slow or gone, ever delays the run.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use brunt_engine::{Control, StopHandle};
+use brunt_engine::{Changeable, Control, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::ExactDuration;
@@ -18,46 +18,48 @@ use tokio::sync::{mpsc, oneshot};
 
 mod server;
 
-use server::{End, Server, Update};
+use server::{Changing, End, Server, Update};
 
 use crate::args::bench::LiveServing;
 use crate::site::{Token, identity};
 use crate::{console, signals};
 
-/// How many seconds may wait to be taken in; more are left out, and counted.
+/// The most seconds that may wait in the queue; further ones are left out, and counted.
 const QUEUE: usize = 32;
-/// How long a page stays after the end where nobody says how long.
+/// The default time for which the page stays after the end.
 const LINGER: Duration = Duration::from_secs(60);
-/// How often it is looked whether somebody has said that it may go.
+/// The time between two checks whether the page may go.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A page that is served.
+/// A page being served.
 pub struct LivePage {
     url: String,
     fingerprint: Option<String>,
     updates: mpsc::Sender<Update>,
-    /// Seconds that there was no room for.
+    /// The number of seconds for which the queue had no room.
     missed: u64,
     finished: Option<oneshot::Sender<End>>,
-    /// Dropped to take the page away.
+    /// Dropped to close the page.
     closed: Option<oneshot::Sender<()>>,
-    /// How many browsers follow it.
+    /// The number of browsers that follow the page.
     audience: Arc<AtomicUsize>,
     linger: Option<Duration>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LivePage {
-    /// Serves the page of a run that is about to carry `plan` out on `address`. Its reader changes the run by `control`.
+    /// Serves the page of a run that is about to carry out `plan`, on `address`. A reader of the page changes the run
+    /// through `control`.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// When the address cannot be bound.
     pub fn of_run(address: SocketAddr, serving: &LiveServing, plan: &Plan, control: &Control) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        Self::start(address, serving, Some(Running::new(plan, started)), Some(control.clone()))
+        let changing = Changing::new(control.clone(), Changeable::from_plan(plan));
+        Self::start(address, serving, Some(Running::new(plan, started)), Some(changing))
     }
 
-    /// Serves, on `address`, the page of what is decided over several runs.
+    /// Serves, on `address`, the page of a decision over several runs.
     ///
     /// # Errors
     /// As [`LivePage::of_run`].
@@ -69,7 +71,7 @@ impl LivePage {
         address: SocketAddr,
         serving: &LiveServing,
         running: Option<Running>,
-        control: Option<Control>,
+        changing: Option<Changing>,
     ) -> Result<Self> {
         let page = html::following();
         let listener = TcpListener::bind(address)
@@ -89,7 +91,7 @@ impl LivePage {
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
         let linger = serving.linger.map(Duration::from_nanos);
         let config = identity.map(|identity| identity.config);
-        let server = Server::new(token, page, running, control, config, Arc::clone(&audience));
+        let server = Server::new(token, page, running, changing, config, Arc::clone(&audience));
         let thread = thread::Builder::new()
             .name("live-page".to_owned())
             .spawn(move || runtime.block_on(server.serve(listener, incoming, end, close)))
@@ -107,13 +109,14 @@ impl LivePage {
         })
     }
 
-    /// Where it is, for people: with its token, if it needs one, and with the fingerprint of a certificate of its own.
+    /// The address of the page, for people: with its token, if it needs one, and with the fingerprint of a self-signed
+    /// certificate.
     pub fn place(&self) -> String {
         let fingerprint = self.fingerprint.as_ref().map(|print| format!("\n      SHA-256 of its certificate: {print}"));
         format!("live: {}{}", self.url, fingerprint.unwrap_or_default())
     }
 
-    /// Shows the run's last second, or leaves it out where there are too many waiting already.
+    /// Shows the run's last second, or leaves it out where too many are waiting already.
     pub fn second(&mut self, live: &Live) {
         let Ok(place) = self.updates.try_reserve() else {
             self.missed += 1;
@@ -122,32 +125,32 @@ impl LivePage {
         place.send(Update::Second { second: Box::new(live.clone()), missed: std::mem::take(&mut self.missed) });
     }
 
-    /// Shows this of a decision, unless there is too much waiting already: what follows has it, too.
+    /// Shows a new state of a decision, unless too many are waiting already: later states include it.
     pub fn show(&mut self, data: String) {
         let _ = self.updates.try_send(Update::Decision(data));
     }
 
-    /// Shows the finished report, of a run that is kept under the number `kept`.
+    /// Shows the finished report of a run that is kept under the number `kept`.
     pub fn finish(&mut self, summary: &Summary, kept: Option<i64>) {
         if let Ok(data) = html::data(summary) {
             self.end(data, kept);
         }
     }
 
-    /// Shows this as the last, and takes no more. What is shown is kept under the number `kept`.
+    /// Shows the last state, kept under the number `kept`, and accepts no more.
     pub fn end(&mut self, data: String, kept: Option<i64>) {
         if let Some(finished) = self.finished.take() {
-            // Without its receiver the page is gone already.
+            // The receiver is missing if the page is closed already.
             let _ = finished.send(End { data, kept });
         }
     }
 
-    /// Serves the finished page until `stop` asks for its end or its time is over. `tells` says whether a note on standard
-    /// error names its address.
+    /// Serves the finished page until `stop` asks for its end or its time is over. `tells`: whether a note on standard
+    /// error gives its address.
     pub fn linger(&self, stop: &StopHandle, tells: bool) {
         let is_wanted = console::stderr_redraws() || self.audience.load(Ordering::Relaxed) > 0;
         let time = self.linger.unwrap_or(if is_wanted { LINGER } else { Duration::ZERO });
-        // Who has ended the run early has said so.
+        // A user who ended the run early does not want the page any longer.
         if time.is_zero() || stop.is_stopped() {
             return;
         }
@@ -164,7 +167,7 @@ impl LivePage {
 }
 
 impl Drop for LivePage {
-    /// Lets browsers take the last of it in, for a bounded time.
+    /// Lets browsers load the last state, for a bounded time.
     fn drop(&mut self) {
         drop(self.finished.take());
         drop(self.closed.take());
@@ -180,7 +183,8 @@ mod tests {
 
     use super::*;
 
-    /// What nobody takes is left out, counted, and told with the next that is taken; the run never waits.
+    /// Updates that nobody takes are left out, counted, and reported with the next one that is taken; the run never
+    /// waits.
     #[test]
     fn a_page_that_falls_behind_holds_nothing_up() {
         let (updates, mut incoming) = mpsc::channel(QUEUE);
@@ -195,22 +199,7 @@ mod tests {
             linger: None,
             thread: None,
         };
-        let second = Live {
-            phase: Phase::Measured,
-            elapsed_ns: 1,
-            planned_ns: None,
-            in_log: None,
-            planned_requests: None,
-            length_ns: 1,
-            snapshot: Snapshot::default(),
-            open_connections: 0,
-            in_flight: 0,
-            waiting: 0,
-            oldest_ns: 0,
-            users: None,
-            changes: Vec::new(),
-            agents: Vec::new(),
-        };
+        let second = Live::new(Phase::Measured, 1, Snapshot::default());
         (0..QUEUE + 5).for_each(|_| page.second(&second));
         assert_eq!(page.missed, 5);
         let missed = |update| match update {
@@ -221,7 +210,7 @@ mod tests {
         assert_eq!(taken, [0; QUEUE]);
         page.second(&second);
         assert_eq!((missed(incoming.try_recv().unwrap()), page.missed), (5, 0));
-        // Once its thread is gone, too.
+        // The same holds once its thread is gone.
         drop(incoming);
         page.second(&second);
         assert_eq!(page.missed, 1);

@@ -1,12 +1,13 @@
-//! The server of the page: HTTP/1.1, the page at `/`, and what it shows as server-sent events at `/events` (WHATWG HTML,
-//! 9.2), both behind a token where others than this machine can reach it. Each event is all that there is to show, so that a browser that is slow or comes again needs none before it.
+//! The server of the page: HTTP/1.1, with the page at `/` and its states as server-sent events at `/events` (WHATWG
+//! HTML, 9.2), both behind a token where other machines can reach it. Each event has the whole state, so a slow or
+//! returning browser needs no earlier event.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use brunt_engine::Control;
+use brunt_engine::{Changeable, Control};
 use brunt_record::change::{Action, Author};
 use brunt_record::live::Live;
 use brunt_report::html::Running;
@@ -29,38 +30,40 @@ use tokio_rustls::TlsAcceptor;
 use crate::ctl;
 use crate::site::{ACCEPT_PAUSE, Body, Guard, HEAD, MOST_CONNECTIONS, Token, plain, with, with_body};
 
-/// How long browsers have to take the finished report in, once the page goes.
+/// The time that browsers have to load the finished report, once the page closes.
 const GRACE: Duration = Duration::from_secs(2);
 /// The least time from one event to the next.
 const LEAST_GAP: Duration = Duration::from_millis(200);
-/// How many times as long as making an event took nothing is made again: the run needs the CPU more.
+/// The least time between two events, as a multiple of the time that making one took: the run needs the CPU more.
 const GAP_TO_WORK: u32 = 30;
 
-/// The longest change that is read, in bytes.
+/// The longest request for a change, in bytes.
 const MOST_CHANGE: usize = 4096;
+/// The error about a request for a change that cannot be read.
+const EXPECTED: &str = "expected a rate such as 5000, a whole number of users such as 50, pause, resume, or a mark";
 
-/// What is new.
+/// A change of the page's state.
 pub(super) enum Update {
     /// A second of the run.
     Second {
         second: Box<Live>,
-        /// How many before it were left out.
+        /// The number of seconds before it that were left out.
         missed: u64,
     },
-    /// What the page shows of a decision.
+    /// A new state of a decision.
     Decision(String),
 }
 
-/// What the page shows last.
+/// The last state of the page.
 #[derive(Debug)]
 pub(super) struct End {
-    /// What the page shows, as JSON in a line.
+    /// The state, as JSON in a line.
     pub(super) data: String,
-    /// The number under which it is kept, if it is.
+    /// The number under which the result is kept, if it is kept.
     pub(super) kept: Option<i64>,
 }
 
-/// What the page shows.
+/// The subject of the page.
 enum Source {
     Run(Box<Running>),
     Decision(String),
@@ -74,12 +77,12 @@ impl Source {
                 running.push(&second);
             }
             (source, Update::Decision(data)) => *source = Self::Decision(data),
-            // A decision shows no seconds.
+            // The page of a decision shows no seconds.
             (Self::Decision(_), Update::Second { .. }) => {}
         }
     }
 
-    /// As JSON; none while there is nothing to show.
+    /// The state as JSON; `None` while there is nothing to show.
     fn data(&self) -> Option<String> {
         match self {
             Self::Run(running) => running.data().ok(),
@@ -88,7 +91,7 @@ impl Source {
     }
 }
 
-/// An event as it is sent.
+/// An encoded event.
 #[derive(Debug, Clone, Default)]
 struct Event {
     bytes: Bytes,
@@ -100,28 +103,43 @@ impl Event {
         Self { bytes: format!("retry: 1000\nevent: {name}\ndata: {data}\n\n").into(), is_last: false }
     }
 
-    /// The last one: `kept` with the number, if there is one, and `finished`, upon which pages listen no more.
+    /// The last event: `kept` with the number, if there is one, and `finished`, after which pages stop listening.
     fn last(end: &End) -> Self {
         let kept = end.kept.map_or(String::new(), |number| format!("event: kept\ndata: {number}\n\n"));
         Self { bytes: format!("{kept}retry: 1000\nevent: finished\ndata: {}\n\n", end.data).into(), is_last: true }
     }
 }
 
-/// What connections are served with.
+/// The changes of a run that the page offers.
+#[derive(Debug)]
+pub(super) struct Changing {
+    control: Control,
+    /// The offered changes, as JSON.
+    offered: Bytes,
+}
+
+impl Changing {
+    /// Offers these changes, made through `control`.
+    pub(super) fn new(control: Control, Changeable { rate, users }: Changeable) -> Self {
+        Self { control, offered: serde_json::json!({ "rate": rate, "users": users }).to_string().into() }
+    }
+}
+
+/// State that connections share.
 #[derive(Debug)]
 struct Site {
     page: Bytes,
     guard: Guard,
     events: watch::Sender<Event>,
-    /// Somebody wants events.
+    /// Notified when a browser requests events.
     wanted: Notify,
-    /// How many follow them.
+    /// The number of browsers that follow the events.
     audience: Arc<AtomicUsize>,
-    /// What a reader may change about the run, if anything.
-    control: Option<Control>,
+    /// The changes of the run that the page offers, if any.
+    changing: Option<Changing>,
 }
 
-/// See the module's text.
+/// The server; see the module's documentation.
 pub(super) struct Server {
     source: Source,
     site: Arc<Site>,
@@ -129,24 +147,25 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server of `page` on `address`, which shows `running`, or a decision; to those who have the token, if there is one.
+    /// A server of `page` on `address`, which shows `running` or a decision; with a token, only to browsers that have
+    /// it.
     pub(super) fn new(
         token: Option<Token>,
         page: String,
         running: Option<Running>,
-        control: Option<Control>,
+        changing: Option<Changing>,
         tls: Option<Arc<ServerConfig>>,
         audience: Arc<AtomicUsize>,
     ) -> Self {
         let guard = Guard::new(token);
         let (events, wanted) = (watch::Sender::default(), Notify::new());
-        let site = Site { page: page.into(), guard, events, wanted, audience, control };
+        let site = Site { page: page.into(), guard, events, wanted, audience, changing };
         let source = running.map_or(Source::Decision(String::new()), |running| Source::Run(Box::new(running)));
         Self { source, site: Arc::new(site), tls: tls.map(TlsAcceptor::from) }
     }
 
-    /// Serves pages until `close` comes. When `finished` comes, with the last report or without one, updates are taken in no
-    /// more.
+    /// Serves pages until `close` comes. When `finished` comes, with the last report or without one, no more updates
+    /// are accepted.
     pub(super) async fn serve(
         mut self,
         listener: std::net::TcpListener,
@@ -188,7 +207,7 @@ impl Server {
             }
         }
         drop(listener);
-        // Whoever has not read it by then does not read.
+        // A browser that has not read it by then is not reading.
         let _ = timeout(GRACE, connections.shutdown()).await;
     }
 
@@ -206,7 +225,7 @@ impl Server {
         tokio::spawn(async move {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            // What breaks a connection is its browser's affair.
+            // A broken connection is its browser's affair.
             match tls {
                 None => drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await),
                 Some(tls) => {
@@ -234,7 +253,7 @@ impl Site {
         match path {
             "/" => {
                 let mut answer = with(self.page.clone(), "text/html; charset=utf-8");
-                // The page's own policy cannot say this (CSP 3, 3.3).
+                // A policy within the page cannot contain this directive (CSP 3, 3.3).
                 let policy = HeaderValue::from_static("frame-ancestors 'none'");
                 answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
                 answer
@@ -251,20 +270,20 @@ impl Site {
                 self.wanted.notify_one();
                 with_body(body.boxed(), "text/event-stream")
             }
-            "/change" if self.control.is_some() => plain(StatusCode::OK, "this run takes changes\n"),
+            "/change" if let Some(changing) = &self.changing => with(changing.offered.clone(), "application/json"),
             _ => plain(StatusCode::NOT_FOUND, "there is nothing here but /\n"),
         }
     }
 
-    /// Changes the run, if the page itself asks for it. No other page knows the token. On this machine, where no token is needed, the browser says
-    /// which page asks (Fetch Metadata).
+    /// Changes the run, if the page itself asks for it. No other page knows the token. On this machine, where no token
+    /// is needed, the browser names the page that asks (Fetch Metadata).
     async fn change(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = match self.guard.admit(head.uri.path(), &head.headers) {
             Ok(path) => path,
             Err(refusal) => return refusal,
         };
-        let Some(control) = self.control.as_ref().filter(|_| path == "/change") else {
+        let Some(Changing { control, .. }) = self.changing.as_ref().filter(|_| path == "/change") else {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET is all there is\n");
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
@@ -282,7 +301,7 @@ impl Site {
             return plain(StatusCode::PAYLOAD_TOO_LARGE, "the change is too long, or did not come\n");
         };
         let (status, text) = match serde_json::from_slice::<Action>(&bytes.to_bytes()) {
-            Err(_) => (StatusCode::BAD_REQUEST, "expected a rate, pause, resume or a mark".to_owned()),
+            Err(_) => (StatusCode::BAD_REQUEST, EXPECTED.to_owned()),
             Ok(action) => match control.ask(action, Author::Page) {
                 Ok(change) => (StatusCode::OK, ctl::sentence(&change)),
                 Err(refused) => (StatusCode::CONFLICT, refused.to_string()),
@@ -294,7 +313,7 @@ impl Site {
     }
 }
 
-/// Sends a browser the newest event whenever it has taken the last one in.
+/// Sends a browser the newest event whenever it has received the previous one.
 async fn tell(mut events: watch::Receiver<Event>, mut browser: Sender<Bytes>) {
     loop {
         let event = events.borrow_and_update().clone();

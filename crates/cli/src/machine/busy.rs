@@ -1,10 +1,10 @@
-//! What CPUs did for a while, and for whom (`proc(5)`: `/proc/stat`, `/proc/PID/stat`).
+//! The use of CPUs over a while, by process (`proc(5)`: `/proc/stat`, `/proc/PID/stat`).
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// How many processes are read at most.
+/// The most processes that are read.
 const MOST_PROCESSES: usize = 20_000;
 /// A share of a CPU below which a process is not named.
 const LEAST_SHARE: f64 = 0.1;
@@ -16,20 +16,20 @@ pub struct Busy {
     pub process: u32,
     /// Its name, printable.
     pub name: String,
-    /// What it used, in CPUs.
+    /// Its CPU use, in CPUs.
     pub cpus: f64,
 }
 
-/// What CPUs did, in CPUs.
+/// The use of CPUs, in CPUs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Processors {
-    /// How many there are.
+    /// Their number.
     pub count: usize,
-    /// How much of them programs and the kernel used.
+    /// The use by programs and the kernel.
     pub used: f64,
-    /// How much of them a hypervisor gave to others.
+    /// The part that a hypervisor gave to others.
     pub stolen: f64,
-    /// Who used them, most first.
+    /// The busiest processes first.
     pub busy: Vec<Busy>,
 }
 
@@ -72,7 +72,7 @@ impl Sample {
         sample
     }
 
-    /// What happened since an earlier one.
+    /// The use since an earlier reading.
     pub(super) fn since(&self, before: &Self) -> Processors {
         let all = self.all.saturating_sub(before.all);
         if all == 0 || self.count == 0 {

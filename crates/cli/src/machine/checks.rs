@@ -1,5 +1,6 @@
-//! What of a machine would spoil a run of a given size. Pure: nothing is read here.
+//! Problems of a machine for a run of a given size. Pure: nothing is read here.
 
+use brunt_plan::units::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,47 +12,47 @@ const TIME_WAIT_S: f64 = 60.0;
 const REUSED_AFTER_S: f64 = 1.0;
 /// How long a firewall knows a closed connection, in seconds (`nf_conntrack_tcp_timeout_time_wait`).
 const TRACKED_S: f64 = 120.0;
-/// The most that a reading of the clock may take, in nanoseconds: there are several in each call.
+/// The longest reading of the clock, in nanoseconds: each call needs several.
 const SLOW_READING_NS: f64 = 250.0;
-/// The most that a timer may be late, in nanoseconds: due times are kept to the millisecond.
+/// The greatest delay of a timer, in nanoseconds: due times are kept to the millisecond.
 const LATE_TIMER_NS: u64 = 1_000_000;
 /// A share of the CPUs that a hypervisor may take.
 const STOLEN: f64 = 0.05;
-/// What another program may use, in CPUs.
+/// The greatest use by another program, in CPUs.
 const BUSY: f64 = 0.5;
 /// How long a name may take to be looked up, in nanoseconds.
 const SLOW_LOOKUP_NS: u64 = 100_000_000;
 
-/// What a run asks of its machine.
+/// A run's demands on its machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Size {
-    /// Connections at the same time; none where they grow as far as the machine allows.
+    /// Connections at the same time; `None` where they grow as far as the machine allows.
     pub connections: Option<u64>,
-    /// The highest rate, in calls a second; none in the closed model.
+    /// The highest rate, in calls a second; `None` in the closed model.
     pub rate: Option<f64>,
     /// Threads.
     pub workers: u32,
     /// Whether each call has a connection of its own.
     pub reconnects: bool,
-    /// How long it takes, in seconds, as far as that is known.
+    /// Its length in seconds, as far as it is known.
     pub seconds: Option<f64>,
-    /// How many local addresses it connects from; 0 where that was not said.
+    /// The number of its local addresses; 0 if they were not given.
     pub sources: u64,
     /// Whether its connections take local ports: those to a Unix socket take none.
     pub takes_ports: bool,
 }
 
-/// What came of one look at a machine.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// It would spoil the run.
+    /// A problem that would spoil the run.
     Problem,
-    /// It may.
+    /// A possible problem.
     Warning,
-    /// It is as it should be.
+    /// No problem.
     Ok,
-    /// This machine does not say.
+    /// Unknown on this machine.
     Unknown,
 }
 
@@ -67,17 +68,17 @@ impl Level {
     }
 }
 
-/// One look at a machine.
+/// A check of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at.
+    /// Its subject.
     #[serde(rename = "check")]
     pub name: &'static str,
-    /// What came of it.
+    /// Its result.
     pub level: Level,
-    /// What is there, and what the run needs.
+    /// The machine's value, and the run's need.
     pub message: String,
-    /// Commands and flags that help, each by itself; empty where nothing is wrong.
+    /// Commands and flags that help, one each; empty without a problem.
     pub remedies: Vec<String>,
 }
 
@@ -96,7 +97,7 @@ impl Check {
     }
 }
 
-/// All checks, in the order in which they are shown. A target is looked at if one was named.
+/// All checks, in the order in which they are shown. A target is checked if one was named.
 pub fn all(facts: &Facts, size: &Size, target: Option<&Reached>) -> Vec<Check> {
     let mut checks = vec![
         descriptors(facts, size),
@@ -116,7 +117,9 @@ pub fn all(facts: &Facts, size: &Size, target: Option<&Reached>) -> Vec<Check> {
     }
     if let Some(target) = target {
         checks.extend(name(target));
-        checks.push(connection(target));
+        if !matches!(target.lookup, Some(Err(_))) {
+            checks.push(connection(target));
+        }
     }
     checks
 }
@@ -145,7 +148,7 @@ fn ports(facts: &Facts, size: &Size, target: Option<&Reached>) -> Check {
     let Some(of_an_address) = facts.ports else { return Check::unknown(NAME) };
     let is_here = target.is_some_and(|target| target.is_here);
     let all = of_an_address * size.sources.max(1);
-    // Over IPv4 on this machine brunt connects from as many addresses as it takes, unless it was told from which.
+    // Over IPv4 on this machine brunt connects from as many addresses as necessary, unless addresses were given.
     let is_spread = target.is_some_and(|target| target.is_spread) && size.sources == 0;
     let at_once = size.connections.unwrap_or(0);
     let reuses = matches!((facts.reuses_ports, is_here), (Some(1), _) | (Some(2), true));
@@ -185,13 +188,13 @@ fn cpus(facts: &Facts, size: &Size) -> Check {
             &[&format!("-t {usable}"), "more CPUs by taskset, or for the container"],
         );
     }
-    Check::ok(NAME, format!("{usable} for {threads} threads"))
+    Check::ok(NAME, format!("{usable} for {}", counted(u64::from(size.workers), "thread")))
 }
 
 fn quota(facts: &Facts, size: &Size) -> Check {
     const NAME: &str = "CPU quota";
     let Some(quota) = facts.quota else { return Check::ok(NAME, "none") };
-    let message = format!("{quota:.2} CPUs for {} threads", size.workers);
+    let message = format!("{quota:.2} CPUs for {}", counted(u64::from(size.workers), "thread"));
     if quota >= f64::from(size.workers) {
         return Check::ok(NAME, message);
     }
@@ -215,7 +218,7 @@ fn other_programs(facts: &Facts, size: &Size) -> Check {
     let left = processors.count as f64 - others;
     let level = if left < f64::from(size.workers) - BUSY { Level::Problem } else { Level::Warning };
     let message = match processors.busy.first() {
-        Some(most) => format!("{used}, most of it {} (process {}, {:.1})", most.name, most.process, most.cpus),
+        Some(most) => format!("{used}, the most by {} (process {}, {:.1})", most.name, most.process, most.cpus),
         None => format!("{used}, many of them a little"),
     };
     Check::new(
@@ -315,7 +318,13 @@ fn loopback(facts: &Facts) -> Check {
 
 fn name(target: &Reached) -> Option<Check> {
     const NAME: &str = "name";
-    let lookup_ns = target.lookup_ns?;
+    let lookup_ns = match target.lookup.as_ref()? {
+        Ok(lookup_ns) => *lookup_ns,
+        Err(error) => {
+            let message = format!("{} cannot be looked up: {error}", target.target);
+            return Some(Check::new(NAME, Level::Problem, message, &["another name, or an address", "--connect-to"]));
+        }
+    };
     let message = format!("looked up in {}", milliseconds(lookup_ns));
     if lookup_ns < SLOW_LOOKUP_NS {
         return Some(Check::ok(NAME, message));
@@ -382,7 +391,7 @@ mod tests {
             target: "shop:80".to_owned(),
             is_here: false,
             is_spread: false,
-            lookup_ns: Some(1_000_000),
+            lookup: Some(Ok(1_000_000)),
             connect: Ok(200_000),
         }
     }
@@ -432,6 +441,13 @@ mod tests {
         assert_eq!(many, [("other programs", Level::Problem)], "none of them stands out");
         let refused = Reached { connect: Err("Connection refused".to_owned()), ..far() };
         assert_eq!(wrong(&clean(), &usual(), &refused), [("target", Level::Problem)]);
+        let why = "Name or service not known".to_owned();
+        let unknown = Reached { lookup: Some(Err(why.clone())), connect: Err(why), ..far() };
+        assert_eq!(
+            wrong(&clean(), &usual(), &unknown),
+            [("name", Level::Problem)],
+            "and nothing of a target that is not started"
+        );
     }
 
     #[test]
@@ -446,7 +462,7 @@ mod tests {
         for (name, facts) in doubts {
             assert_eq!(wrong(&facts, &usual(), &here), [(name, Level::Warning)]);
         }
-        let slow = Reached { lookup_ns: Some(400_000_000), ..far() };
+        let slow = Reached { lookup: Some(Ok(400_000_000)), ..far() };
         assert_eq!(wrong(&clean(), &usual(), &slow), [("name", Level::Warning)]);
     }
 

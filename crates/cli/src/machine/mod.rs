@@ -1,6 +1,7 @@
-//! This machine as a place to put load from: what it allows, and what else runs on it.
+//! This machine as a source of load: its limits, and the other programs on it.
 //!
-//! [`Facts`] are read once, from files below a root, so that tests plant them. [`checks`] holds a run against them, without reading anything.
+//! [`Facts`] are read once, from files below a root, so that tests can plant them. [`checks`] compares them with a run,
+//! without reading anything.
 
 mod busy;
 pub mod checks;
@@ -21,43 +22,43 @@ const WATCHED_MS: u64 = 500;
 /// Readings of the clock that are timed.
 const READINGS: u32 = 10_000;
 
-/// What a machine says about itself. What it does not say is `None`.
+/// Facts about a machine. Unknown ones are `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// How many descriptors a process may have: the hard limit.
     pub descriptors: Option<u64>,
-    /// How many local ports one address has for connections.
+    /// The number of local ports of one address.
     pub ports: Option<u64>,
-    /// Connections of before whose ports are still taken.
+    /// Earlier connections whose ports are still taken.
     pub time_wait: Option<u64>,
     /// `net.ipv4.tcp_tw_reuse`: 0 never, 1 everywhere, 2 on loopback.
     pub reuses_ports: Option<u64>,
     /// CPUs that this process may use at the same time: its affinity.
     pub usable: usize,
-    /// CPU time that its group of processes may use, in CPUs; none where there is no limit.
+    /// CPU time that its cgroup may use, in CPUs; `None` without a limit.
     pub quota: Option<f64>,
-    /// What the kernel reads the time from.
+    /// The kernel's clock source.
     pub clock: Option<String>,
-    /// What a reading of the clock takes, in nanoseconds.
+    /// The duration of a reading of the clock, in nanoseconds.
     pub reading_ns: f64,
     /// How the speed of CPUs is chosen, each way once.
     pub governors: BTreeSet<String>,
-    /// What sets that speed.
+    /// The driver that sets that speed.
     pub speed_driver: Option<String>,
-    /// How much later than asked a timer of this process may come, in nanoseconds.
+    /// The slack of this process's timers, in nanoseconds.
     pub timer_slack_ns: Option<u64>,
     /// The system's congestion control.
     pub congestion: Option<String>,
-    /// Connections that the firewall tracks, and how many it can.
+    /// Connections tracked by the firewall, and its limit.
     pub tracked: Option<(u64, u64)>,
-    /// Whether the kernel says when the bytes of an answer arrived.
+    /// Whether the kernel tells when the bytes of an answer arrived.
     pub has_arrival_times: bool,
-    /// What CPUs did while they were watched.
+    /// The use of CPUs while they were watched.
     pub processors: Processors,
 }
 
 impl Facts {
-    /// Reads them, below `root` what is in files. It takes half a second, in which other programs are watched.
+    /// Reads the facts, those in files below `root`. It takes half a second, in which other programs are watched.
     pub fn read(root: &Path) -> Self {
         let number = |path: &str| text(root, path)?.parse().ok();
         let before = busy::Sample::read(root);
@@ -84,7 +85,7 @@ impl Facts {
     }
 }
 
-/// What a file holds, without the end of its line.
+/// The content of a file, without its line end.
 fn text(root: &Path, path: &str) -> Option<String> {
     let text = fs::read_to_string(root.join(path)).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -102,7 +103,8 @@ fn time_wait(root: &Path) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// The least quota on the way from this process's group up to the root of groups (Linux, admin-guide/cgroup-v2 and scheduler/sched-bwc).
+/// The least quota on the path from this process's cgroup up to the root (Linux, admin-guide/cgroup-v2 and
+/// scheduler/sched-bwc).
 fn quota(root: &Path) -> Option<f64> {
     let groups = text(root, "proc/self/cgroup")?;
     let mut least: Option<f64> = None;
@@ -139,7 +141,7 @@ fn quota_in(group: &Path) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// What the CPUs say about how their speed is chosen.
+/// The CPUs' own account of how their speed is chosen.
 fn of_processors(root: &Path, file: &str) -> BTreeSet<String> {
     let Ok(entries) = fs::read_dir(root.join("sys/devices/system/cpu")) else { return BTreeSet::new() };
     entries.flatten().filter_map(|entry| text(&entry.path(), &format!("cpufreq/{file}"))).collect()

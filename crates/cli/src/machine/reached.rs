@@ -1,4 +1,4 @@
-//! The way to a target: its name looked up, and connections made to it.
+//! The way to a target: the look-up of its name, and connections to it.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -13,15 +13,15 @@ const ATTEMPTS: usize = 5;
 /// How a target was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// Whom was looked for: a host and a port, or a socket's path.
+    /// The target: a host and a port, or a socket's path.
     pub target: String,
     /// Whether it is on this machine.
     pub is_here: bool,
     /// Whether a run connects to it from several addresses of loopback where one has too few ports: over IPv4 alone.
     pub is_spread: bool,
-    /// How long its name took, in nanoseconds; none where it is an address.
-    pub lookup_ns: Option<u64>,
-    /// The time of the middle one of some connections, in nanoseconds, or what went wrong.
+    /// How long its name took, in nanoseconds, or why it has no address; none where it is an address itself.
+    pub lookup: Option<Result<u64, String>>,
+    /// The time of the middle one of some connections, in nanoseconds, or what went wrong. None was tried where its name has no address.
     pub connect: Result<u64, String>,
 }
 
@@ -31,13 +31,7 @@ impl Reached {
         let timeout = Duration::from_nanos(plan.connect_timeout_ns);
         if let Some(path) = &plan.transport.unix_socket {
             let connect = middle(|| UnixStream::connect(path).map(drop));
-            return Self {
-                target: path.display().to_string(),
-                is_here: true,
-                is_spread: false,
-                lookup_ns: None,
-                connect,
-            };
+            return Self { target: path.display().to_string(), is_here: true, is_spread: false, lookup: None, connect };
         }
         let named = plan.transport.connect_to.clone();
         let (host, port) =
@@ -48,12 +42,18 @@ impl Reached {
         let addresses: Vec<SocketAddr> = match (host.as_str(), port).to_socket_addrs() {
             Ok(addresses) => addresses.collect(),
             Err(error) => {
-                let connect = Err(format!("its name is not known: {error}"));
-                return Self { target, is_here: false, is_spread: false, lookup_ns: Some(elapsed_ns(begin)), connect };
+                let why = error.to_string();
+                return Self {
+                    target,
+                    is_here: false,
+                    is_spread: false,
+                    lookup: Some(Err(why.clone())),
+                    connect: Err(why),
+                };
             }
         };
         let is_name = host.parse::<std::net::IpAddr>().is_err();
-        let lookup_ns = is_name.then(|| elapsed_ns(begin));
+        let lookup = is_name.then(|| Ok(elapsed_ns(begin)));
         let is_here = !addresses.is_empty() && addresses.iter().all(|address| address.ip().is_loopback());
         let is_spread = is_here && addresses.iter().all(SocketAddr::is_ipv4);
         let connect = middle(|| {
@@ -66,11 +66,11 @@ impl Reached {
             }
             Err(last)
         });
-        Self { target, is_here, is_spread, lookup_ns, connect }
+        Self { target, is_here, is_spread, lookup, connect }
     }
 }
 
-/// The time of the middle one of several.
+/// The median of several durations.
 fn middle(mut attempt: impl FnMut() -> io::Result<()>) -> Result<u64, String> {
     let mut times = Vec::with_capacity(ATTEMPTS);
     for _ in 0..ATTEMPTS {

@@ -1,6 +1,11 @@
-//! What hands that know other tools type, and how brunt has it: a flag that brunt has not got leads to the line to type.
+//! Flags of other tools, from habit: an error leads to brunt's own flag.
+
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::commands::WITH_RUNS;
+use crate::foreign;
 
 /// A flag of other tools: how it is written, whose it is, and how brunt says it.
 struct Habit {
@@ -12,9 +17,14 @@ struct Habit {
 const HABITS: &[Habit] = &[
     Habit { flags: &["-z"], whose: "hey and oha", here: "how long a run takes is -d: brunt -d 10s URL" },
     Habit {
-        flags: &["-q", "--rps", "--qps", "--query-per-second", "--arrival-rate"],
-        whose: "hey and oha",
+        flags: &["-q", "--rps", "--qps", "--query-per-second", "--arrival-rate", "-R", "--rate-limit"],
+        whose: "hey, oha and wrk2",
         here: "requests a second, over all connections, are -r: brunt -r 2000 URL",
+    },
+    Habit {
+        flags: &["-rate"],
+        whose: "vegeta",
+        here: "a rate is -r, and counts by the second: brunt -r 50 -d 10s URL",
     },
     Habit {
         flags: &["--vus", "--users"],
@@ -28,9 +38,20 @@ const HABITS: &[Habit] = &[
         here: "requests are counted by -n: brunt -n 10k URL; iterations of users in a script by brunt.iterations (brunt help scenarios)",
     },
     Habit {
-        flags: &["--rampup", "--ramp-up", "--stage", "--stages"],
-        whose: "k6 and JMeter",
+        flags: &["--rampup", "--ramp-up", "--stage", "--stages", "--spawn-rate"],
+        whose: "k6, Locust and JMeter",
         here: "a rate may ramp and hold: brunt -r 0..2000/1m,2000/5m URL",
+    },
+    Habit { flags: &["--run-time"], whose: "Locust", here: "how long a run takes is -d: brunt -d 1m URL" },
+    Habit {
+        flags: &["-f", "--locustfile"],
+        whose: "Locust",
+        here: "scenarios stand alone: brunt run SCRIPT.lua; brunt help locust-jmeter has Locust's words beside brunt's",
+    },
+    Habit {
+        flags: &["--master", "--worker"],
+        whose: "Locust",
+        here: "many machines carry out one run as agents: brunt agent --nats URL on each (brunt help machines)",
     },
     Habit {
         flags: &["-T", "--content-type"],
@@ -38,27 +59,74 @@ const HABITS: &[Habit] = &[
         here: "a header field is -H: brunt -H 'Content-Type: application/json' URL; --json sets it, too",
     },
     Habit {
-        flags: &["-D", "-p", "--postfile"],
-        whose: "hey and ab",
+        flags: &["-U", "--user-agent"],
+        whose: "hey and curl",
+        here: "a header field is -H: brunt -H 'User-Agent: me' URL; wrk2's -U is service time in the report",
+    },
+    Habit {
+        flags: &["-D", "--postfile", "-body"],
+        whose: "hey, oha and vegeta",
         here: "a body from a file is --body @FILE: brunt -X POST --body @order.json URL",
     },
     Habit {
-        flags: &["-a", "-A", "--auth"],
-        whose: "ab, hey and oha",
+        flags: &["-p"],
+        whose: "ab, oha and autocannon",
+        here: "a body from a file is --body @FILE: brunt -X POST --body @order.json URL; requests in flight on a connection are \
+               --streams, and over HTTP/1.1 --pipeline",
+    },
+    Habit {
+        flags: &["-a", "--auth"],
+        whose: "hey and oha",
         here: "a name and a password are --basic: brunt --basic me:@PASSWORD URL takes it from the environment",
+    },
+    Habit {
+        flags: &["-A"],
+        whose: "ab, hey and oha",
+        here: "a name and a password are --basic: brunt --basic me:@PASSWORD URL takes it from the environment; a header field \
+               is -H: brunt -H 'Accept: text/html' URL",
     },
     Habit { flags: &["-C"], whose: "ab", here: "a cookie is -b: brunt -b name=value URL" },
     Habit { flags: &["-i", "--head"], whose: "ab", here: "the method is -X: brunt -X HEAD URL" },
+    Habit {
+        flags: &["-l"],
+        whose: "ab and bombardier",
+        here: "answers may differ in length, and percentiles are always shown",
+    },
+    Habit {
+        flags: &["-e", "-g", "--csv"],
+        whose: "ab and Locust",
+        here: "results are -o, and the name's end tells the format: brunt -o run.csv -o run.html URL",
+    },
+    Habit {
+        flags: &["-j", "--output-format"],
+        whose: "oha",
+        here: "the result on standard output is --format: brunt --format json URL; -o run.json writes it into a file",
+    },
     Habit { flags: &["--url"], whose: "curl", here: "the URL stands alone: brunt http://localhost:8080/" },
     Habit {
-        flags: &["--http2", "--h2"],
-        whose: "oha and curl",
+        flags: &["--http2", "--h2", "--h2c", "--http-version"],
+        whose: "hey, oha and curl",
         here: "the version of HTTP is --http: brunt --http 2 URL",
     },
     Habit {
-        flags: &["--disable-keepalive", "--no-keepalive"],
-        whose: "hey and oha",
+        flags: &["--disable-keepalive", "--no-keepalive", "--keepalive"],
+        whose: "hey, oha and vegeta",
         here: "a connection for each request is --reconnect",
+    },
+    Habit {
+        flags: &["--disable-compression"],
+        whose: "hey and oha",
+        here: "brunt asks for no compression unless told --compressed",
+    },
+    Habit {
+        flags: &["--redirect", "--redirects", "--disable-redirects"],
+        whose: "hey, oha and vegeta",
+        here: "a redirect is an answer, and never followed: aim at where it leads (brunt --once URL shows it)",
+    },
+    Habit {
+        flags: &["--burst-delay", "--burst-rate"],
+        whose: "oha",
+        here: "a rate may change in steps: brunt -r 0/1s,500/1s,0/1s URL",
     },
     Habit { flags: &["--no-tui"], whose: "oha", here: "the live view goes with --quiet" },
     Habit {
@@ -71,17 +139,24 @@ const HABITS: &[Habit] = &[
         whose: "k6",
         here: "results are -o, in as many files as you like: brunt -o run.json -o run.html URL",
     },
+    Habit { flags: &["--http-debug"], whose: "k6", here: "--once shows one request or iteration with its answers" },
     Habit {
         flags: &["--host"],
         whose: "Locust and hey",
         here: "the target is the URL; another name for it is a header field: brunt -H 'Host: shop.test' URL",
     },
     Habit {
-        flags: &["--targets"],
-        whose: "vegeta",
+        flags: &["--targets", "--urls-from-file"],
+        whose: "vegeta and oha",
         here: "paths from a file are --url-lines: brunt --url-lines FILE URL",
     },
-    Habit { flags: &["--workers", "--max-workers"], whose: "vegeta", here: "connections are -c, and threads -t" },
+    Habit {
+        flags: &["--workers", "--max-workers", "--max-connections", "--cpus"],
+        whose: "vegeta and hey",
+        here: "connections are -c, and threads -t",
+    },
+    Habit { flags: &["--laddr"], whose: "vegeta", here: "the address to connect from is --source-ip" },
+    Habit { flags: &["--root-certs"], whose: "vegeta", here: "authorities' certificates are --cacert FILE" },
     Habit {
         flags: &["--headless"],
         whose: "Locust",
@@ -89,23 +164,110 @@ const HABITS: &[Habit] = &[
     },
 ];
 
-/// A habit's answer in the place of "unexpected argument"; any other error as it is.
-pub(super) fn with_way(error: clap::Error) -> clap::Error {
-    // Other tools have -d for data. The value may be a secret, and is not repeated.
+/// Flags of `k6 run`, which mean something else behind other commands.
+const OF_RUNS: &[Habit] = &[
+    Habit {
+        flags: &["-u", "--vus"],
+        whose: "k6",
+        here: "a script says who its users are, and --inject says it anew: brunt run --inject 'buy=users(10, 30s)' SCRIPT",
+    },
+    Habit {
+        flags: &["-i", "--iterations"],
+        whose: "k6",
+        here: "a script counts iterations, and --inject counts them anew: brunt run --inject 'buy=iterations_shared(10, 200)' SCRIPT",
+    },
+    Habit {
+        flags: &["-s", "--stage"],
+        whose: "k6",
+        here: "a script says how its users ramp, and --inject says it anew: brunt run --inject 'buy=ramp_users(0, 20, 1m)' SCRIPT",
+    },
+];
+
+/// What stands in the place of a value: a flag, what its value holds, and how brunt has it.
+struct Value {
+    flag: &'static str,
+    holds: fn(&str) -> bool,
+    here: &'static str,
+}
+
+/// Values that other tools give to a flag of the same name. None of them is repeated: it may be a secret.
+const VALUES: &[Value] = &[
+    Value {
+        flag: "--duration",
+        holds: |value| !value.starts_with(|c: char| c.is_ascii_digit()),
+        here: "-d is how long a run takes, such as 10s; a body is --body: brunt -X POST --body TEXT URL",
+    },
+    Value {
+        flag: "--rate",
+        holds: |value| value.contains("://"),
+        here: "-r is a rate, such as -r 2000; that failed requests end nothing, as with ab's -r, is always so",
+    },
+    Value {
+        flag: "--rate",
+        holds: |value| matches!(value.rsplit_once('/'), Some((_, "s" | "sec" | "second"))),
+        here: "a rate counts by the second, without a unit: brunt -r 50 -d 10s URL",
+    },
+    Value {
+        flag: "--warmup",
+        holds: |value| value.contains("://"),
+        here: "-w is how long a warm-up takes, such as -w 5s; requests in flight at the end are waited for, as with oha's -w (--drain)",
+    },
+    Value {
+        flag: "--method",
+        holds: |value| value.contains(':'),
+        here: "-X is the method, such as -X POST; brunt connects directly, not through a proxy as with ab's -X",
+    },
+];
+
+/// The habits that are answered behind this command, or without one: `brunt runs -l` has nothing to do with ab.
+fn habits(command: Option<&str>) -> impl Iterator<Item = &'static Habit> {
+    let of_runs = if command == Some("run") { OF_RUNS } else { &[] };
+    let makes_runs =
+        command.is_none_or(|name| WITH_RUNS.contains(&name) || matches!(name, "run" | "replay" | "check" | "demo"));
+    of_runs.iter().chain(if makes_runs { HABITS } else { &[] })
+}
+
+/// What is wrong before flags are read: a command of another tool, or a flag of one with a single dash (`-duration=5s`),
+/// which would be read as flags of one letter. `flags` are the long flags of `command`.
+pub(super) fn refused(words: &[OsString], command: Option<&str>, flags: &[String]) -> Option<String> {
+    let words: Vec<_> =
+        words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str()).collect();
+    if let Some(said) = words.first().and_then(|word| foreign::command(word)) {
+        return Some(said);
+    }
+    words.iter().find_map(|word| single_dashed(word, command, flags))
+}
+
+/// What to type instead of a long flag with a single dash.
+fn single_dashed(word: &str, command: Option<&str>, flags: &[String]) -> Option<String> {
+    let name = word.strip_prefix('-')?.split('=').next()?;
+    if name.starts_with('-') || name.chars().count() < 2 {
+        return None;
+    }
+    let habit = |flag: &str| habits(command).find(|habit| habit.flags.contains(&flag));
+    if let Some(Habit { whose, here, .. }) = habit(&format!("-{name}")).or_else(|| habit(&format!("--{name}"))) {
+        return Some(format!("-{name} is a flag of {whose}; {here}"));
+    }
+    let is_known = flags.iter().any(|flag| flag == name);
+    is_known.then(|| format!("long flags have two dashes: --{name}"))
+}
+
+/// A habit's answer in the place of "unexpected argument" or of an invalid value; any other error as it is. `command` is
+/// the one behind `brunt`, if there is one.
+pub(super) fn with_way(error: clap::Error, command: Option<&str>) -> clap::Error {
     if let (ErrorKind::ValueValidation, Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
         (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
-        && arg.starts_with("--duration")
-        && !value.starts_with(|c: char| c.is_ascii_digit())
     {
-        let way = "-d is how long a run takes, such as 10s; a body is --body: brunt -X POST --body TEXT URL\n";
-        return clap::Error::raw(ErrorKind::ValueValidation, way);
+        let flag = arg.split(' ').next().unwrap_or(arg);
+        let way = VALUES.iter().find(|known| known.flag == flag && (known.holds)(value));
+        return way.map_or(error, |way| clap::Error::raw(ErrorKind::ValueValidation, format!("{}\n", way.here)));
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return error };
     let flag = unknown.split('=').next().unwrap_or(unknown);
-    match HABITS.iter().find(|habit| habit.flags.contains(&flag)) {
+    match habits(command).find(|habit| habit.flags.contains(&flag)) {
         Some(Habit { whose, here, .. }) => {
             clap::Error::raw(ErrorKind::UnknownArgument, format!("{flag} is a flag of {whose}; {here}\n"))
         }
@@ -120,12 +282,15 @@ mod tests {
     /// What the command line says to these words.
     fn said(line: &str) -> String {
         let definitions = crate::parser::definitions(&crate::built_in()).unwrap();
-        let words = ["brunt".to_owned()].into_iter().chain(shlex::split(line).unwrap());
-        definitions
-            .try_get_matches_from(words)
-            .map_err(with_way)
-            .err()
-            .map_or_else(String::new, |error| error.to_string())
+        let words = shlex::split(line).unwrap();
+        let command = words.first().filter(|word| definitions.find_subcommand(word).is_some()).cloned();
+        let all: Vec<OsString> = ["brunt".to_owned()].into_iter().chain(words).map(OsString::from).collect();
+        let flags: Vec<_> = definitions.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect();
+        if let Some(said) = refused(&all, command.as_deref(), &flags) {
+            return said;
+        }
+        let given = definitions.try_get_matches_from(all).map_err(|error| with_way(error, command.as_deref()));
+        given.err().map_or_else(String::new, |error| error.to_string())
     }
 
     #[test]
@@ -135,7 +300,13 @@ mod tests {
             ("-n 1000 -q 50 http://a/", "-r 2000"),
             ("--rps 10 http://a/", "-r 2000"),
             ("--vus 5 -d 1s http://a/", "-c 50"),
-            ("run --vus 5 a.lua", "brunt help scenarios"),
+            ("run --vus 5 a.lua", "--inject 'buy=users"),
+            ("run -i 5 a.lua", "iterations_shared"),
+            ("-R2000 http://a/", "-r 2000"),
+            ("-h2 http://a/", "--http 2"),
+            ("-host b http://a/", "-H 'Host: shop.test'"),
+            ("-body=order.json http://a/", "--body @FILE"),
+            ("-disable-keepalive http://a/", "--reconnect"),
             ("--iterations 10 http://a/", "-n 10k"),
             ("--stage 1m:10 http://a/", "-r 0..2000/1m"),
             ("-T application/json http://a/", "-H 'Content-Type"),
@@ -164,6 +335,39 @@ mod tests {
         let data = said("-X POST -d hunter2 http://a/");
         assert!(data.contains("--body TEXT") && !data.contains("hunter2"), "{data}");
         assert!(said("-d 10x http://a/").contains("expected a duration"));
+    }
+
+    #[test]
+    fn a_long_flag_with_one_dash_leads_to_two() {
+        for line in ["-duration=5s http://a/", "-c 2 -duration 5s http://a/", "attack -duration=5s"] {
+            let said = said(line);
+            let way = if line.starts_with("attack") { "--url-lines -" } else { "two dashes: --duration" };
+            assert!(said.contains(way), "{line}: {said}");
+        }
+        assert!(said("runs -l").contains("unexpected argument"));
+        for line in [
+            "-c2 -t1 -d5s http://a/",
+            "-kv -n10 http://a/",
+            "-n 1 http://a/ -s a.lua -- -duration",
+            "--body=-rate http://a/",
+        ] {
+            assert_eq!(said(line), "", "{line}");
+        }
+    }
+
+    #[test]
+    fn values_of_other_tools_lead_to_the_flag() {
+        for (line, way) in [
+            ("-r 50/s http://a/", "-r 50"),
+            ("-n 100 -r http://me:hunter2@a/", "-r 2000"),
+            ("-n 100 -w http://a/", "-w 5s"),
+            ("-n 100 -X proxy:3128 http://a/", "through a proxy"),
+            ("-n 100 -m 10 http://a/", "--streams"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(way) && !said.contains("hunter2"), "{line}: {said}");
+        }
+        assert_eq!(said("-r 50/1s http://a/"), "");
     }
 
     #[test]

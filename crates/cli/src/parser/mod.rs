@@ -53,7 +53,7 @@ pub struct Args {
 const USAGE: &str = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]\n       brunt COMMAND …";
 
 impl Args {
-    /// Where the command's run has its settings from.
+    /// The place of the settings of the command's run.
     pub fn settings(&self) -> Settings {
         let bench = match &self.command {
             None => &self.bench,
@@ -63,10 +63,10 @@ impl Args {
         if bench.kept.plan.is_some() { Settings::PlanFile } else { Settings::Flags }
     }
 
-    /// Does what they ask for.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Whatever is wrong with the command line, a file or a run.
+    /// For any mistake in the command line or a file, and any failure of a run.
     pub fn run(self, program: &Program) -> Result<Exit> {
         match self.command {
             None => bench::run(&self.bench, program),
@@ -89,12 +89,18 @@ pub fn definitions(registry: &Registry) -> Result<clap::Command> {
     Ok(short::apply(commands::curl::defined(command)))
 }
 
-/// What the process's arguments ask for, and what was given.
+/// The parsed arguments of the process, and the values given.
 ///
 /// # Errors
-/// What clap has to say: what is wrong with them, or the help that they ask for.
+/// clap's message: a mistake in them, or the help that they ask for.
 pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, ArgMatches), clap::Error> {
     let words: Vec<OsString> = std::env::args_os().collect();
+    let command = words.get(1).and_then(|word| word.to_str()).and_then(|word| definitions.find_subcommand(word));
+    let command = command.map(clap::Command::get_name);
+    // The words of a curl command are curl's.
+    if let Some(said) = habits::refused(&words, command, &long_flags(definitions)).filter(|_| command != Some("curl")) {
+        return Err(clap::Error::raw(ErrorKind::UnknownArgument, said + "\n"));
+    }
     let curl = commands::curl::expanded(&words)
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let words = curl.unwrap_or(words);
@@ -102,7 +108,7 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let matches = definitions.clone().try_get_matches_from(inherited.applied(words)).map_err(|error| {
         let source = invalid(&error).and_then(|named| inherited.source(named));
-        let error = with_suggestion(habits::with_way(error), &long_flags(definitions));
+        let error = with_suggestion(habits::with_way(error, command), &long_flags(definitions));
         with_source(secrets::without_secrets(error, registry), source)
     })?;
     let run = matches.subcommand().map_or(&matches, |(_, below)| below);
@@ -121,7 +127,7 @@ fn invalid(error: &clap::Error) -> Option<&str> {
     }
 }
 
-/// The error with where its flag comes from, unless that is the command line.
+/// Adds the source of the error's flag, unless that is the command line.
 fn with_source(error: clap::Error, source: Option<String>) -> clap::Error {
     let Some(source) = source else { return error };
     let said = error.to_string();
@@ -129,7 +135,7 @@ fn with_source(error: clap::Error, source: Option<String>) -> clap::Error {
     clap::Error::raw(error.kind(), format!("{}\n{source}\n", said.trim_end()))
 }
 
-/// What stands in `matches`, protocols' flags included.
+/// The arguments in `matches`, protocols' flags included.
 fn args(matches: &ArgMatches, registry: &Registry) -> Result<Args, clap::Error> {
     let mut args = Args::from_arg_matches(matches)?;
     match (&mut args.command, matches.subcommand()) {
@@ -142,7 +148,7 @@ fn args(matches: &ArgMatches, registry: &Registry) -> Result<Args, clap::Error> 
 /// The long flags of a command, or of the one below it that the process's arguments name, without the hidden ones.
 fn long_flags(command: &clap::Command) -> Vec<String> {
     let mut named = command;
-    for word in std::env::args().skip(1) {
+    for word in std::env::args_os().skip(1) {
         match named.find_subcommand(&word) {
             Some(sub) => named = sub,
             None => break,
@@ -152,7 +158,7 @@ fn long_flags(command: &clap::Command) -> Vec<String> {
     shown.filter_map(clap::Arg::get_long).map(str::to_owned).collect()
 }
 
-/// Puts in the place of clap's suggestion one that is near enough to be meant (clap takes --data for --duration), or none.
+/// Replaces clap's suggestion by one that is near enough (clap suggests --duration for --data), or removes it.
 fn with_suggestion(mut error: clap::Error, flags: &[String]) -> clap::Error {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => flag.clone(),

@@ -10,7 +10,7 @@ use crate::commands;
 use crate::console;
 use crate::exit::Exit;
 
-/// What `brunt -h` and `brunt --help` say.
+/// The text of `brunt -h` and `brunt --help`.
 pub const HELP: &str = "\
 brunt puts load on network services and tells the truth about what happened.
 
@@ -54,11 +54,11 @@ brunt help                                 topics of the guide
 brunt --help-all                           all flags, by protocol
 ";
 
-/// What `brunt < urls.txt` says.
+/// The text for `brunt < urls.txt`.
 const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
-/// What the help of commands has whose flags fill more than a screen, by how they are called in their definitions.
+/// The flags in the brief help of commands whose flags fill more than a screen, by id.
 const BRIEF: [(&str, &[&str]); 14] = [
     (
         "curl",
@@ -132,12 +132,12 @@ const BRIEF: [(&str, &[&str]); 14] = [
     ),
 ];
 
-/// Lets `-h` and `--help` of each command say what fits a screen, and `--help-all` the rest.
+/// Makes `-h` and `--help` of each command fit a screen; `--help-all` has the rest.
 pub fn apply(command: Command) -> Command {
     with_helps(command, "")
 }
 
-/// The same for one command, called so behind `brunt`, and those below it.
+/// The same for the command with this path behind `brunt`, and its subcommands.
 fn with_helps(command: Command, path: &str) -> Command {
     let below: Vec<_> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     let brief = BRIEF.iter().find(|(name, _)| *name == path).map(|(_, own)| *own);
@@ -155,7 +155,7 @@ fn with_helps(command: Command, path: &str) -> Command {
         command = command.after_help(format!("brunt {path} --help-all has every flag{more}"));
         command = command.after_long_help(long.unwrap_or_default());
     }
-    // Under a heading of their own, not below the last one; what is brief says at its end where the rest is.
+    // Under a heading of their own, not below the last one; a brief help names `--help-all` at its end.
     let flag = |id: &'static str| Arg::new(id).help_heading(Resettable::Reset).hide_short_help(brief.is_some());
     let help = flag("help").short('h').long("help").action(ArgAction::HelpShort).help("Print help");
     let all = flag("help_all").long("help-all").action(ArgAction::HelpLong).help("Print help with every flag");
@@ -167,9 +167,9 @@ fn with_helps(command: Command, path: &str) -> Command {
     })
 }
 
-/// Prints the short help where it was asked for, or nothing was; none if clap has something else to say.
+/// Prints the short help where it was asked for, or no arguments were given; `None` for other messages of clap.
 pub fn shown(error: &clap::Error) -> Option<ExitCode> {
-    let words: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let is_top = words.first().is_none_or(|word| word == "bench" || !commands::Command::has_subcommand(word));
     match error.kind() {
         ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help-all") => {

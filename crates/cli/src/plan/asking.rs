@@ -1,4 +1,4 @@
-//! What protocols ask of targets before the load: one call each, as the run will connect.
+//! Questions of protocols to targets before the load: one call each, with the run's connection settings.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// One that connects like this, with these timeouts in nanoseconds.
+    /// An asker with these connection settings and timeouts in nanoseconds.
     pub fn new(transport: Transport, timeout_ns: u64, connect_timeout_ns: u64, registry: &Registry) -> Self {
         let is_unanswered = AtomicBool::new(false);
         Self { transport, timeout_ns, connect_timeout_ns, registry: registry.clone(), is_unanswered }
     }
 
-    /// What asks `target`, which is the run's own.
+    /// The inquiry for `target`, which is the run's own.
     pub fn inquiry(self: &Arc<Self>, target: Target) -> Arc<Inquiry<'static>> {
         let asker = Arc::clone(self);
         Arc::new(move |call: &ProtocolOptions| asker.ask(&target, &target, call))
@@ -40,7 +40,7 @@ impl Asker {
     /// Asks the target `to`, in a run whose own target is `first`.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason for which there is no answer.
     pub fn ask(&self, to: &Target, first: &Target, call: &ProtocolOptions) -> Result<Reply, String> {
         let (_, scheme) = self.registry.named(&to.scheme).map_err(|error| error.to_string())?;
         let plan = Plan {
@@ -61,10 +61,10 @@ impl Asker {
         })
     }
 
-    /// What was made of answers; where that failed for want of one, the error is [`NoAnswer`].
+    /// Returns `made`; if that failed for want of an answer, the error is [`NoAnswer`].
     ///
     /// # Errors
-    /// That of `made`.
+    /// The error in `made`.
     pub fn told<T, E: Error + Send + Sync + 'static>(&self, made: Result<T, E>) -> Result<T> {
         made.map_err(|error| {
             if self.is_unanswered.load(Ordering::Relaxed) {

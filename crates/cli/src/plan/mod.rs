@@ -1,4 +1,4 @@
-//! Flags into a plan: the one place where they are checked against each other. Below it nothing sees a flag.
+//! Flags into a plan: only here they are checked against each other. Code below sees no flags.
 
 pub mod asking;
 mod pem;
@@ -27,16 +27,16 @@ use brunt_record::SECOND_NS;
 use self::asking::Asker;
 use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
 use crate::args::{self, Program, ProtocolFlags, values};
-use crate::files;
+use crate::{files, foreign};
 
 const DEFAULT_CONNECTIONS: u32 = 64;
-/// Streams on one connection where a rate says how many calls there are: about what servers take.
+/// Streams on one connection where a rate decides the number of calls: about as many as servers allow.
 const STREAMS_OF_A_RATE: u32 = 100;
-/// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, where a call takes 10 µs.
+/// Calls a second that one worker makes with ease: over plain HTTP a tenth of its time, at 10 µs a call.
 pub const EASY_RATE: f64 = 10_000.0;
 const DEFAULT_DURATION_NS: u64 = 10 * SECOND_NS;
 
-/// The plan that the flags ask for: a kept one, or one made of them.
+/// The plan of the flags: a stored one, or one made from them.
 ///
 /// # Errors
 /// Which flag, file, line or column is wrong, and what to do about it.
@@ -53,24 +53,24 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);
-        // One call is made to see its answer, whatever that is.
+        // A single call is made to see its answer, whatever that is.
         plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(1.0);
     }
     plan.validate()?;
     Ok(plan)
 }
 
-/// How long a run of `plan` takes, in nanoseconds, as far as that is known.
+/// The length of a run of `plan`, in nanoseconds, as far as it is known.
 pub fn length_ns(plan: &Plan) -> u64 {
     plan.warmup_ns + plan.duration_ns().unwrap_or(0)
 }
 
-/// What its user calls a run or decision.
+/// The name and tags of a run or decision.
 pub fn origin(saving: &Saving) -> Origin {
     Origin { name: saving.name.clone(), tags: saving.tags.iter().cloned().collect(), command: String::new() }
 }
 
-/// One call instead of the load; of scenarios, one user who goes through each of them once.
+/// Replaces the load by one call; for scenarios, by one user who goes through each of them once.
 fn make_single(plan: &mut Plan) {
     (plan.connections, plan.workers, plan.pipeline, plan.warmup_ns) = (Connections::Fixed(1), 1, 1, 0);
     plan.load = Load::Closed {};
@@ -95,7 +95,7 @@ fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
         anyhow!("{} is no plan: line {}, column {}: {problem}", path.display(), e.line(), e.column())
     })?;
     if let Some((protocol, _)) = registry.find(&plan.target.scheme) {
-        // A secret may stand in the file, and is not shown any more than one from a flag.
+        // A secret in the file is hidden, as one from a flag is.
         plan.protocol = options_read(protocol, &plan.protocol);
     }
     if let Some(watch) = plan.watches.iter().find(|watch| watch.is_redacted()) {
@@ -140,6 +140,9 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         bail!("{url} is a command, which stands before all flags (a host of that name is written http://{url}/)");
     }
     refuse_foreign(&bench.request.foreign)?;
+    if let Some(way) = foreign::file(Path::new(url)).filter(|_| Path::new(url).is_file()) {
+        bail!("{way}");
+    }
     if Path::new(url).extension().is_some_and(|extension| extension == "lua") && Path::new(url).is_file() {
         bail!(
             "{url} is a script: brunt run {url} carries its scenarios out; one for wrk stands before a URL, brunt -s {url} URL"
@@ -147,6 +150,12 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     }
     if let Some(command) = program.mistyped(url) {
         bail!("{url} is no command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
+    }
+    if [url].into_iter().chain(&bench.surplus).any(|word| is_number(word)) {
+        bail!(
+            "a number stands where the URL is expected: the flag before it, such as -v or -k, takes no value; a port of \
+             this machine is http://localhost:PORT/"
+        );
     }
     if !bench.surplus.is_empty() {
         bail!(
@@ -218,7 +227,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     })
 }
 
-/// The flags of protocols, with what stands for several of them.
+/// The flags of protocols, with shorthands expanded.
 fn requested(request: &args::bench::Request, flags: &ProtocolFlags) -> ProtocolFlags {
     let mut flags = flags.clone();
     let given = flags.clone();
@@ -245,7 +254,7 @@ fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
     if foreign.follow {
         bail!(
             "brunt follows no redirects in a flood: aim at where they lead (brunt --once shows it), or let users \
-             follow them in a scenario (brunt help scenarios)"
+             follow them in a scenario (brunt help scenarios); wrk2's -L is --latency"
         );
     }
     if foreign.proxy.is_some() {
@@ -254,13 +263,24 @@ fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
     Ok(())
 }
 
+/// Whether a word is nothing but digits.
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A script travels with the plan. What it gets as arguments is written as wrk has it: the URL comes first.
 fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
+    if let Some(way) = foreign::file(path) {
+        bail!("{way}");
+    }
+    if path.to_str().is_some_and(is_number) && !path.exists() {
+        bail!("-s is a script of wrk; how long an answer may take is --timeout: brunt --timeout 30s URL");
+    }
     let args = std::iter::once(url).chain(args.iter().cloned()).map(Template::secret).collect();
     Ok(Script { file: path.display().to_string(), content: Content(files::read(path)?), args })
 }
 
-/// How many calls are in flight on one connection.
+/// The number of calls in flight on one connection.
 fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
     match (bench.load.streams, bench.load.pipeline) {
         (Some(_), _) if !is_multiplexed => {
@@ -296,7 +316,7 @@ fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
     }
 }
 
-/// What ends the run: as given; by default a duration, unless the load ends by itself.
+/// The end of the run: as given; by default a duration, unless the load ends by itself.
 fn stop(args: &args::Load, load: &Load) -> Stop {
     let ends = match load {
         Load::Open { profile, .. } => Profile::duration_ns(profile).is_some(),
@@ -306,7 +326,7 @@ fn stop(args: &args::Load, load: &Load) -> Stop {
     Stop { duration_ns: args.duration.or(default), requests: args.requests }
 }
 
-/// With a rate, as many as it takes; else a usual number. No more than there are requests for them.
+/// With a rate, as many as it needs; otherwise the default. At most one for each request.
 fn default_connections(load: &Load, transport: &Transport, requests: Option<u64>, threads: Option<u32>) -> Connections {
     let needed = requests.and_then(|requests| u32::try_from(requests).ok()).unwrap_or(u32::MAX).max(1);
     match load {
@@ -328,8 +348,8 @@ fn given_workers(threads: u32, connections: u32) -> Result<u32> {
     Ok(threads)
 }
 
-/// As many workers as cores; for a rate as few as carry it with ease, since one that makes all calls knows what its own
-/// delays can have done to each, and several do not know of each other's. What a script takes is not known before.
+/// As many workers as cores. For a rate, as few as carry it with ease: a single worker knows the effect of its own
+/// delays on each call, and several do not know each other's. The cost of a script is unknown.
 pub fn default_workers(load: &Load, has_script: bool, connections: u32) -> u32 {
     let cores = cores().min(connections);
     match load {
@@ -337,7 +357,7 @@ pub fn default_workers(load: &Load, has_script: bool, connections: u32) -> u32 {
             cores.min((profile.highest_rate() / EASY_RATE).ceil() as u32).max(1)
         }
         Load::Open { .. } | Load::Closed {} => cores,
-        // The order of a log's calls is one worker's to keep.
+        // One worker keeps the order of a log's calls.
         Load::Replay(_) => 1,
     }
 }

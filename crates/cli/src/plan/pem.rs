@@ -1,4 +1,4 @@
-//! Certificates and keys (RFC 7468), cut out of their files: nothing else in those goes into a plan.
+//! Certificates and keys (RFC 7468), cut out of their files: nothing else in the files enters a plan.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The rates of a kept run as they were changed while it went on, as a profile.
+//! The rates of a kept run, with its changes, as a profile.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use brunt_store::{RunSelector, Store, StoredResult};
 use crate::kept;
 use crate::result_file::{self, Written};
 
-/// The profile of a run that was kept in `store`, or written into a file. It lasts as long as the run was to last, or, of a run that only a number of
-/// requests ended, as long as it took.
+/// The profile of a run in `store`, or in a file. It lasts as long as the run was planned, or as long as the run took
+/// if only a number of requests ended it.
 ///
 /// # Errors
 /// When there is no such run, or it had no rate.
@@ -46,7 +46,7 @@ fn of_summary(summary: &Summary) -> Result<Profile> {
     let length_ns = plan.duration_ns().unwrap_or(summary.run.measured_ns);
     let changed = Timetable::new(planned.clone()).with(&summary.run.changes, 0);
     let changed = changed.first_seconds(length_ns as f64 / 1e9)?;
-    // As a plan file has it, and the command that repeats the run.
+    // In the form of a plan file, and of the command that repeats the run.
     changed.to_string().parse().context("the run's changes leave no profile")
 }
 

@@ -1,4 +1,4 @@
-//! Seconds that wait for somebody slow: so many, and no more, whatever becomes of them.
+//! Seconds that wait for a slow receiver, in bounded number.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,17 +7,17 @@ use brunt_metrics::otlp::Interval;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::snapshot::Snapshot;
 
-/// How many entries may wait. What comes then is added to the newest: it loses its resolution, and nothing else.
+/// The most waiting entries. Further seconds are added to the newest, which costs only resolution.
 const MOST: usize = 32;
 
-/// Seconds of a run that follow each other in a phase, as one.
+/// Successive seconds of a phase, as one.
 #[derive(Debug)]
 pub struct Pending {
-    /// What happened in them, without what metrics do not have.
+    /// Their figures, without those that metrics do not have.
     pub second: Live,
-    /// How many there are.
+    /// Their number.
     pub seconds: u64,
-    /// From when to when they were.
+    /// Their beginning and end.
     pub interval: Interval,
 }
 
@@ -25,7 +25,7 @@ pub struct Pending {
 #[derive(Debug, Default)]
 pub struct Backlog {
     pending: VecDeque<Pending>,
-    /// When the last one ended, in nanoseconds since 1970-01-01 UTC.
+    /// The end of the last one, in nanoseconds since 1970-01-01 UTC.
     last_unix_ns: u64,
 }
 
@@ -63,7 +63,7 @@ pub fn now_unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A second without what only pages show, which may be large.
+/// A second without parts that only pages show, which may be large.
 fn lean(second: &Live) -> Live {
     let from = &second.snapshot;
     let snapshot = Snapshot {
@@ -125,20 +125,9 @@ mod tests {
             is_silent: false,
         };
         Live {
-            phase,
-            elapsed_ns: SECOND_NS,
-            planned_ns: None,
-            in_log: None,
-            planned_requests: None,
-            length_ns: SECOND_NS,
-            snapshot: Snapshot::with_numbers([(Counter::Due, due)]),
             open_connections: due,
-            in_flight: 0,
-            waiting: 0,
-            oldest_ns: 0,
-            users: None,
-            changes: Vec::new(),
             agents: vec![agent],
+            ..Live::new(phase, SECOND_NS, Snapshot::with_numbers([(Counter::Due, due)]))
         }
     }
 

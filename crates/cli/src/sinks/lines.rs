@@ -14,7 +14,7 @@ use crate::args::Output;
 use crate::console;
 use crate::results::Results;
 
-/// How far apart lines for logs are, in nanoseconds.
+/// The interval of lines for logs, in nanoseconds.
 const PLAIN_NS: u64 = 5 * SECOND_NS;
 
 /// Lines of a run.
@@ -50,7 +50,7 @@ impl LineSink {
 }
 
 impl Sink for LineSink {
-    /// Whoever reads the lines may stop at any time: failing to write them is no failure of the run.
+    /// A reader may stop at any time: a failing write is no failure of the run.
     fn second(&mut self, live: &Live) {
         let lines = self.lines.push(live);
         match self.to {
@@ -65,7 +65,7 @@ impl Sink for LineSink {
         }
     }
 
-    /// Where the result goes elsewhere, the last line says how the run ended.
+    /// Where the result goes elsewhere, the last line has the run's ending.
     fn judged(&mut self, summary: &Summary) {
         if self.to == To::Error {
             note(&self.lines.end(summary));

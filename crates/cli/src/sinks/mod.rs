@@ -1,6 +1,6 @@
-//! Sinks: what lives through a run beside it. Each is told of every second and of the end; each has a file here.
+//! Sinks: outputs that live through a run. Each gets every second and the end; each has a file here.
 //!
-//! Pure views of a finished run are no sinks: they render a summary, in `brunt-report`.
+//! Pure views of a finished run are not sinks: they render a summary, in `brunt-report`.
 
 mod backlog;
 mod lines;
@@ -28,10 +28,10 @@ use self::page::PageSink;
 use self::prometheus::PrometheusSink;
 use self::screen::ScreenSink;
 
-/// What lives through a run. A sink never fails a run that goes on: what could be wrong with it, such as an address that is taken, it finds
-/// in its constructor, before the load.
+/// An output that lives through a run. A sink never fails a run that goes on: its possible problems, such as an address
+/// that is taken, are found in its constructor, before the load.
 pub trait Sink {
-    /// A second of the run. Returns soon, whoever reads: the run waits for it.
+    /// A second of the run. Has to return soon: the run waits for it.
     fn second(&mut self, live: &Live);
 
     /// The load is over, and the result is about to be written: gives standard output and the terminal back.
@@ -40,7 +40,7 @@ pub trait Sink {
     /// The run is judged; its result is written next.
     fn judged(&mut self, _summary: &Summary) {}
 
-    /// What became of what it sent elsewhere, once the run is judged; it goes into the result.
+    /// Its account of what it sent, once the run is judged; it becomes part of the result.
     fn delivery(&self) -> Option<Delivery> {
         None
     }
@@ -48,7 +48,7 @@ pub trait Sink {
     /// The result is written, and kept under the number `kept` if it is kept.
     fn written(&mut self, _summary: &Summary, _kept: Option<i64>) {}
 
-    /// Nothing is left to be done: stays as long as somebody may want it, unless `stop` asks for its end.
+    /// Everything is done: stays as long as somebody may need it, unless `stop` asks for its end.
     fn linger(&self, _stop: &StopHandle) {}
 }
 
@@ -56,11 +56,11 @@ pub trait Sink {
 pub struct Sinks(Vec<Box<dyn Sink>>);
 
 impl Sinks {
-    /// What the flags and the surroundings ask for, for a run of this id that ends early by `stop`. A run whose calls are printed as they go has no
-    /// view.
+    /// The sinks by flags and environment, for a run with this id that `stop` ends early. A run whose calls are printed
+    /// as they go has no view.
     ///
     /// # Errors
-    /// When one of them cannot be had.
+    /// When one of them is impossible.
     pub fn from_flags(
         plan: &Plan,
         results: &Results,
@@ -71,7 +71,7 @@ impl Sinks {
         is_traced: bool,
     ) -> Result<Self> {
         let page = PageSink::from_flags(plan, args, control)?.map(|page| Box::new(page) as Box<dyn Sink>);
-        // Where they are is said before a view has the terminal.
+        // Their addresses are printed before a view has the terminal.
         let otlp = OtlpSink::from_flags(plan, args, run_id)?.map(|otlp| Box::new(otlp) as Box<dyn Sink>);
         let prometheus =
             PrometheusSink::from_flags(plan, args, run_id)?.map(|scraped| Box::new(scraped) as Box<dyn Sink>);

@@ -14,12 +14,12 @@ use crate::live::LivePage;
 /// A page that is served.
 pub struct PageSink {
     page: LivePage,
-    /// Whether it says where the page is.
+    /// Whether it prints the page's URL.
     tells: bool,
 }
 
 impl PageSink {
-    /// The page that flags ask for, if they do, on which `control` changes the run; says where it is.
+    /// The page by these flags, if there is one; `control` lets it change the run. Prints its URL.
     ///
     /// # Errors
     /// When it cannot be served.

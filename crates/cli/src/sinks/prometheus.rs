@@ -1,5 +1,5 @@
-//! Metrics of a run for Prometheus (`--prometheus`): served at `/metrics`, as text or as protobuf with native histograms. They are made when they are
-//! asked for; until then seconds wait in a [backlog](super::backlog) that is bounded.
+//! Metrics of a run for Prometheus (`--prometheus`): served at `/metrics`, as text or as protobuf with native
+//! histograms. They are made on request; until then seconds wait in a bounded [backlog](super::backlog).
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -32,9 +32,9 @@ use crate::{console, signals};
 
 /// How long whoever scrapes has to take the last metrics in.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait for a last scrape where only one was seen, so that nobody knows how far apart they are.
+/// How long to wait for a last scrape where only one was seen, so that their interval is unknown.
 const LINGER: Duration = Duration::from_secs(60);
-/// How often it is looked whether the last scrape has come.
+/// How often to look whether the last scrape has come.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Metrics that are served.
@@ -48,10 +48,10 @@ pub struct PrometheusSink {
 }
 
 impl PrometheusSink {
-    /// The metrics of the run called `run_id` that flags ask for, if they do; says where they are.
+    /// The metrics of the run `run_id` by these flags, if they are asked for. Prints their URL.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// When the address is unavailable.
     pub fn from_flags(plan: &Plan, args: &Output, run_id: &str) -> Result<Option<Self>> {
         let Some(address) = args.metrics.prometheus else { return Ok(None) };
         let listener = TcpListener::bind(address)
@@ -96,7 +96,7 @@ impl Sink for PrometheusSink {
 
     fn linger(&self, stop: &StopHandle) {
         let time = self.linger.unwrap_or_else(|| self.site.locked(|state| state.scrapes.usual_gap()));
-        // Who has ended the run early has said so.
+        // Whoever has ended the run early does not want to wait.
         if time.is_zero() || stop.is_stopped() {
             return;
         }
@@ -125,7 +125,7 @@ impl Drop for PrometheusSink {
     }
 }
 
-/// When it was scraped.
+/// The times of scrapes.
 #[derive(Debug, Default)]
 struct Scrapes {
     last: Option<Instant>,
@@ -161,7 +161,7 @@ struct State {
     is_over: bool,
 }
 
-/// What connections are served with.
+/// The shared state of connections.
 #[derive(Debug)]
 struct Site {
     subject: Subject,
@@ -193,7 +193,8 @@ impl Site {
         }
     }
 
-    /// The sums so far. What waited is added in this thread, and the run waits for none of it: it is taken out first.
+    /// The sums so far. Waiting seconds are taken out first and then added in this thread, so that the run does not
+    /// wait.
     fn sums(&self) -> Sums {
         let (waiting, mut names, mut sums) = self.locked(|state| {
             let over = state.is_over;
@@ -234,7 +235,7 @@ async fn serve(listener: TcpListener, site: Arc<Site>, mut close: oneshot::Recei
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            // What breaks a connection is its client's affair.
+            // A failing connection is its client's affair.
             drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await);
             drop(place);
         });

@@ -15,7 +15,7 @@ use crate::{console, terminal};
 pub struct ScreenSink(View<Drawing>);
 
 impl ScreenSink {
-    /// A view, where there is a terminal that nothing else is written to. In it a key ends the run by `stop`.
+    /// A view, on a terminal that nothing else is written to. A key in it ends the run by `stop`.
     pub fn from_flags(plan: &Plan, args: &Output, stop: &StopHandle, is_traced: bool) -> Option<Self> {
         if args.quiet || is_traced || !terminal::is_free() {
             return None;

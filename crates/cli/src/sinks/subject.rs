@@ -1,4 +1,4 @@
-//! What monitoring systems are told of a run as a whole: what its calls are, and whose metrics these are.
+//! A run as monitoring systems see it: the kind of its calls, and the resource of its metrics.
 
 use anyhow::{Result, anyhow};
 use brunt_metrics::second::Calls;
@@ -7,7 +7,7 @@ use brunt_plan::plan::Plan;
 
 use crate::carrier::host_name;
 
-/// What the calls of a plan are, by the semantic conventions of OpenTelemetry.
+/// The kind of a plan's calls, by OpenTelemetry's semantic conventions.
 pub fn subject(plan: &Plan) -> Subject {
     let scheme = plan.target.scheme.as_str();
     let option = |name: &str| plan.protocol.shown().get(name).and_then(|value| value.as_str()).map(str::to_owned);
@@ -40,7 +40,7 @@ fn rpc(system: &'static str, method: Option<String>) -> Attributes {
     std::iter::once(("rpc.system.name".into(), system.into())).chain(method).collect()
 }
 
-/// What a run is called where its metrics go: 16 random hexadecimal digits.
+/// A run's id for its metrics: 16 random hexadecimal digits.
 ///
 /// # Errors
 /// When the system has no random numbers.
@@ -51,7 +51,7 @@ pub fn run_id() -> Result<String> {
     Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }
 
-/// The resource that a run's metrics are of, and what `more` says of it, which takes the place of what brunt would say.
+/// The resource of a run's metrics; attributes in `more` replace brunt's own.
 pub fn resource(plan: &Plan, run_id: &str, more: Vec<(String, String)>) -> Attributes {
     let target = &plan.target;
     let port = target.port.map_or_else(String::new, |port| format!(":{port}"));

@@ -1,4 +1,4 @@
-//! Who may see a page, and how it is known to be the right one: its token and its certificate.
+//! Access to a page, and its authenticity: its token and its certificate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::args::bench::LiveServing;
 /// The bytes of randomness in a token: nobody guesses 128 bits.
 const TOKEN_BYTES: usize = 16;
 
-/// What stands at the beginning of the path of a page that not everybody may see.
+/// The beginning of the path of a protected page.
 pub struct Token(String);
 
 impl Token {
-    /// One that nobody knows yet.
+    /// A new random token.
     ///
     /// # Errors
     /// When the system has no randomness.
@@ -37,7 +37,7 @@ impl Token {
         &self.0
     }
 
-    /// What stands behind the token in `path`, if it begins with it; found out in the same time for every wrong one.
+    /// The rest of `path` behind the token, if it begins with it; every wrong one takes the same time.
     pub fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
         let after = path.strip_prefix('/')?;
         let (given, rest) = after.split_at(after.find('/').unwrap_or(after.len()));

@@ -1,4 +1,4 @@
-//! What brunt's own web pages share (the live page, and `brunt ui`): who may see them, and how they are answered.
+//! The common part of brunt's web pages (the live page, and `brunt ui`): access, and answers.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -18,31 +18,31 @@ pub use access::{Token, identity};
 pub const MOST_CONNECTIONS: usize = 64;
 /// How long a browser may take for the head of a request.
 pub const HEAD: Duration = Duration::from_secs(10);
-/// How long to leave new connections alone when there are no descriptors for them.
+/// The pause before accepting connections again when there are no descriptors.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// The body of an answer.
 pub type Body = BoxBody<Bytes, Infallible>;
 
-/// Who may see a page.
+/// Access control of a page.
 #[derive(Debug)]
 pub struct Guard {
-    /// What a path must begin with, if it must.
+    /// The token that a path must begin with, if there is one.
     token: Option<Token>,
-    /// What this machine is called.
+    /// The name of this machine.
     host: String,
 }
 
 impl Guard {
-    /// Lets in who has `token`, if there is one, and asks by an address or name of this machine.
+    /// Admits requests with `token`, if there is one, for an address or name of this machine.
     pub fn new(token: Option<Token>) -> Self {
         Self { token, host: rustix::system::uname().nodename().to_string_lossy().into_owned() }
     }
 
-    /// What stands in `path` behind the token; or how the request is refused.
+    /// The rest of `path` behind the token; or the refusal.
     ///
     /// # Errors
-    /// The answer to a request without the token, or by somebody else's name for this machine.
+    /// The answer to a request without the token, or for another name of this machine.
     #[expect(clippy::result_large_err, reason = "an answer, as is the other case")]
     pub fn admit<'a>(&self, path: &'a str, headers: &HeaderMap) -> Result<&'a str, Response<Body>> {
         let Some(path) = self.token.as_ref().map_or(Some(path), |token| token.strip(path)) else {
@@ -56,7 +56,7 @@ impl Guard {
         Ok(path)
     }
 
-    /// Whether a page of somebody else cannot have asked for it, by a name of theirs that leads here.
+    /// Whether the request cannot come from another site's page, by a name of that site that leads here.
     fn is_meant(&self, headers: &HeaderMap) -> bool {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
         let Some(host) = host else { return false };
@@ -89,7 +89,7 @@ pub fn with(content: impl Into<Bytes>, kind: &'static str) -> Response<Body> {
     with_body(Full::new(content.into()).boxed(), kind)
 }
 
-/// A body of a media type; kept by nobody, and its URL told to nobody, as a token may be in it.
+/// A body of a media type. It is not cached, and its URL is not sent to others, as it may have a token.
 pub fn with_body(body: Body, kind: &'static str) -> Response<Body> {
     let mut answer = Response::new(body);
     for (name, value) in [

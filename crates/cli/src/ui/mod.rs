@@ -1,5 +1,5 @@
-//! `brunt ui`: the pages of kept runs, on an address of this machine. A thread of its own serves them; each request opens the
-//! file anew, so that runs that another brunt keeps meanwhile are seen.
+//! `brunt ui`: the pages of kept runs, on an address of this machine. A thread of its own serves them; each request
+//! opens the file anew, so that runs that other processes keep meanwhile are seen.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ impl Ui {
         Ok(Self { url, end: Some(end), thread: Some(thread) })
     }
 
-    /// Where it is, with its token.
+    /// Its URL, with the token.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -1,4 +1,4 @@
-//! What is shown at which path. All paths lie side by side, and name runs by their numbers alone.
+//! The pages by path. All paths are in one folder, and name runs by their numbers only.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -18,15 +18,15 @@ use crate::wording::{self, Settings};
 const PAGE: u32 = 50;
 /// The most runs that are skipped, far more than are ever kept.
 const MOST_SKIPPED: u64 = 1 << 40;
-/// The most that is exported at once, in bytes.
+/// Limit on one export, in bytes.
 const MOST_EXPORTED: usize = 256 << 20;
-/// How many runs a trend has at most.
+/// The most runs of a trend.
 const TREND: u32 = 300;
 
-/// What our own pages may do: nothing but look as they look, and send their forms here.
+/// The policy of our own pages: style only, and forms sent here.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Report pages run their own script, apart from these pages: they can send no form and read nothing here.
+/// Report pages run their own script, isolated from these pages: they can send no form and read nothing here.
 const REPORT_POLICY: &str = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
 
 /// An answer to a request.
@@ -36,7 +36,7 @@ pub(super) struct Answer {
     pub kind: &'static str,
     pub content: Vec<u8>,
     pub policy: Option<&'static str>,
-    /// The `Content-Disposition`, of what is to be saved.
+    /// The `Content-Disposition` of a download.
     pub download: Option<String>,
     /// Where to go on.
     pub location: Option<&'static str>,
@@ -72,7 +72,7 @@ impl Pages {
         Self { store, token }
     }
 
-    /// What `path` shows.
+    /// The page at `path`.
     pub fn show(&self, path: &str, query: &Query) -> Answer {
         let shown = match path {
             "/" => self.list(query),
@@ -109,7 +109,7 @@ impl Pages {
         let (filter, skipped) = (query.filter(), query.get("skip").parse().unwrap_or(0).min(MOST_SKIPPED));
         let (page, tags) = match Store::open_kept(&self.store) {
             Ok(mut store) => (store.page(&filter, skipped, PAGE)?, store.tags()?),
-            // The first run may be kept any time.
+            // The first run may be kept at any time.
             Err(StoreError::Nothing { .. }) => Default::default(),
             Err(error) => return Err(error.into()),
         };
@@ -155,7 +155,7 @@ impl Pages {
             let ticked = format!("Tick two runs to compare; {} were ticked.", numbers.len());
             return Ok(Answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "Compare", &ticked));
         };
-        // The older one is what the newer one is compared with.
+        // The older one is the baseline.
         let (a, b) = (a.min(b), a.max(b));
         let compared = stored::compare_kept(&mut self.open()?, a, b)?;
         let decision = Decision::Comparison(&compared);
@@ -202,7 +202,7 @@ impl Pages {
         Ok(Answer { download, ..Answer::new(kind, content) })
     }
 
-    /// The runs that were ticked as one file.
+    /// The selected runs as one file.
     fn export_several(&self, query: &Query) -> Result<Answer> {
         let mut numbers: Vec<i64> = query.all("run").filter_map(|number| number.parse().ok()).collect();
         numbers.sort_unstable();
@@ -249,7 +249,7 @@ impl Write for Bounded {
     }
 }
 
-/// More was to be exported at once than there is room for.
+/// An export was too large.
 const TOO_MUCH: &str = "together these runs are more than 256 MiB: export fewer at once, or take JSON without histograms, \
                         which is a hundredth of the size";
 
@@ -257,7 +257,7 @@ fn number(query: &Query) -> Result<i64> {
     query.number().ok_or_else(|| anyhow!("expected the number of a run"))
 }
 
-/// The report as it was shown.
+/// The report as text.
 fn text(kept: &StoredResult) -> Result<String> {
     let text = match kept {
         StoredResult::Run(summary) => {
@@ -272,7 +272,7 @@ fn text(kept: &StoredResult) -> Result<String> {
     String::from_utf8(text).context("the report is not text")
 }
 
-/// The numbers of the runs behind a decision, and what they are called where that is known.
+/// The numbers of the runs behind a decision, with their names where known.
 fn parts(kept: &StoredResult) -> Vec<(i64, String)> {
     let StoredResult::Decision(decided, runs) = kept else { return Vec::new() };
     let mut names = decision::names_of_runs(decided.decision());

@@ -2,7 +2,7 @@
 
 use brunt_decide::kept::Filter;
 
-/// The most pairs that are read; no page of ours has so many.
+/// The most pairs that are read; none of our pages has so many.
 const MOST_PAIRS: usize = 64;
 
 /// Names with their values, in their order.
@@ -34,7 +34,7 @@ impl Query {
         self.get("number").parse().ok()
     }
 
-    /// Which runs it asks for.
+    /// The filter in it.
     pub fn filter(&self) -> Filter {
         let tags = self.get("tag").split_whitespace().filter_map(|tag| tag.split_once('='));
         let text = |name| self.get(name).trim().to_owned();

@@ -1,4 +1,4 @@
-//! The server of the pages: HTTP/1.1, everything behind a token, GET for what is shown and POST for what is changed.
+//! The server of the pages: HTTP/1.1, everything behind a token, GET for pages and POST for changes.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::site::{ACCEPT_PAUSE, Body, Guard, HEAD, MOST_CONNECTIONS, Token, plai
 
 /// How many requests are worked on at once: each may hold a run in memory.
 pub(super) const MOST_AT_ONCE: usize = 2;
-/// The most that a form may have, in bytes.
+/// Limit on a form, in bytes.
 const MOST_FORM: usize = 4096;
 /// How long answers that are under way have at the end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What connections are served with.
+/// The shared state of connections.
 struct Site {
     guard: Guard,
     pages: Pages,
@@ -70,7 +70,7 @@ fn attend(stream: TcpStream, site: &Arc<Site>, connections: &GracefulShutdown, r
     tokio::spawn(async move {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-        // What breaks a connection is its browser's affair.
+        // A failing connection is its browser's affair.
         drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await);
         drop(place);
     });
@@ -107,9 +107,9 @@ impl Site {
         }
     }
 
-    /// The form that was sent, if it came from a page of ours.
+    /// The submitted form, if it came from one of our pages.
     async fn form(&self, headers: &HeaderMap, body: Incoming) -> Result<Query, Response<Body>> {
-        // What browsers say of who sends it (Fetch Metadata); others say nothing.
+        // Browsers name the sender's site (Fetch Metadata); other clients do not.
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         if site.is_some_and(|site| site != b"same-origin") {
             return Err(plain(StatusCode::FORBIDDEN, "this form was sent by another site\n"));

@@ -1,5 +1,6 @@
-//! A URL that is asked once a second, with its credentials, and how long its answers may be and take.
+//! A URL that is requested once a second, with its credentials and the limits of its answers.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use brunt_record::redaction::Secrets;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Request, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use tokio::time::timeout;
 
 use crate::https::{Pool, innermost};
@@ -65,10 +67,10 @@ impl Endpoint {
         })
     }
 
-    /// What it answers.
+    /// Asks the endpoint once, and returns the body of its answer.
     ///
     /// # Errors
-    /// Why there is no answer, in a few words without secrets.
+    /// Says in a few words, without secrets, why no answer came or why it cannot be used.
     pub async fn get(&self, pool: &Pool) -> Result<String, String> {
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = self.uri.clone();
@@ -78,7 +80,11 @@ impl Endpoint {
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
         let answered = async {
             let (head, body) = pool.request(request).await.map_err(|error| innermost(&error))?.into_parts();
-            let body = Limited::new(body, LONGEST).collect().await.map_err(|error| innermost(error.as_ref()))?;
+            // One that says how long it is need not be read for that.
+            if body.size_hint().lower() > LONGEST as u64 {
+                return Err(too_long());
+            }
+            let body = Limited::new(body, LONGEST).collect().await.map_err(|error| broken(error.as_ref()))?;
             // A Prometheus says in its answer what is wrong.
             match head.status.as_u16() {
                 200..=299 | 400 | 422 => Ok((head.status, body.to_bytes())),
@@ -95,10 +101,19 @@ impl Endpoint {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// A text from elsewhere, as it may be told.
+    /// A text from elsewhere, for display.
     pub fn told(&self, text: &str) -> String {
         self.secrets.hide(text).chars().filter(|c| !c.is_control()).take(200).collect()
     }
+}
+
+/// Why an answer was not read to its end.
+fn broken(error: &(dyn Error + 'static)) -> String {
+    if error.is::<LengthLimitError>() { too_long() } else { innermost(error) }
+}
+
+fn too_long() -> String {
+    format!("its answer is longer than {} MiB: let a Prometheus read it, and ask that", LONGEST >> 20)
 }
 
 /// A text as it stands in the query of a URL (RFC 3986, section 2.1).

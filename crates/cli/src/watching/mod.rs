@@ -1,5 +1,6 @@
-//! What is watched beside a run (`--watch`). A thread of its own asks once a second; the run takes what is there by the end of each second, and
-//! waits for nothing. A source that is gone, slow or answers garbage costs values, which are counted as missed, and the run nothing.
+//! Watching figures beside a run (`--watch`). A thread of its own asks for them once a second; the run takes the values
+//! available by the end of each second, and never waits. A source that is gone, slow or answers garbage costs values,
+//! which count as missed, and the run nothing.
 
 mod endpoint;
 mod page;
@@ -18,7 +19,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_engine::{Observer, RunningTotal};
 use brunt_plan::plan::Plan;
 use brunt_plan::watch::{Watch, WatchedName};
-use brunt_record::live::Live;
+use brunt_record::live::{InLog, Live};
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::{Watched, WatchedFigure};
 use tokio::sync::oneshot;
@@ -27,13 +28,14 @@ use tokio::time::sleep_until;
 use self::source::Asked;
 use crate::console;
 
-/// How far apart values are.
+/// The interval of values.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The shortest time between two values, where they are shifted towards the end of the run's seconds.
+/// The shortest interval of two values, when they are shifted towards the end of the run's seconds.
 const SHORTEST_GAP: Duration = Duration::from_millis(300);
-/// By how much earlier than its second a value may have come: they are shifted once, when the run's first second is over.
+/// How much earlier than its second a value may have come: values are shifted once, when the run's first second is
+/// over.
 const SLACK: Duration = Duration::from_millis(350);
-/// How long a second must be for a value to be missed in it.
+/// The shortest second in which a missing value counts as missed.
 const SHORTEST_MISSED: Duration = Duration::from_millis(500);
 /// How long to wait for first values before the load.
 const FIRST: Duration = Duration::from_secs(3);
@@ -51,11 +53,11 @@ pub struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    /// Begins to watch what `plan` asks for, and waits for first values; `next` sees the run's seconds. What cannot be had at all is an error
-    /// where `is_first`, and missed in later runs.
+    /// Begins to watch the figures of `plan`, and waits for first values; `next` sees the run's seconds. A figure that
+    /// is unavailable is an error where `is_first`, and missed in later runs.
     ///
     /// # Errors
-    /// When a process is not there, or a URL does not answer.
+    /// When a process does not exist, or a URL does not answer.
     pub fn begin(plan: &Plan, is_first: bool, tells: bool, next: &'a mut dyn Observer) -> Result<Self> {
         let watcher = (!plan.watches.is_empty()).then(|| Watcher::start(&plan.watches, is_first, tells)).transpose()?;
         Ok(Self { watcher, timetable: Timetable::new(plan.warmup_ns), next })
@@ -73,13 +75,17 @@ impl Observer for Watching<'_> {
         watcher.board.take(ended, Duration::from_nanos(length_ns))
     }
 
+    fn in_log(&mut self, elapsed_ns: u64) -> Option<InLog> {
+        self.next.in_log(elapsed_ns)
+    }
+
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
         self.next.second(second, so_far)
     }
 }
 
-/// When the seconds of a run end, by this machine's clock. A second is shown some time after its end; the one that was shown soonest tells when
-/// the run began.
+/// The ends of a run's seconds, on this machine's clock. A second is shown some time after its end; the one shown with
+/// the least delay tells when the run began.
 #[derive(Debug)]
 struct Timetable {
     warmup_ns: u64,
@@ -92,7 +98,7 @@ impl Timetable {
         Self { warmup_ns, measured_ns: 0, origin: None }
     }
 
-    /// When a second ended that is shown `now`.
+    /// The end of a second that is shown at `now`.
     fn ended(&mut self, phase: Phase, elapsed_ns: u64, now: Instant) -> Instant {
         let offset_ns = match phase {
             Phase::Warmup => elapsed_ns,
@@ -134,7 +140,7 @@ impl Watcher {
                 drop(told);
                 let _ = closed.await;
             });
-            // A name that is being looked up is not waited for.
+            // A name look-up under way is not waited for.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("watch".to_owned()).spawn(watch);
@@ -165,10 +171,10 @@ impl Drop for Watcher {
     }
 }
 
-/// Asks a source once a second, and tells how the first time went.
+/// Asks a source once a second, and reports the result of the first time.
 async fn ask(mut source: source::Source, board: Arc<Board>, told: mpsc::Sender<Asked>) {
     let first = source.sample(&board).await;
-    // Whoever began has gone on without it.
+    // The caller has gone on without it.
     let _ = told.send(first);
     drop(told);
     loop {
@@ -177,18 +183,18 @@ async fn ask(mut source: source::Source, board: Arc<Board>, told: mpsc::Sender<A
     }
 }
 
-/// Where values wait for the second that they belong to.
+/// The place where values wait for their second.
 struct Board {
-    /// When the run's seconds begin and end, but for whole seconds.
+    /// The phase of the run's seconds, modulo whole seconds.
     origin: Mutex<Instant>,
     figures: Vec<(WatchedName, Mutex<Waiting>)>,
 }
 
-/// The values of one figure that wait.
+/// The waiting values of one figure.
 #[derive(Default)]
 struct Waiting {
     values: VecDeque<(Instant, Value)>,
-    /// Why there was no value when it was asked for last; none if there was one.
+    /// The reason if there was no value the last time.
     problem: Option<String>,
 }
 
@@ -198,7 +204,7 @@ impl Board {
         Self { origin: Mutex::new(Instant::now()), figures: figures.map(|figure| (figure, Mutex::default())).collect() }
     }
 
-    /// Puts down the value of the figure with this number, which came at `now`.
+    /// Adds a value of the figure with this number, which came at `now`.
     fn put(&self, figure: usize, now: Instant, value: Value) {
         let Some((_, waiting)) = self.figures.get(figure) else { return };
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,14 +212,15 @@ impl Board {
         if waiting.values.len() == MOST_WAITING {
             waiting.values.pop_front();
         }
-        waiting.values.push_back((now, value));
+        // -0 is shown as 0.
+        waiting.values.push_back((now, value.map(|value| value + 0.0)));
     }
 
     fn align(&self, origin: Instant) {
         *self.origin.lock().unwrap_or_else(PoisonError::into_inner) = origin;
     }
 
-    /// When to ask next: `lead` before a second of the run ends.
+    /// The time of the next request: `lead` before a second of the run ends.
     fn next(&self, now: Instant, lead: Duration) -> Instant {
         let origin = *self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let soonest = now + SHORTEST_GAP + lead;

@@ -9,11 +9,11 @@ use brunt_plan::watch::Expression;
 
 use super::Value;
 
-/// What an expression comes to, page by page.
+/// The values of an expression, page by page.
 #[derive(Debug)]
 pub struct Pages {
     expression: Expression,
-    /// When the last page came, after some moment, and the value of each series in it; of a rate alone.
+    /// The time of the last page, and the value of each series in it; for a rate only.
     before: Option<(Duration, BTreeMap<String, f64>)>,
 }
 
@@ -22,7 +22,7 @@ impl Pages {
         Self { expression, before: None }
     }
 
-    /// The value by `page`, which came at `at`; none of the first page of a rate.
+    /// The value in `page`, which came at `at`; `None` for the first page of a rate.
     pub fn value(&mut self, page: &str, at: Duration) -> Option<Value> {
         let samples = match read::samples(page, &self.expression.metric) {
             Ok(samples) => samples,
@@ -48,7 +48,7 @@ impl Pages {
     }
 }
 
-/// That no series matches, with what may have been meant.
+/// The message that no series matches, with a suggestion.
 fn nothing(expression: &Expression, page: &str, is_unknown: bool) -> String {
     if !is_unknown {
         return format!("no series of {} has these labels", expression.metric);

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 use super::Value;
 
-/// A process, and what it had used when it was last looked at.
+/// A process, with its use at the last reading.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
     ticks_per_s: f64,
     page_bytes: f64,
-    /// When it began, in ticks after the system did: another process may get its number.
+    /// Its start, in ticks after the system's: another process may get its id.
     began: Option<u64>,
     before: Option<(Instant, u64)>,
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     /// CPU time of all its threads, in ticks.
@@ -26,7 +26,8 @@ struct Stat {
     is_dead: bool,
 }
 
-/// Values of its figures, in the order of `Watch::figures`: `cpu`, `memory`, `descriptors`. The first time there is no CPU, which is a difference of two readings.
+/// Values of its figures, in the order of `Watch::figures`: `cpu`, `memory`, `descriptors`. The first time there is no
+/// CPU value, as it is a difference of two readings.
 pub type Values = [Option<Value>; 3];
 
 impl Process {
@@ -40,11 +41,14 @@ impl Process {
         }
     }
 
-    /// What it uses.
+    /// Its use now.
     pub fn look(&mut self, now: Instant) -> Values {
         let pid = self.pid;
-        let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-            Ok(text) => stat(&text).ok_or_else(|| format!("cannot read what /proc/{pid}/stat says")),
+        // A name is cut at 15 bytes, also in the midst of a character.
+        let stat = match fs::read(format!("/proc/{pid}/stat")) {
+            Ok(text) => {
+                stat(&String::from_utf8_lossy(&text)).ok_or_else(|| format!("cannot read what /proc/{pid}/stat says"))
+            }
             Err(_) => Err(format!("there is no process {pid}")),
         };
         let stat = match stat {
@@ -73,10 +77,10 @@ impl Process {
 }
 
 fn stat(text: &str) -> Option<Stat> {
-    // The name stands in parentheses, and may have some in it.
+    // The name is in parentheses, and may have some in it.
     let (_, rest) = text.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The first of them is the third of all.
+    // The first of these fields is the third of all.
     let number = |place: usize| fields.get(place - 3)?.parse::<u64>().ok();
     Some(Stat {
         cpu_ticks: number(14)? + number(15)?,
@@ -116,6 +120,27 @@ mod tests {
         own.began = Some(1);
         let [cpu, memory, _] = own.look(now + Duration::from_secs(2));
         assert!(cpu.unwrap().unwrap_err().contains("another has its number") && memory.unwrap().is_err());
+    }
+
+    /// The system keeps 15 bytes of a name.
+    #[test]
+    fn a_process_may_have_a_name_that_is_no_text() {
+        let directory = std::env::temp_dir().join(format!("brunt-process-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let program = directory.join("fourteen-bytes\u{fc}");
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+        // A process that has left its parent's memory gets its name a moment later.
+        let own = fs::read("/proc/thread-self/comm").unwrap();
+        let name = std::iter::repeat_with(|| fs::read(format!("/proc/{}/comm", child.id())).unwrap())
+            .find(|name| *name != own)
+            .unwrap();
+        let [_, memory, _] = Process::new(child.id()).look(Instant::now());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(String::from_utf8(name).is_err(), "the name is cut in its last character");
+        assert!(memory.unwrap().is_ok());
     }
 
     #[test]

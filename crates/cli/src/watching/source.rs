@@ -1,4 +1,4 @@
-//! What is asked once a second: a process, a page of metrics, or a query.
+//! A watched source: a process, a page of metrics, or a query.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,20 +18,20 @@ const CONNECT: Duration = Duration::from_millis(800);
 /// The media types that are read.
 const TEXT: &str = "text/plain;version=0.0.4, text/plain;q=0.5, */*;q=0.1";
 
-/// How the first question went.
+/// The result of the first request.
 pub enum Asked {
-    /// There is a value, or will be one the next time.
+    /// A value, now or the next time.
     There,
-    /// There is an answer, and no value in it so far.
+    /// An answer without a value so far.
     Without(String),
-    /// There is no answer.
+    /// No answer.
     Failed(String),
 }
 
-/// What is asked together, and the numbers of the figures that it gives.
+/// One source, and the numbers of its figures.
 pub struct Source {
     kind: Kind,
-    /// Of which watch, to name it.
+    /// The watch, for its name.
     watch: Watch,
 }
 
@@ -40,7 +40,7 @@ enum Kind {
         process: Process,
         first: usize,
     },
-    /// Pages of one URL, and what is taken from each.
+    /// Pages of one URL, and the figures in each.
     Metrics {
         endpoint: Endpoint,
         pool: Arc<Pool>,
@@ -55,19 +55,20 @@ enum Kind {
     },
 }
 
-/// What these watches ask: a page that several take from is asked for once.
+/// The sources of these watches: a page with several figures is requested once.
 ///
 /// # Errors
 /// When the system's certificates cannot be read.
 pub fn all(watches: &[Watch]) -> Result<Vec<Source>> {
     let (mut sources, mut number) = (Vec::<Source>::new(), 0);
+    let trust = watches.iter().any(|watch| is_secure(watch.source())).then_some(Trust::System);
     let mut pool: Option<Arc<Pool>> = None;
     for watch in watches {
         let mut pooled = || {
             if let Some(pool) = &pool {
                 return anyhow::Ok(Arc::clone(pool));
             }
-            let made = Arc::new(https::pool(&Trust::System, CONNECT).context("--watch")?);
+            let made = Arc::new(https::pool(trust.as_ref(), CONNECT).context("--watch")?);
             Ok(Arc::clone(pool.insert(made)))
         };
         let wrong = |error: anyhow::Error| of_watch(watch, &format!("{error:#}"));
@@ -100,8 +101,18 @@ pub fn all(watches: &[Watch]) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// Whether what is asked speaks TLS.
+fn is_secure(source: &watch::Source) -> bool {
+    match source {
+        watch::Source::Process(_) => false,
+        watch::Source::Metrics { url, .. } | watch::Source::Prometheus { url, .. } => {
+            url.get(.."https://".len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+        }
+    }
+}
+
 impl Source {
-    /// How long before the end of a second it is asked, so that its value is there by then.
+    /// How long before the end of a second to ask, so that the value is there by then.
     pub const fn lead(&self) -> Duration {
         match self.kind {
             Kind::Process { .. } => Duration::from_millis(20),
@@ -109,7 +120,7 @@ impl Source {
         }
     }
 
-    /// Asks, and puts down what comes.
+    /// Asks, and stores the values.
     pub async fn sample(&mut self, board: &Board) -> Asked {
         match &mut self.kind {
             Kind::Process { process, first } => {
@@ -130,7 +141,7 @@ impl Source {
                 let sent = Instant::now();
                 let page = endpoint.get(pool).await;
                 let now = Instant::now();
-                // It was made somewhere in between.
+                // The value was read somewhere in between.
                 let made = sent + (now - sent) / 2;
                 let mut asked = Asked::There;
                 for (figure, watch, of) in pages {

@@ -11,7 +11,7 @@ use brunt_testbed::server::{Config, Server};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::{Directory, Done, brunt, done, until};
+use crate::program::{Directory, Done, brunt, done, resident_bytes, until};
 
 /// A nats-server of the test's own. It ends with its test.
 pub struct Bus {
@@ -199,9 +199,7 @@ impl Agent {
 
     /// Memory resident, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+        resident_bytes(self.child.id())
     }
 
     /// How many file descriptors and threads it has.

@@ -47,6 +47,42 @@ fn what_is_due_of_two_agents_is_the_integral_of_the_changed_rate() {
     assert_eq!(server.requests() as f64, due);
 }
 
+/// Each agent takes its share of a changed number of users, as it took that of the first.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn the_number_of_users_of_two_agents_changes() {
+    let (bus, server, place) = (Bus::start(), target(), Place::new());
+    let _agents = bus.agents(2);
+    let (nats, url) = (bus.url(), server.url());
+    let script = format!(
+        "local brunt = require 'brunt'
+         local http = brunt.http {{ base = '{}' }}
+         brunt.scenario('s', function() http:get('/') brunt.pause('50ms') end):inject {{ brunt.users(4, '14s') }}",
+        url.trim_end_matches('/')
+    );
+    let file = place.directory.file("s.lua", script);
+    let run = ["run", &file, "--on-lost-agent", "abort", "--nats", &nats, "--quiet", "--format", "json"];
+    let running = place.start(&run);
+    let more = place.change(&["users", "9"]);
+    // So that the other takes effect later.
+    std::thread::sleep(Duration::from_secs(3));
+    let changes = [more, place.change(&["users", "3"])];
+    let report = read(&running.wait().with_status(0));
+    closes(&report);
+    assert_eq!(report["changes"].as_array().unwrap(), &changes);
+    assert!(at_s(&changes[1]) > at_s(&changes[0]), "{changes:#?}");
+    let scenario = &report["names"]["scenarios"][0];
+    assert_eq!(
+        (scenario["users_started"].as_u64(), scenario["users_ended"].as_u64()),
+        (Some(9), Some(9)),
+        "{scenario:#}"
+    );
+    let points = report["series"].as_array().unwrap();
+    let users: Vec<_> = points.iter().filter_map(|point| point["users"].as_u64()).collect();
+    assert!(users[0] == 4 && users.contains(&9) && users.contains(&3), "{users:?}");
+    assert!(users.iter().all(|users| *users <= 9), "{users:?}");
+}
+
 /// Two servers of 4 ms do 500 calls a second, in all and not for each agent.
 #[test]
 #[ignore = "needs nats-server: make test installs it"]

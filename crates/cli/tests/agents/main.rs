@@ -6,6 +6,7 @@ mod breaking;
 mod bus;
 mod changing;
 mod collector;
+mod forged;
 mod guide;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
@@ -30,6 +31,7 @@ mod reassign;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/receiver.rs"]
 mod receiver;
+mod replaying;
 mod safety;
 mod standing;
 mod surroundings;

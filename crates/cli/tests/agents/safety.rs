@@ -10,7 +10,7 @@ use crate::bus::{Agent, Bus, target};
 use crate::program::{brunt, done};
 
 /// What docs/machines.md shows, with passwords.
-fn permissions() -> String {
+pub fn permissions() -> String {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines.md")).unwrap();
     let (_, after) = guide.split_once("authorization {").unwrap();
     let (inside, _) = after.split_once("\n```").unwrap();

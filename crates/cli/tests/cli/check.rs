@@ -154,6 +154,45 @@ fn a_folder_to_begin_with_runs_against_the_built_in_target() {
 }
 
 #[test]
+fn a_word_behind_init_is_a_protocol_or_a_place() {
+    let dir = Directory::new();
+    let init = |words: &[&str]| done(brunt([&["init"], words].concat()).current_dir(dir.path(".")));
+    // The words, the script that they make, and the line to type next.
+    for (words, script, next) in [
+        (&["my"][..], "my/scenario.lua", "brunt serve http"),
+        (&["ws", "chat"], "chat/scenario.lua", "brunt serve ws"),
+        (&["echo", "grpc"], "echo/scenario.lua", "brunt serve grpc"),
+        (&["http", "a/shop.lua"], "a/shop.lua", "brunt run --once a/shop.lua"),
+        (&["HTTPS", "./http"], "http/scenario.lua", "brunt check http/scenario.lua"),
+        (&["one.lua"], "one.lua", "brunt check one.lua"),
+        (&[], "scenario.lua", "brunt run --once scenario.lua"),
+    ] {
+        let said = init(words).with_status(0).stdout;
+        assert!(said.contains(next), "{words:?}: {said}");
+        run(["check", &dir.path(script)]).with_status(0);
+    }
+    assert!(std::fs::read_to_string(dir.path("a/shop.lua")).unwrap().contains("brunt check shop.lua"));
+    // A further script leaves its folder's other files as they are, and takes no script's place.
+    dir.file("a/brunt.toml", "timeout = \"9s\"\n");
+    let further = init(&["tcp", "a/two.lua"]).with_status(0).stdout;
+    assert!(further.starts_with("wrote two.lua, ") && further.contains("; kept brunt.toml\n"), "{further}");
+    assert_eq!(std::fs::read_to_string(dir.path("a/brunt.toml")).unwrap(), "timeout = \"9s\"\n");
+    assert!(init(&["ws", "a/shop.lua"]).with_status(2).stderr.contains("shop.lua is there already"));
+    for (words, way) in [
+        (&["htpp"][..], "did you mean brunt init http? A folder of that name is ./htpp"),
+        (&["http://127.0.0.1:8080/"], "brunt run --base-url URL"),
+        (&["my.js"], "brunt init my.lua"),
+        (&["a", "b"], "one protocol"),
+        (&["http", "ws"], "one protocol"),
+        (&["--dir", "a", "b"], "one place"),
+    ] {
+        let said = init(words).with_status(2).stderr;
+        assert!(said.contains(way) && said.lines().count() == 1, "{words:?}: {said}");
+    }
+    assert!(!Path::new(&dir.path("htpp")).exists() && !Path::new(&dir.path("b")).exists());
+}
+
+#[test]
 fn nothing_is_written_over_unasked() {
     let dir = Directory::new();
     let folder = dir.path("shop");

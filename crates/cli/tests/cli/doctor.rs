@@ -47,7 +47,9 @@ fn a_target_that_refuses_is_a_problem() {
     assert!(text.contains(" would spoil this run.") && text.contains("→ start it"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let unknown = run(["doctor", "--format", "json", "http://nobody.invalid/"]).with_status(1);
-    assert!(said(&unknown, "target").1.contains("its name is not known"), "{unknown:#?}");
+    let (level, message) = said(&unknown, "name");
+    assert!(level == "problem" && message.contains("nobody.invalid:80 cannot be looked up"), "{unknown:#?}");
+    assert!(!unknown.stdout.contains("\"target\""), "nothing of a target that is to be started: {unknown:#?}");
 }
 
 #[test]
@@ -92,7 +94,7 @@ fn a_program_that_uses_cpus_is_named() {
         process.wait().unwrap();
     }
     let (level, message) = said(&report.with_status(1), "other programs");
-    assert!(level == "problem" && message.contains(" CPUs, most of it "), "{message}");
+    assert!(level == "problem" && message.contains(" CPUs, the most by "), "{message}");
 }
 
 #[test]

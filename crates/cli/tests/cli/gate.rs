@@ -92,21 +92,24 @@ fn the_action_passes_and_fails_with_its_thresholds() {
 fn the_action_compares_with_an_old_build() {
     let dir = Directory::new();
     let ((_new, url), (_old, baseline)) = (target(), target());
-    let (status, summary, _) = acted(
-        &dir,
-        &[
-            ("brunt", env!("CARGO_BIN_EXE_brunt")),
-            ("target", &url),
-            ("baseline", &baseline),
-            ("duration", "200ms"),
-            ("round", "50ms"),
-            ("flags", "-n 20 -c 1 -w 0s"),
-            ("thresholds", ""),
-            ("fail-if", "error_rate > +90%"),
-        ],
-    );
+    let inputs = [
+        ("brunt", env!("CARGO_BIN_EXE_brunt")),
+        ("target", &url),
+        ("baseline", &baseline),
+        ("duration", "200ms"),
+        ("round", "50ms"),
+        ("flags", "-n 20 -c 1 -w 0s"),
+        ("thresholds", ""),
+    ];
+    let (status, summary, _) = acted(&dir, &[&inputs[..], &[("fail-if", "error_rate > +90%")]].concat());
     assert_eq!(status, 0, "{summary}");
-    assert!(summary.contains("# B compared with A"), "{summary}");
+    assert!(summary.starts_with("### Performance: passed") && summary.contains("# B compared with A"), "{summary}");
+    // Thresholds that hold are no reason to call a gate green that is not.
+    let few = [("fail-if", "p99.9 > 9x"), ("folder", "few")];
+    let (status, summary, _) = acted(&dir, &[&inputs[..], &few].concat());
+    assert_eq!(status, 1, "{summary}");
+    assert!(summary.starts_with("### Performance: failed in the comparison (exit status 1)"), "{summary}");
+    assert!(summary.contains("too few calls in 10 of 10; try a longer -d"), "{summary}");
 }
 
 #[test]
@@ -127,6 +130,7 @@ fn the_template_for_gitlab_runs_the_same_gate() {
     let gate = root().join("action/gate.sh");
     command.env("GATE_SCRIPT", gate).env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", &url);
     let done = done(command.env("GATE_DURATION", "200ms").env("GATE_THRESHOLDS", "p50<9s")).with_status(0);
+    assert!(done.stdout.starts_with("Performance: passed: see brunt-gate/summary.md\n"), "{done:#?}");
     assert!(done.stdout.contains("### Performance: passed"), "{done:#?}");
     assert!(Path::new(&dir.path("brunt-gate/junit.xml")).is_file());
 }

@@ -1,4 +1,4 @@
-//! What hands that know wrk, ab, hey, oha, k6 and vegeta type: it does what it did there, or is answered with the line to type.
+//! What hands that know wrk, ab, hey, oha, k6, vegeta, Locust and others type: it does what it did there, or is answered with the line to type.
 
 use std::fs::File;
 
@@ -8,7 +8,7 @@ use crate::program::{Directory, brunt, done, run};
 use crate::runs::target;
 
 /// Command lines that do what they did elsewhere; `URL` stands for the target's.
-const DONE: [(&str, &str); 14] = [
+const DONE: [(&str, &str); 19] = [
     ("wrk", "-t2 -c4 -d200ms --latency URL"),
     ("wrk", "-t 2 -c 4 -d 200ms --timeout 2s -H 'X-A: b' URL"),
     ("ab", "-n 100 -c 4 URL"),
@@ -23,10 +23,15 @@ const DONE: [(&str, &str); 14] = [
     ("vegeta", "-n 10 -r 200 --timeout 1s URL"),
     ("k6", "-n 10 -o FOLDER/run.json URL"),
     ("oha", "-n 10 -o FOLDER/run.html URL"),
+    ("hey", "-n 10 -t 1 -H 'User-Agent: me' URL"),
+    ("Locust", "-n 10 --html FOLDER/locust.html URL"),
+    ("k6", "run -e NAME=x --base-url URL FOLDER/once.lua"),
+    ("oha", "-n 10 --no-color URL"),
+    ("autocannon", "-c 2 -d 1 URL"),
 ];
 
 /// Command lines that lead to another one.
-const LED: [(&str, &str, &str); 24] = [
+const LED: [(&str, &str, &str); 62] = [
     ("hey", "-z 10s URL", "-d 10s"),
     ("hey", "-n 1000 -q 50 URL", "-r 2000"),
     ("hey", "-D order.json URL", "--body @FILE"),
@@ -51,13 +56,56 @@ const LED: [(&str, &str, &str); 24] = [
     ("vegeta", "--workers 4 URL", "-c"),
     ("curl", "-L URL", "aim at where they lead"),
     ("siege", "URL URL", "--url-lines"),
+    ("wrk2", "-t2 -c10 -d1s -R2000 URL", "-r 2000"),
+    ("wrk2", "-t2 -c10 -d1s -L URL", "--latency"),
+    ("ab", "-n 100 -r URL", "-r 2000"),
+    ("ab", "-n 100 -l URL", "differ in length"),
+    ("ab", "-n 100 -e out.csv URL", "-o run.csv"),
+    ("ab", "-n 100 -X proxy:3128 URL", "not through a proxy"),
+    ("ab", "-n 100 -v 4 URL", "takes no value"),
+    ("ab", "-n 100 -s 30 URL", "--timeout 30s"),
+    ("hey", "-n 100 -disable-keepalive URL", "--reconnect"),
+    ("hey", "-n 100 -disable-redirects URL", "never followed"),
+    ("hey", "-n 100 -host shop.test URL", "-H 'Host: shop.test'"),
+    ("hey", "-n 100 -h2 URL", "--http 2"),
+    ("hey", "-n 100 -cpus 2 URL", "threads -t"),
+    ("hey", "-n 100 -U me URL", "-H 'User-Agent"),
+    ("hey", "-n 100 -A 'Accept: a' URL", "-H 'Accept"),
+    ("oha", "-n 100 -w URL", "-w 5s"),
+    ("oha", "-n 100 -p 2 URL", "--streams"),
+    ("oha", "-n 100 --output-format json URL", "--format json"),
+    ("oha", "-n 100 --http-version 2 URL", "--http 2"),
+    ("oha", "-n 100 --redirect 0 URL", "never followed"),
+    ("oha", "-n 100 --urls-from-file a.txt URL", "--url-lines"),
+    ("oha", "-n 100 --burst-delay 1s URL", "-r 0/1s"),
+    ("vegeta", "attack -duration=5s -rate=50", "--url-lines - -r 50"),
+    ("vegeta", "-duration=5s URL", "--duration"),
+    ("vegeta", "-rate=50/1s URL", "-r 50"),
+    ("vegeta", "-r 50/s URL", "-r 50"),
+    ("vegeta", "plot results.bin", "-o run.html"),
+    ("k6", "run FOLDER/script.js", "brunt import k6 FOLDER/script.js"),
+    ("k6", "FOLDER/script.js", "brunt import k6 FOLDER/script.js"),
+    ("k6", "run -u 10 -d 30s FOLDER/login.lua", "--inject 'buy=users(10, 30s)'"),
+    ("k6", "run -i 10 FOLDER/login.lua", "iterations_shared"),
+    ("k6", "version", "brunt --version"),
+    ("k6", "new script.js", "brunt init"),
+    ("Locust", "-f locustfile.py --headless -u 10", "brunt help locust-jmeter"),
+    ("Locust", "run FOLDER/locustfile.py", "brunt help locust-jmeter"),
+    ("JMeter", "run FOLDER/plan.jmx", "brunt help locust-jmeter"),
+    ("Gatling", "run FOLDER/Shop.scala", "brunt help moving"),
+    ("h2load", "-n 100 -c 2 -m 10 URL", "--streams"),
 ];
 
 #[test]
 fn what_other_tools_take_works_or_leads_to_the_line_to_type() {
     let (_server, url) = target(Config::default());
     let dir = Directory::new();
-    dir.file("login.lua", "");
+    for file in ["login.lua", "script.js", "locustfile.py", "plan.jmx", "Shop.scala"] {
+        dir.file(file, "");
+    }
+    let once = "local brunt = require 'brunt' local http = brunt.http()
+        brunt.scenario('once', function() http:get('/' .. brunt.env('NAME')) end):inject { brunt.iterations_each(1, 1) }";
+    dir.file("once.lua", once);
     let words = |line: &str| {
         let line = line.replace("URL", &url).replace("FOLDER", &dir.path("."));
         shlex::split(&line).unwrap()
@@ -70,7 +118,11 @@ fn what_other_tools_take_works_or_leads_to_the_line_to_type() {
     for (tool, line, expected) in LED {
         let done = run(words(line));
         assert_eq!(done.status, Some(2), "{tool}: brunt {line}: {done:#?}");
-        assert!(done.stderr.contains(expected), "{tool}: brunt {line}: {}", done.stderr);
+        assert!(
+            done.stderr.contains(&expected.replace("FOLDER", &dir.path("."))),
+            "{tool}: brunt {line}: {}",
+            done.stderr
+        );
         assert!(done.stderr.lines().count() <= 6, "told once: brunt {line}: {}", done.stderr);
     }
 }

@@ -122,7 +122,9 @@ fn a_run_is_changed_on_its_page_and_by_no_other() {
     let (server, url) = target(Config::default());
     let page = Page::start(&url, &["--live"]);
     until("the load has begun", || server.requests() > 0);
-    assert_eq!(page.status("/change", &page.address), 200);
+    // What the page offers: this run has a rate, and no virtual users.
+    let offered = page.ask("/change", &page.address);
+    assert!(offered.starts_with("HTTP/1.1 200") && offered.ends_with("{\"rate\":true,\"users\":false}"), "{offered}");
     let (json, own) = ("Content-Type: application/json\r\n", "Sec-Fetch-Site: same-origin\r\n");
     let other = format!("{json}Sec-Fetch-Site: cross-site\r\n");
     for fields in [json, own, &other, ""] {
@@ -132,7 +134,12 @@ fn a_run_is_changed_on_its_page_and_by_no_other() {
     let (status, text) = change(&page, "/change", &both, "{\"rate\":40}");
     assert!(status == 200 && text.starts_with("40 calls a second, at 0:0"), "{status} {text}");
     assert_eq!(change(&page, "/change", &both, "\"resume\""), (409, "the run is not paused".to_owned()));
-    assert_eq!(change(&page, "/change", &both, "{\"rate\":\"x\"}").0, 400);
+    for wrong in ["{\"rate\":\"x\"}", "{\"rate\":null}", "{\"users\":5.5}", "{\"users\":-1}", "faster"] {
+        let (status, text) = change(&page, "/change", &both, wrong);
+        assert!(status == 400 && text.starts_with("expected a rate such as 5000, a whole number"), "{wrong}: {text}");
+    }
+    let (status, text) = change(&page, "/change", &both, "{\"users\":5}");
+    assert!(status == 409 && text.starts_with("the number of virtual users cannot change: "), "{status} {text}");
     assert_eq!(change(&page, "/change", &both, &"x".repeat(10_000)).0, 413);
     assert_eq!(change(&page, "/", &both, "\"pause\"").0, 405);
     // Where others can reach it, the token says who may.

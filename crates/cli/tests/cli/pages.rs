@@ -1,9 +1,23 @@
 //! Help, manual and completions come out of the same definitions.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::program::{Directory, brunt, done, run};
+
+#[test]
+fn every_page_of_the_guide_is_in_the_list_of_the_site() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let list = fs::read_to_string(repository.join("packaging/site/SUMMARY.md")).unwrap();
+    for entry in repository.join("docs").read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(list.contains(&format!("(docs/{name})")), "{name} is missing");
+        }
+    }
+}
 
 #[test]
 fn help_names_every_flag_under_its_heading() {

@@ -79,6 +79,14 @@ pub fn nobody() -> (rustix::fd::OwnedFd, String) {
     (socket, format!("http://{address}/"))
 }
 
+/// Memory resident of the process of this number, in bytes.
+#[allow(dead_code, reason = "tests of agents use it")]
+pub fn resident_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
 /// The program while it runs. It ends with its test, however that ends.
 pub struct Running {
     child: Child,
@@ -105,6 +113,12 @@ impl Running {
 
     pub fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Memory resident, in bytes.
+    #[allow(dead_code, reason = "tests of agents use it")]
+    pub fn resident_bytes(&self) -> u64 {
+        resident_bytes(self.child.id())
     }
 
     /// Waits for its end; standard output from where it was read to.

@@ -247,8 +247,14 @@ fn the_demo_shows_both_models_side_by_side_and_what_to_do_next() {
     let dir = Directory::new();
     let page = dir.path("page.html");
     let done = run(["demo", "-d", "1s", "-r", "50", "--html", &page]).with_status(0);
-    for expected in ["closed model", "open model", "second     answered", "requests ", "What it means", "brunt --once"]
-    {
+    for expected in [
+        "closed model",
+        "open model",
+        "second     answered",
+        "requests ",
+        "before the target's first freeze",
+        "brunt --once",
+    ] {
         assert!(done.stdout.contains(expected), "{expected}\n{}", done.stdout);
     }
     let has_page = std::fs::read_to_string(&page).is_ok_and(|page| page.starts_with("<!doctype html>"));

@@ -1,6 +1,7 @@
 //! What is watched beside a run: processes, pages of metrics and a Prometheus; what happens to a run whose source is gone, slow or answers
 //! garbage; and where values and gaps show.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -213,7 +214,7 @@ fn a_source_that_breaks_slow_or_garbage_costs_values_and_the_run_nothing() {
         (|| page("queue_depth x\n"), "line 1 of the answer is no sample"),
         (|| page("queue_depth NaN\n"), "the value is NaN"),
         (|| page("queue_deep 7\n"), "there is no metric queue_depth; there is queue_deep"),
-        (|| Some("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".to_owned()), ""),
+        (|| Some("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".to_owned()), "longer than 8 MiB"),
         (|| Some("garbage\r\n\r\n".to_owned()), ""),
     ] {
         let (result, took) = beside(fails);
@@ -297,4 +298,75 @@ fn a_real_prometheus_is_asked() {
     assert_eq!(figure(&result, "queue")["mean"].as_f64(), Some(7.0));
     let none = figure(&result, "none");
     assert_eq!((none["mean"].as_f64(), none["problem"].as_str()), (None, Some("the query gives no series")));
+}
+
+/// A target of Python's: what `/leak` keeps of each request, how long `/burn` computes, and how `/queue` lets one at a time through.
+const ILL: &str = r#"
+import http.server, threading, time
+kept, turn = [], threading.Lock()
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *args): pass
+    def do_GET(self):
+        if self.path == "/leak":
+            kept.append(b"x" * 100_000)
+        elif self.path == "/burn":
+            until = time.thread_time() + 0.004
+            while time.thread_time() < until: pass
+        elif self.path == "/queue":
+            with turn: time.sleep(0.02)
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"ok")
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+/// One command, which calls such a target and watches its process: its result, and its page.
+fn ill(path: &str) -> (Value, String) {
+    let mut command = Command::new("/usr/bin/python3");
+    let child = command.args(["-c", ILL]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut process = Process(child.unwrap_or_else(|error| panic!("{error}: make test installs python3")));
+    let mut port = String::new();
+    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let dir = Directory::new();
+    let (page, url) = (dir.path("run.html"), format!("http://127.0.0.1:{}{path}", port.trim()));
+    let flags = ["--max-error-rate", "100%", "--format", "json", "-o", &page];
+    let result = run([&["-r", "100", "-d", "5s", "--watch", &process.watch()], &flags[..], &[&url]].concat());
+    (json(&result.stdout), std::fs::read_to_string(&page).unwrap())
+}
+
+/// A leak, a burnt core and a queue differ in what is watched beside the latency, on one page and from one command.
+#[test]
+#[ignore = "needs python3: make test installs it"]
+fn a_target_that_leaks_burns_or_queues_is_seen_as_that() {
+    let [leak, burn, queue] = ["/leak", "/burn", "/queue"].map(ill);
+    let grown = |(result, _): &(Value, String)| {
+        let memory: Vec<f64> = values(result, "memory").into_iter().flatten().collect();
+        (memory.last().unwrap() - memory[0], memory.is_sorted())
+    };
+    let per_call = |(result, _): &(Value, String)| {
+        // JSON leaves it out where a busy machine misses a second.
+        let answered = result["outcomes"]["answered"].as_f64().unwrap();
+        figure(result, "cpu")["mean"].as_f64().unwrap() * result["measured"]["length_ns"].as_f64().unwrap() / answered
+    };
+    let p50 = |(result, _): &(Value, String)| {
+        let quantiles = result["times"]["response"]["quantiles"].as_array().unwrap();
+        quantiles.iter().find(|quantile| quantile["name"] == "p50").unwrap()["value_ns"].as_f64().unwrap()
+    };
+    // The target leaks 10 MB a second. The first and the last second of the run are watched only in part.
+    assert!(grown(&leak).0 > 20e6 && grown(&leak).1, "{:?}", values(&leak.0, "memory"));
+    assert!(grown(&burn).0 < 10e6 && grown(&queue).0 < 10e6, "{:?} {:?}", grown(&burn), grown(&queue));
+    // `/burn` takes at least 4 ms of CPU a call, the other two almost no CPU.
+    assert!(per_call(&burn) > 4e6 && per_call(&leak) < 4e6 && per_call(&queue) < 4e6, "{}", per_call(&burn));
+    // 50 a second come through of 100 that are due: the wait is as long as the run, and the process idle.
+    assert!(p50(&queue) > 10.0 * p50(&leak), "{} {}", p50(&queue), p50(&leak));
+    let said = |(result, _): &(Value, String)| result["remarks"].to_string();
+    assert!(said(&queue).contains("were due") && !said(&leak).contains("were due"), "{}", said(&queue));
+    for (_, page) in [&leak, &burn, &queue] {
+        for panel in ["Watched: cpu", "Watched: memory", "Latency"] {
+            assert!(page.contains(panel), "{panel}");
+        }
+    }
 }

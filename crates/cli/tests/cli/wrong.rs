@@ -1,6 +1,9 @@
 //! Every way to be wrong before a run begins: the error names the flag or the file (with line and column where there
 //! are some) and what would have been right, and the exit status is 2.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use crate::program::{Directory, Done, brunt, done as done_by, run};
 
 const URL: &str = "http://127.0.0.1:9/";
@@ -357,5 +360,14 @@ fn flags_of_a_sweep_that_are_wrong() {
     ] {
         let words: Vec<_> = ["sweep"].into_iter().chain(args.split_whitespace()).chain([URL]).collect();
         refused(&words, expected);
+    }
+}
+
+#[test]
+fn words_that_are_no_text_are_refused() {
+    let (no_text, no_flag) = (OsStr::from_bytes(b"\xff"), OsStr::from_bytes(b"-\xff"));
+    for words in [vec![no_text], vec![no_flag], vec![OsStr::new("runs"), no_flag], vec![OsStr::new("bench"), no_text]] {
+        let said = run(&words).with_status(2).stderr;
+        assert!(said.starts_with("error: ") && !said.contains("panicked"), "{words:?}: {said}");
     }
 }

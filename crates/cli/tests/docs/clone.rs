@@ -87,9 +87,8 @@ impl Clone {
         Ok(Done { status: self.status, output })
     }
 
-    /// Starts a server and waits until it listens. One that listens where this one will is ended first, as a reader would.
+    /// Starts a server and waits until it is ready. One that listens where this one will is ended first, as a reader would.
     pub fn start(&mut self, command: &str) -> Result<(), String> {
-        // Agents listen nowhere, and say when they wait.
         let is_agent = command.starts_with("brunt agent");
         let port = if is_agent { self.servers.len() as u16 } else { port(command) };
         self.servers.retain_mut(|server| server.port != port || server.end());
@@ -98,15 +97,23 @@ impl Clone {
         let script = format!("exec 2>&1\nexec {command}\n");
         let mut child = self.shell(&script).stdout(file).spawn().unwrap();
         let began = Instant::now();
-        let waits = || is_agent && fs::read_to_string(&output).is_ok_and(|said| said.contains("waits for runs"));
-        while !waits() && !listens(child.id()) {
+        let id = child.id();
+        let said = |words| fs::read_to_string(&output).is_ok_and(|said| said.contains(words));
+        let is_ready = || match command {
+            // Agents listen nowhere.
+            _ if is_agent => said("waits for runs"),
+            // It listens a moment before its certificate is written.
+            _ if command.starts_with("brunt serve") => said("listening on"),
+            _ => listens(id),
+        };
+        while !is_ready() {
             if let Some(status) = child.try_wait().unwrap() {
                 return Err(format!("it ended with {status}: {}", fs::read_to_string(&output).unwrap()));
             }
             if began.elapsed() > LIMIT {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("it does not listen anywhere".to_owned());
+                return Err("it does not become ready".to_owned());
             }
             sleep(Duration::from_millis(5));
         }

@@ -1,6 +1,7 @@
 //! A page, gone through from top to bottom as a reader would.
 
 use std::fs;
+use std::sync::{PoisonError, RwLock};
 
 use crate::clone::Clone;
 use crate::commands::{self, Command};
@@ -16,12 +17,20 @@ pub enum Blocks {
     WithOtherPrograms,
 }
 
+/// Held alone by a page that looks for a process of brunt by its name, since those of other pages have the same.
+static PROCESSES: RwLock<()> = RwLock::new(());
+
 /// Runs the commands of the page at `path`.
 ///
 /// # Panics
 /// With each command that does not do what the page shows.
 pub fn check(path: &str, which: Blocks) {
     let text = fs::read_to_string(root().join(path)).unwrap();
+    let (alone, beside) = if text.contains("pgrep") {
+        (Some(PROCESSES.write().unwrap_or_else(PoisonError::into_inner)), None)
+    } else {
+        (None, Some(PROCESSES.read().unwrap_or_else(PoisonError::into_inner)))
+    };
     let mut clone = Clone::new(&root());
     let mut problems = Vec::new();
     for block in markdown::blocks(&text) {
@@ -29,6 +38,7 @@ pub fn check(path: &str, which: Blocks) {
             problems.extend(run(&block, &mut clone).into_iter().map(|problem| format!("{path}:{problem}")));
         }
     }
+    drop((alone, beside));
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n\n"));
 }
 

@@ -76,3 +76,37 @@ fn what_does_not_fit_is_an_error_before_the_load() {
         );
     }
 }
+
+const TRACED: &str = r#"
+local brunt = require "brunt"
+local shop = brunt.grpc { base = "URL", proto = "shop.proto", metadata = { ["x-trace"] = "1" } }
+brunt.scenario("traced", function()
+  local function is_traced(value)
+    return #value == 55 and value:match("^00%-%x+%-%x+%-01$") ~= nil
+  end
+  local first, second = shop:call("Add", {}).value.sku, shop:call("Add", {}).value.sku
+  local own = shop:call("Add", {}, { metadata = { traceparent = "00-mine" } }).value.sku
+  local chat = shop:stream("Chat", nil, { name = "chat" })
+  chat:send({ count = 1 })
+  local said = chat:receive().sku
+  chat:finish()
+  while chat:receive() do end
+  local refused = shop:call("Add", {}, { metadata = { ["x-status"] = "3" }, name = "refused" })
+  brunt.check(nil, { unary = is_traced(first) and is_traced(second) and first ~= second, own = own == "00-mine",
+    stream = is_traced(said), refused = refused.status == 3 })
+end):inject { brunt.iterations_each(2, 3) }
+"#;
+
+/// As grpcio has it in its metadata.
+#[test]
+fn calls_have_a_traceparent_in_their_metadata() {
+    let peer = Peer::start();
+    let dir = Directory::new();
+    dir.file("shop.proto", std::fs::read(PROTO).unwrap());
+    let lua = dir.file("traced.lua", TRACED.replace("URL", &peer.url));
+    let traced = report(0, ["run", &lua, "--trace", "100%", "--max-error-rate", "100%"]);
+    traced.assert_checks_hold(4, 6);
+    let examples = traced.at("/outcomes/examples/3").as_array().unwrap().clone();
+    let is_id = |call: &serde_json::Value| call["trace_id"].as_str().is_some_and(|id| id.len() == 32);
+    assert!(!examples.is_empty() && examples.iter().all(is_id), "{examples:#?}");
+}

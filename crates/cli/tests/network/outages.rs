@@ -60,7 +60,7 @@ fn an_outage_has_its_share_of_failures_over_every_protocol() {
 }
 
 /// Users who come by a rate, and users who are there all along: each call of the outage fails, and the script goes on. They call so often
-/// that one turn before or after the outage is less than a point in a hundred.
+/// that a turn more at both ends of the outage is less than a point in a hundred.
 #[test]
 fn an_outage_has_its_share_of_failures_in_scenarios() {
     let dir = Directory::new();
@@ -72,7 +72,7 @@ fn an_outage_has_its_share_of_failures_in_scenarios() {
             local http = brunt.http {}
             brunt.scenario("come", function() http:get("/") end):inject { brunt.rate(200, 6) }
             brunt.scenario("stay", function()
-              brunt.pacing(0.05)
+              brunt.pacing(0.025)
               http:get("/")
             end):inject { brunt.users(10, 6) }
         "#,

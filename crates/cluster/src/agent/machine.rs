@@ -1,5 +1,6 @@
-//! An agent's state, moved by messages and time. No I/O happens here, no thread is started, and no clock is read: whoever drives it
-//! ([`super::serve`], or the simulation) hands in what has come, and carries out what it wants: [`Posted`] frames, [`Act`]s, and [`AgentEvent`]s.
+//! An agent's state, moved by messages and time. It does no I/O, starts no thread and reads no clock: its driver
+//! ([`super::serve`], or the simulation) hands in what has come, and carries out its [`Posted`] frames, [`Act`]s and
+//! [`AgentEvent`]s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use brunt_record::recording::Recording;
+use brunt_record::replayed::LogRead;
 use bytes::Bytes;
 
 use super::AgentEvent;
@@ -23,43 +25,43 @@ use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::words::{Announcement, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use brunt_record::SECOND_NS;
 
-/// The longest message that is taken in, in bytes: a plan with its files.
+/// Limit on an incoming message, in bytes: a plan with its files.
 const MOST_BYTES: usize = 1 << 30;
-/// How often an agent looks after itself, in nanoseconds: at rest and in a run, while something is not acknowledged, where machines count together,
-/// and when it is to end.
+/// How often an agent looks after itself, in nanoseconds: at rest, in a run, while something is not acknowledged, where
+/// machines count together, and when it has to end.
 const AT_REST_NS: u64 = SECOND_NS;
 const UNHEARD_NS: u64 = 250_000_000;
 const COUNTING_NS: u64 = 10_000_000;
 const LEAVING_NS: u64 = 5_000_000;
-/// How long an agent that has given a run up may take to hand over what it has measured, in nanoseconds.
+/// How long an agent that has given up a run may take to hand over its measurements, in nanoseconds.
 const HANDING_OVER_NS: u64 = 8_000_000_000;
 /// How long the last words of an agent that ends may take, in nanoseconds.
 const LAST_WORDS_NS: u64 = 3_000_000_000;
 /// The end of the subject of announcements.
 pub(crate) const HERE: &str = "here";
 
-/// Whom a machine works for.
+/// The controller and the run that a machine works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) session: u128,
     pub(crate) run: u32,
 }
 
-/// What the agent's machine is to do. Times are nanoseconds on the agent's clock.
+/// An order to the agent's machine. Times are nanoseconds on the agent's clock.
 pub(crate) enum Act {
     /// Run the script's setup.
     SetUp(Arc<Plan>),
-    /// Run the script's teardown, with what setup has returned.
+    /// Run the script's teardown, with the value that setup has returned.
     TearDown(Arc<Plan>, Value<'static>),
-    /// Make ready to carry out a part, besides those that are under way. No call is made before it may.
+    /// Prepare a part, besides those under way. No call is made before it is allowed.
     Carry(Box<NewPart>),
     /// Begin the agent's own part at this time.
     Open { at: u64 },
     /// Let all parts make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
     Extend(Grant),
-    /// Take in what all other machines have counted.
+    /// Take over the counts of all other machines.
     CountElsewhere(BTreeMap<String, u64>),
-    /// End what is under way.
+    /// End everything under way.
     Stop,
 }
 
@@ -71,25 +73,32 @@ pub(crate) struct NewPart {
     /// The agent's number among the machines of the run.
     pub(crate) machine: u32,
     pub(crate) portion: Portion,
-    /// What setup has returned.
+    /// The value that setup has returned.
     pub(crate) given: Value<'static>,
-    /// What of a lost agent it takes over, and when that begins on the agent's clock.
+    /// The part of a lost agent that it takes over, and when that begins on the agent's clock.
     pub(crate) takeover: Option<(Takeover, u64)>,
 }
 
-/// What the agent's machine tells of its work.
+/// The result of a part.
+pub(crate) struct Ran {
+    pub(crate) run: Recording,
+    /// Its account of the log, if it replayed one.
+    pub(crate) log: Option<Box<LogRead>>,
+}
+
+/// A report of the agent's machine.
 pub(crate) enum Done {
     /// The connections of the agent's own part are made.
     Ready,
-    /// That part begins at this time of the agent's clock, so much later than it should; in nanoseconds.
+    /// The part begins at this time of the agent's clock, this much later than it should; in nanoseconds.
     Began { at: u64, late: u64 },
     /// A second of the part with this number is over.
     Second(u32, Box<Interval>),
     /// The part with this number has ended, or could not be carried out.
-    Ran(u32, Result<Box<Recording>, Problem>),
-    /// What setup has returned and counted.
+    Ran(u32, Result<Box<Ran>, Problem>),
+    /// The value that setup has returned, and its counts.
     SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
-    /// What teardown has counted.
+    /// The counts of teardown.
     TornDown(Result<Box<Figures>, Problem>),
 }
 
@@ -103,17 +112,17 @@ enum State {
 
 /// An agent.
 pub(crate) struct Agent {
-    /// Who it is, but for whom it belongs to and which server it is connected to.
+    /// Its announcement, without its owner and the server that it is connected to.
     pub(crate) about: Announcement,
-    /// What scripts of controllers may do here at most.
+    /// The most that scripts of controllers may do here.
     pub(super) sandbox: Sandbox,
     server: Server,
     state: State,
-    /// Since when it is to end.
+    /// Since when it has to end.
     leaving_since: Option<u64>,
-    /// Whether the bus has refused something that it said.
+    /// Whether the bus has refused one of its messages.
     was_refused: bool,
-    /// What the bus has said last.
+    /// The bus's last complaint.
     last_said: String,
     outbox: Outbox,
     acts: Vec<(Job, Act)>,
@@ -136,7 +145,7 @@ impl Agent {
         }
     }
 
-    /// How it is, for whoever looks into a simulation.
+    /// Its state, for debugging a simulation.
     #[cfg(test)]
     pub(crate) fn describe(&self) -> String {
         match &self.state {
@@ -153,12 +162,12 @@ impl Agent {
         self.outbox.take()
     }
 
-    /// What its machine is to do, in order.
+    /// Orders to its machine, in their order.
     pub(crate) fn take_acts(&mut self) -> Vec<(Job, Act)> {
         std::mem::take(&mut self.acts)
     }
 
-    /// What its user is told.
+    /// Events for its user.
     pub(crate) fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
@@ -170,7 +179,7 @@ impl Agent {
         }
     }
 
-    /// How long nothing needs to be looked after, in nanoseconds.
+    /// How long nothing has to be done, in nanoseconds.
     pub(crate) fn patience_ns(&self) -> u64 {
         match &self.state {
             _ if self.leaving_since.is_some() => LEAVING_NS,
@@ -191,12 +200,12 @@ impl Agent {
         Announcement { busy, server: self.server.id.clone(), ..self.about.clone() }
     }
 
-    /// The subject of what is told to those who listen to the end `to`.
+    /// The subject of messages to the receiver `to`.
     fn subject_to(&self, to: &str) -> String {
         self.outbox.subject(&format!("from.{}.{to}", self.about.name))
     }
 
-    /// Where agents ask who has its name.
+    /// The subject on which agents ask for the owner of its name.
     pub(crate) fn name_subject(&self) -> String {
         self.outbox.subject(&format!("name.{}", self.about.name))
     }
@@ -218,7 +227,7 @@ impl Agent {
         self.send(&FromAgent::Failed { run, problem });
     }
 
-    /// Takes in what came on the subject of agents that ask for its name: says that it has it. One that ends needs it no longer.
+    /// Takes a message from its name's subject, and answers that the name is taken. An ending agent gives its name up.
     pub(crate) fn receive_name(&mut self, payload: &Bytes) {
         let instance = self.about.instance;
         let asks = matches!(Note::read(payload), Some(Note::Asks { instance: other }) if other != instance);
@@ -228,7 +237,7 @@ impl Agent {
         }
     }
 
-    /// Takes in what came on the subject of controllers that ask who is there, which may be of another version: says who it is.
+    /// Takes a controller's call, which may be of another version, and announces itself.
     pub(crate) fn receive_call(&mut self, payload: &Bytes) {
         let asks = |(_, frame): (u16, Frame)| frame.kind == Kind::Note;
         if Frame::of_any_version(payload).is_ok_and(asks) {
@@ -237,7 +246,7 @@ impl Agent {
         }
     }
 
-    /// Takes in what came on its own subject.
+    /// Takes a message from its own subject.
     pub(crate) fn receive(&mut self, payload: &Bytes, now: u64) {
         let Ok(frame) = Frame::from_bytes(payload) else { return };
         if frame.kind == Kind::Note {
@@ -261,7 +270,7 @@ impl Agent {
         }
     }
 
-    /// Takes in a piece of a session that is not the one that it has: a claim, if it is one at all.
+    /// Takes a frame of a session other than its own: a claim, if it is valid.
     fn receive_claim(&mut self, frame: Frame, now: u64) {
         let id = frame.session;
         if id == 0 || frame.offset > 0 {
@@ -315,10 +324,10 @@ impl Agent {
         self.outbox.post(self.subject_to(&controller), answer);
     }
 
-    /// Whether what the bus says was not said before.
+    /// Whether a complaint of the bus is new.
     fn is_news(&mut self, problem: &str) -> bool {
         if refuses(problem) {
-            // Each may name a subject of somebody else's choice.
+            // Each may name a subject that somebody else chose.
             return !std::mem::replace(&mut self.was_refused, true);
         }
         let is_news = self.last_said != problem;
@@ -326,7 +335,7 @@ impl Agent {
         is_news
     }
 
-    /// Takes in what becomes of the connection to the bus.
+    /// Takes an event of the connection to the bus.
     pub(crate) fn bus_said(&mut self, event: BusEvent) {
         match event {
             BusEvent::Away => {
@@ -359,9 +368,9 @@ impl Agent {
                         .to_owned(),
                 ));
             }
-            // What is refused ends nothing, and is not said again and again.
+            // A refusal ends nothing, and is not repeated again and again.
             BusEvent::Says(problem) if self.is_news(&problem) => {
-                // The subject in it may be of somebody else's choice.
+                // The subject in it may have been chosen by somebody else.
                 self.events.push(AgentEvent::Bus(printable(&problem)));
             }
             BusEvent::TooSlow => {
@@ -372,7 +381,7 @@ impl Agent {
         }
     }
 
-    /// Gives the session up: as soon as nothing runs any more.
+    /// Gives up the session, as soon as nothing runs any more.
     pub(super) fn end_session(&mut self, why: SessionEnd) {
         self.stop_work();
         if let Some(session) = self.session() {
@@ -380,7 +389,7 @@ impl Agent {
         }
     }
 
-    /// Whether it carries something out that machines count together.
+    /// Whether it carries out something that machines count together.
     pub(crate) fn counts_together(&self) -> bool {
         match &self.state {
             State::Free => false,
@@ -388,7 +397,7 @@ impl Agent {
         }
     }
 
-    /// Its machine tells what it has counted of that which machines count together.
+    /// Takes its machine's share of the counts that machines make together.
     pub(crate) fn counted(&mut self, counts: BTreeMap<String, u64>) {
         let Some(session) = self.session().filter(|session| session.counts_together()) else { return };
         if let (Some(run), true) = (session.run(), counts != session.counted) {
@@ -397,7 +406,7 @@ impl Agent {
         }
     }
 
-    /// Does what is due by time, and says what is to be said.
+    /// Does everything that is due by time.
     pub(crate) fn advance(&mut self, now: u64) {
         let Some(session) = self.session() else { return };
         if now.saturating_sub(session.heard) >= PATIENCE_NS && session.ending.is_none() {
@@ -410,7 +419,7 @@ impl Agent {
         let Some(session) = self.session() else { return };
         let frames = session.link.poll_all(now);
         let controller = session.controller.clone();
-        // Whoever gives a run up hands over first what it has measured, to a controller that may stand still.
+        // An agent that gives up a run first hands over its measurements, to a controller that may stand still.
         let is_told = match &session.ending {
             Some(SessionEnd::Released) => true,
             Some(SessionEnd::GivenUp(_)) => {
@@ -433,7 +442,7 @@ impl Agent {
         }
     }
 
-    /// It is to end: it says so, and ends what is under way.
+    /// The agent has to end: it announces that, and ends everything under way.
     pub(crate) fn leave(&mut self, now: u64) {
         if self.leaving_since.is_none() {
             self.leaving_since = Some(now);
@@ -442,7 +451,7 @@ impl Agent {
         }
     }
 
-    /// Whether it is to end, and nothing keeps it: its part has ended, and its controller has all that it said.
+    /// Whether it may end now: its part has ended, and its controller has all of its messages.
     pub(crate) fn has_left(&self, now: u64) -> bool {
         let Some(since) = self.leaving_since else { return false };
         let is_held = match &self.state {
@@ -452,7 +461,7 @@ impl Agent {
         !is_held || now.saturating_sub(since) >= LAST_WORDS_NS
     }
 
-    /// Whether it is to end.
+    /// Whether it has to end.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving_since.is_some()
     }

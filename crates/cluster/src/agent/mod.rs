@@ -19,6 +19,7 @@ use brunt_engine::{EngineError, Finished, StopHandle};
 use brunt_plan::plan::Sandbox;
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
+use brunt_protocol::replay::Logs;
 use brunt_script::ScriptHost;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::unbounded_channel;
@@ -31,58 +32,60 @@ use crate::names::is_name_taken;
 use crate::words::Announcement;
 use crate::{CLUSTER_VERSION, random_number};
 
-/// How long to wait before connecting is tried again, on average.
+/// The average wait before connecting is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long the last flush of an agent that ends may take.
 const LAST_FLUSH: Duration = Duration::from_millis(250);
 
-/// What an agent is and may do.
+/// An agent's identity and rights.
 pub struct AgentOptions {
     /// Its name, which no other agent on the bus has: a part of a subject, see [`token_of`](crate::token_of).
     pub name: String,
     /// brunt's version.
     pub version: String,
-    /// What its user calls it by.
+    /// Tags that its user gave it.
     pub tags: BTreeMap<String, String>,
     /// CPUs that it may use.
     pub cores: u32,
-    /// What scripts of controllers may do here at most.
+    /// The most that scripts of controllers may do here.
     pub sandbox: Sandbox,
+    /// Opens the logs of plans that replay one.
+    pub logs: Arc<dyn Logs>,
     /// Puts an error of the engine into words.
     pub words: fn(EngineError) -> String,
-    /// Called on the part's own thread when a part has ended, before the controller is told. It may block on a disk: the agent answers its
-    /// controller meanwhile.
+    /// Called on the part's own thread when a part has ended, before the controller is told. It may block on a disk:
+    /// the agent answers its controller meanwhile.
     pub ended: PartEnded,
 }
 
 /// Takes the result of a part.
 pub type PartEnded = Arc<dyn Fn(&Finished) + Send + Sync>;
 
-/// What an agent does, told while it does it.
+/// An event of an agent, reported as it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
     /// It waits for controllers.
     Waiting,
     /// The bus is away, or has come back.
     Bus(String),
-    /// It belongs to a controller.
+    /// A controller has claimed it.
     Claimed {
         /// Whose run.
         by: String,
     },
-    /// It carries out a part.
+    /// It carries out a part of a run.
     Begun {
-        /// What it carries of the run.
+        /// Its part of the run.
         portion: Portion,
     },
-    /// It carries out what a lost agent has left, besides.
+    /// It also carries out a lost agent's part.
     TookOver {
         /// A part of the other's.
         portion: Portion,
     },
-    /// It could not do what it was told.
+    /// It could not carry out an order.
     Failed(String),
-    /// It is free again; `None` if its controller said so, or why not.
+    /// It is free again; with the reason, unless its controller released it.
     Released(Option<String>),
 }
 
@@ -140,7 +143,7 @@ async fn serve_on(
     if is_name_taken(&client, &mut names, &name_subject, instance).await {
         return Err(BusError::NameTaken { name: options.name });
     }
-    // What the server refuses has come by now. Later nothing that it refuses ends the agent.
+    // Refusals of the server have come by now. Later refusals do not end the agent.
     let begun: Vec<Event> = std::iter::from_fn(|| events.try_recv().ok()).collect();
     let is_of_names = |problem: &String| problem.to_lowercase().contains(&name_subject.to_lowercase());
     let mut problems = begun.iter().filter_map(problem_of).filter(|problem| bus::refuses_subscription(problem));
@@ -152,8 +155,8 @@ async fn serve_on(
     let (done, mut worked) = unbounded_channel();
     let about = announcement(&options, bus, instance);
     let mut agent = Agent::new(about, options.sandbox, &bus.prefix, bus::server_of(&client));
-    let AgentOptions { words, ended: part_ended, .. } = options;
-    let mut threads = Threads { epoch, registry, scripts, words, ended: part_ended, done, current: None };
+    let AgentOptions { logs, words, ended: part_ended, .. } = options;
+    let mut threads = Threads { epoch, registry, scripts, logs, words, ended: part_ended, done, current: None };
     said(AgentEvent::Waiting);
     let begun = begun.into_iter().filter_map(|event| bus::event_of(event, &client));
     begun.for_each(|event| agent.bus_said(event));
@@ -184,7 +187,7 @@ async fn serve_on(
         if stop.is_stopped() {
             agent.leave(now());
         }
-        // What has come in the meantime goes with it: one answer acknowledges all of it.
+        // Everything that came meanwhile is handled as well: one answer acknowledges all of it.
         carry_out(&mut agent, &mut threads);
         while let Ok((job, done)) = worked.try_recv() {
             take_work(&mut agent, &mut threads, job, done);
@@ -195,12 +198,12 @@ async fn serve_on(
         agent.take_events().into_iter().for_each(&mut *said);
         publish(&client, &mut agent).await;
     }
-    // What is not on its way by then is given up.
+    // Messages that are not on their way by then are given up.
     let _ = tokio::time::timeout(LAST_FLUSH, client.flush()).await;
     Ok(())
 }
 
-/// Lets the agent's machine do what the agent wants.
+/// Passes the agent's orders to its machine.
 fn carry_out(agent: &mut Agent, threads: &mut Threads) {
     for (job, act) in agent.take_acts() {
         threads.act(job, act);
@@ -209,7 +212,7 @@ fn carry_out(agent: &mut Agent, threads: &mut Threads) {
 }
 
 fn take_work(agent: &mut Agent, threads: &mut Threads, job: Job, done: Done) {
-    // What machines count together last is said before a part is over.
+    // The last counts that machines make together are reported before a part is over.
     count(agent, threads);
     if let Done::Ran(number, _) = &done {
         threads.forget(job, *number);
@@ -229,7 +232,7 @@ async fn publish(client: &Client, agent: &mut Agent) {
     }
 }
 
-/// What an agent announces, but for whom it belongs to and which server it is connected to.
+/// The agent's announcement, without its owner and the server that it is connected to.
 fn announcement(options: &AgentOptions, bus: &Bus, instance: u64) -> Announcement {
     Announcement {
         name: options.name.clone(),
@@ -246,7 +249,7 @@ fn announcement(options: &AgentOptions, bus: &Bus, instance: u64) -> Announcemen
     }
 }
 
-/// What the server says is wrong, if the event says that.
+/// The server's complaint, if the event is one.
 fn problem_of(event: &Event) -> Option<String> {
     let Event::ServerError(error) = event else { return None };
     Some(error.to_string())

@@ -1,4 +1,4 @@
-//! What a controller tells an agent to do.
+//! Orders of a controller to an agent.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::session::{Carrying, OwnPart, SessionEnd, Work};
 use crate::words::{FromAgent, Problem, ToAgent, from_bytes};
 
 impl Agent {
-    /// Does what the controller says.
+    /// Carries out a controller's order.
     pub(super) fn obey(&mut self, bytes: &[u8]) {
         let Some(session) = self.session() else { return };
         match from_bytes(bytes) {
-            // The first words of a session, which made it.
+            // The first message of a session, which made it.
             Ok(ToAgent::Claim { .. }) => {}
             Ok(ToAgent::Plan { wire }) => self.take_plan(&wire),
             Ok(ToAgent::Setup { run }) => {
@@ -74,7 +74,7 @@ impl Agent {
         }
     }
 
-    /// Turns to this work, if nothing else is under way. Gives the plan.
+    /// Begins this work, if nothing else is under way. Returns the plan.
     fn begin_work(&mut self, run: u32, work: Work) -> Option<Arc<Plan>> {
         let session = self.session()?;
         if let (Some(plan), Work::Nothing) = (session.plan.clone(), &session.work) {
@@ -97,7 +97,7 @@ impl Agent {
         self.events.push(AgentEvent::Begun { portion });
     }
 
-    /// Ends what is under way.
+    /// Ends everything under way.
     pub(super) fn stop_work(&mut self) {
         let Some(session) = self.session() else { return };
         let Some(run) = session.run() else { return };

@@ -1,4 +1,4 @@
-//! Parts of runs that an agent's machine carries out, as the agent keeps account of them: what is taken over, and what comes of each.
+//! The agent's account of the parts of runs that its machine carries out: takeovers, and the result of each part.
 
 use brunt_engine::Takeover;
 use brunt_record::SECOND_NS;
@@ -9,7 +9,7 @@ use super::session::{Carrying, OwnPart, SessionEnd, Work};
 use crate::words::{FromAgent, LeftWork, Problem};
 
 impl Agent {
-    /// Does a part of what a lost agent has left, besides what it does or after that.
+    /// Takes over a part of a lost agent's work, besides its own or after it.
     pub(super) fn take_over(&mut self, run: u32, work: LeftWork) {
         let LeftWork { number, portion, numbers, after_ns, at, given } = work;
         let is_leaving = self.is_leaving();
@@ -42,7 +42,7 @@ impl Agent {
         self.end_part(run, number);
     }
 
-    /// One of the parts has ended; if it was the last, so has the run for this agent.
+    /// One of the parts has ended; after the last one, the run is over for this agent.
     fn end_part(&mut self, run: u32, number: u32) {
         let Some(session) = self.session() else { return };
         let taken = if session.taken.0 == run { session.taken.1 } else { 0 };
@@ -63,7 +63,7 @@ impl Agent {
         }
     }
 
-    /// Its machine tells of its work. What it was told to do for others is of no account any more.
+    /// Takes a report of its machine. Reports on work for other controllers no longer matter.
     pub(crate) fn worked(&mut self, job: Job, done: Done) {
         let Job { session: id, run } = job;
         let Some(session) = self.session().filter(|session| session.link.session() == id) else { return };
@@ -79,16 +79,17 @@ impl Agent {
             }
             Done::Began { at, late } => session.send(&FromAgent::Began { run, at, late }),
             Done::Second(part, interval) => {
-                // What was measured until it gave the run up is still said.
+                // Measurements up to giving up the run are still reported.
                 let is_released = matches!(session.ending, Some(SessionEnd::Released));
                 let seconds = session.carrying(run).map(|carrying| carrying.ledger.add(part, *interval));
                 for interval in seconds.into_iter().flatten().filter(|_| !is_released) {
                     session.send(&FromAgent::Second { run, interval: Box::new(interval) });
                 }
             }
-            Done::Ran(number, Ok(recording)) => {
+            Done::Ran(number, Ok(ran)) => {
                 if let Some(carrying) = session.carrying(run) {
-                    carrying.ended.merge(number, *recording);
+                    carrying.ended.merge(number, ran.run);
+                    carrying.ended.log = carrying.ended.log.take().or(ran.log);
                 }
                 self.end_part(run, number);
             }

@@ -1,4 +1,4 @@
-//! A controller's claim on an agent, and what the agent does for it.
+//! A controller's claim on an agent, and the agent's work for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use crate::words::{Ended, FromAgent, Grant, to_bytes};
 /// A controller's claim on the agent.
 pub(super) struct Session {
     pub(super) by: String,
-    /// The end of the subject of what the controller is told.
+    /// The last part of the subject of messages to the controller.
     pub(super) controller: String,
     pub(super) link: Link,
     /// When the controller was last heard, in nanoseconds.
     pub(super) heard: u64,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) work: Work,
-    /// The furthest horizon granted so far, and the run that it belongs to.
+    /// The furthest horizon granted so far, with its run.
     pub(super) granted: Grant,
-    /// A run, and how many takeovers it was asked for in it.
+    /// A run, with the number of its takeovers that were asked for.
     pub(super) taken: (u32, u32),
-    /// What of that which machines count together this one has told.
+    /// The counts that this machine has reported, of those that machines make together.
     pub(super) counted: BTreeMap<String, u64>,
-    /// Why it ends as soon as nothing runs any more.
+    /// The reason for which it ends as soon as nothing runs any more.
     pub(super) ending: Option<SessionEnd>,
 }
 
 /// Why a session ends.
 #[derive(Debug, Clone)]
 pub(super) enum SessionEnd {
-    /// Its controller says so.
+    /// Its controller released it.
     Released,
     /// The agent gives it up, for this reason.
     GivenUp(String),
 }
 
-/// What the agent's machine does for a session.
+/// The work of the agent's machine for a session.
 pub(super) enum Work {
     Nothing,
     /// The script's setup, of this run.
@@ -68,9 +68,9 @@ pub(super) enum OwnPart {
     Connecting,
     /// It can begin.
     Ready,
-    /// It puts load on, or was told when to begin.
+    /// It makes calls, or was told when to begin.
     Begun,
-    /// It has ended, or the agent was given none.
+    /// It has ended, or there was none for this agent.
     Over,
 }
 
@@ -94,7 +94,7 @@ impl Session {
         self.link.send(to_bytes(words));
     }
 
-    /// Whether there is something that machines count together.
+    /// Whether machines count something together.
     pub(super) fn counts_together(&self) -> bool {
         self.plan.as_ref().is_some_and(|plan| plan.scenarios.is_some())
     }
@@ -116,17 +116,17 @@ impl Session {
         }
     }
 
-    /// The controller lets calls be made so far. What it has granted before in the same run stays granted. Gives how far parts of that run may go, and what was changed about it, if there
-    /// are any.
+    /// Takes a grant of the controller. Earlier grants in the same run stay valid. Returns how far parts of that run
+    /// may go, with the run's changes, if it has parts.
     pub(super) fn take_grant(&mut self, grant: Grant) -> Option<Grant> {
-        // One of a run before was long on its way.
+        // A late grant of an earlier run.
         if grant.run < self.granted.run {
             return None;
         }
         let run = grant.run;
         if self.granted.run == run {
             self.granted.until_ns = self.granted.until_ns.max(grant.until_ns);
-            // A note that was long on its way knows less.
+            // A late note knows fewer changes.
             if grant.changes.len() > self.granted.changes.len() {
                 self.granted.changes = grant.changes;
             }

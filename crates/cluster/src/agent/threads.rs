@@ -1,17 +1,19 @@
-//! What an agent's machine does for it: threads that carry out parts of runs, with the gates that hold them back.
+//! The agent's machine: threads that carry out parts of runs, with the gates that hold them back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
+use brunt_protocol::replay::{Logs, OpenLog};
+use brunt_record::replayed::LogRead;
 use brunt_script::ScriptHost;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::PartEnded;
-use super::machine::{Act, Done, Job, NewPart};
+use super::machine::{Act, Done, Job, NewPart, Ran};
 use super::seconds::Seconds;
 use crate::words::{Grant, Problem};
 
@@ -23,21 +25,22 @@ pub(super) struct Threads {
     pub(super) epoch: Instant,
     pub(super) registry: Arc<Registry>,
     pub(super) scripts: &'static dyn ScriptHost,
+    pub(super) logs: Arc<dyn Logs>,
     /// Puts an error of the engine into words.
     pub(super) words: fn(EngineError) -> String,
     pub(super) ended: PartEnded,
     pub(super) done: UnboundedSender<(Job, Done)>,
-    /// What they work for at the moment, or did last.
+    /// The job of the threads, current or last.
     pub(super) current: Option<Current>,
 }
 
-/// What threads work for.
+/// A job of the threads.
 pub(super) struct Current {
     job: Job,
     stop: StopHandle,
-    /// What machines count together, as far as this one has.
+    /// This machine's share of the counts that machines make together.
     tallies: Tallies,
-    /// What is changed about the run.
+    /// Changes of the run.
     control: Control,
     parts: BTreeMap<u32, GateOfPart>,
     /// How far parts may go, in nanoseconds of the run.
@@ -57,14 +60,14 @@ struct GateOfPart {
 enum Stage {
     Connecting,
     Ready,
-    /// It is to join the run at this time, once its thread has a clock.
+    /// It will join the run at this time, once its thread has a clock.
     Joining(Instant),
     Open,
 }
 
 impl Current {
     fn new(job: Job) -> Self {
-        // The controller ends a part as the run's own end, and waits for its calls.
+        // To the controller, ending a part is the run's own end: it waits for its calls.
         let stop = StopHandle::default().of_run();
         Self {
             job,
@@ -84,13 +87,13 @@ impl GateOfPart {
 }
 
 impl Threads {
-    /// How long no gate needs to be looked at; none if none has to be.
+    /// How long no gate has to be looked at; `None` if none has to be.
     pub(super) fn patience(&self) -> Option<Duration> {
         let waits = |part: &GateOfPart| matches!(part.stage, Stage::Connecting | Stage::Joining(_));
         self.current.iter().flat_map(|current| current.parts.values()).any(waits).then_some(STARTING)
     }
 
-    /// What this machine has counted of that which machines count together.
+    /// This machine's share of the counts that machines make together.
     pub(super) fn counts(&self) -> Option<BTreeMap<String, u64>> {
         self.current.as_ref().map(|current| current.tallies.here())
     }
@@ -105,7 +108,7 @@ impl Threads {
                     // The agent may have ended.
                     let _ = self.done.send((*job, Done::Ready));
                 }
-                // Until its thread has started the run, there is no clock to join by.
+                // Before its thread has started the run, there is no clock to join by.
                 Stage::Joining(at) if part.gate.join_at(at) => {
                     part.stage = Stage::Open;
                     part.extend(*until_ns);
@@ -122,7 +125,7 @@ impl Threads {
         }
     }
 
-    /// Carries out what the agent wants.
+    /// Carries out an order of the agent.
     pub(super) fn act(&mut self, job: Job, act: Act) {
         match act {
             Act::SetUp(plan) => {
@@ -142,7 +145,7 @@ impl Threads {
             Act::Open { at } => self.open(job, at),
             Act::Extend(Grant { until_ns, changes, .. }) => {
                 if let Some(current) = self.current.as_mut().filter(|current| current.job == job) {
-                    // What is granted goes by what was changed.
+                    // A grant includes the changes up to it.
                     current.control.take(&changes);
                     current.until_ns = current.until_ns.max(until_ns);
                     current.parts.values().for_each(|part| part.extend(until_ns));
@@ -161,7 +164,7 @@ impl Threads {
         }
     }
 
-    /// Runs what surrounds the load of a run, on a thread of its own.
+    /// Runs setup or teardown of a run, on a thread of its own.
     fn surround<T: 'static>(
         &mut self,
         job: Job,
@@ -191,7 +194,7 @@ impl Threads {
         }
         let Some(current) = &mut self.current else { return };
         if current.parts.is_empty() {
-            // What ended before was perhaps stopped.
+            // The job before may have been stopped.
             current.stop = StopHandle::default().of_run();
         }
         let (gate, joins_ns) = (Gate::with_horizon(), takeover.as_ref().map_or(0, |(part, _)| part.after_ns));
@@ -212,12 +215,18 @@ impl Threads {
         current.parts.insert(number, GateOfPart { gate, stage, joins_ns });
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
         let (sender, words, ended) = (self.done.clone(), self.words, Arc::clone(&self.ended));
+        let logs = Arc::clone(&self.logs);
         let name = if number == 0 { "run" } else { "takeover" };
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut seconds = Seconds { job, part: number, machine, sender: sender.clone() };
-            let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
-            let ran = ran.inspect(|finished| ended(finished));
-            let ran = ran.map(|Finished { run, .. }| Box::new(run)).map_err(|error| problem(error, words));
+            let ran = if let Load::Replay(_) = &plan.load {
+                replay(&plan, part, &*logs, &registry, scripts, &mut seconds, &stop, words)
+            } else {
+                let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
+                ran.map(|finished| (finished, None)).map_err(|error| problem(error, words))
+            };
+            let ran = ran.inspect(|(finished, _)| ended(finished));
+            let ran = ran.map(|(Finished { run, .. }, log)| Box::new(Ran { run, log }));
             // The agent may have ended.
             let _ = sender.send((job, Done::Ran(number, ran)));
         });
@@ -236,6 +245,25 @@ impl Threads {
             let _ = self.done.send((job, Done::Began { at: at + late, late }));
         }
     }
+}
+
+/// Carries out a part of a replay, with this machine's log.
+#[expect(clippy::too_many_arguments, reason = "those of the engine, and the log")]
+fn replay(
+    plan: &Plan,
+    part: Part,
+    logs: &dyn Logs,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    seconds: &mut Seconds,
+    stop: &StopHandle,
+    words: fn(EngineError) -> String,
+) -> Result<(Finished, Option<Box<LogRead>>), Problem> {
+    let OpenLog { of_workers, read } =
+        logs.open(plan, part.portion).map_err(|text| Problem { text, is_impossible: false })?;
+    let ran = brunt_engine::run_replay_part(plan, part, of_workers, registry, scripts, seconds, stop);
+    let finished = ran.map_err(|error| problem(error, words))?;
+    Ok((finished, Some(Box::new(read()))))
 }
 
 fn problem(error: EngineError, words: fn(EngineError) -> String) -> Problem {

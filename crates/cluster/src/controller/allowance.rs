@@ -1,6 +1,6 @@
-//! How much an agent may say: what says more is no agent.
+//! Limit on the bytes of an agent: a sender of more is not an agent.
 
-/// Bytes that an agent may still say. They come back by and by.
+/// Bytes that an agent may still send; they are refilled over time.
 #[derive(Debug)]
 pub(super) struct Allowance {
     bytes: u64,
@@ -15,12 +15,12 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Bytes a second: many times what a second's figures take, with all the names that a run keeps apart.
+    /// Bytes a second: many times the size of a second's figures, with all the names that a run tells apart.
     pub(super) const PER_SECOND: u64 = 16 << 20;
-    /// Bytes at once: what an agent has kept while the bus was away.
+    /// Bytes at once: the messages that an agent has kept while the bus was away.
     const AT_ONCE: u64 = 96 << 20;
 
-    /// Takes so many bytes at `now_ns`. False where there are not as many left.
+    /// Takes `bytes` at `now_ns`. False if there are not as many left.
     pub(super) fn take(&mut self, bytes: usize, now_ns: u64) -> bool {
         let back = u128::from(now_ns.saturating_sub(self.at_ns)) * u128::from(Self::PER_SECOND) / 1_000_000_000;
         self.at_ns = self.at_ns.max(now_ns);

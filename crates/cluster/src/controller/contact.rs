@@ -1,5 +1,5 @@
-//! A controller's contact with agents over the bus: who is there, who belongs to it, what is said, and who counts as lost. Without I/O, and without
-//! a clock: all times are the controller's, in nanoseconds.
+//! A controller's contact with agents over the bus: which ones exist, which ones it owns, their messages, and which
+//! ones are lost. Without I/O, and without a clock: all times are the controller's, in nanoseconds.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -16,15 +16,16 @@ use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, SILENCE_NS};
 
-/// The longest message that is taken in from an agent, in bytes: a second's figures.
+/// Limit on a message of an agent, in bytes: a second's figures.
 const MOST_BYTES: usize = 256 << 20;
 /// The most bytes on their way to all agents together.
 const MOST_IN_FLIGHT: usize = 4 << 20;
-/// The most agents that are known: anybody on the bus may announce more.
+/// The most agents that are remembered: anybody on the bus may announce more.
 const MOST_THERE: usize = 10_000;
-/// How long after its last look a controller has stood still itself: it was stopped, or had no CPU. In nanoseconds.
+/// The time since its last look after which a controller has stood still itself: it was stopped, or had no CPU. In
+/// nanoseconds.
 const STOOD_STILL_NS: u64 = 500_000_000;
-/// How often it looks after all agents at most, in nanoseconds.
+/// The shortest interval in which it looks after all agents, in nanoseconds.
 const LOOK_AFTER_NS: u64 = 10_000_000;
 /// How often the controller speaks to itself over the bus, and how long a time without an echo counts at most as one in which agents could be heard.
 const ECHO_NS: u64 = 250_000_000;
@@ -32,18 +33,18 @@ const AUDIBLE_NS: u64 = 500_000_000;
 /// How long the bus may let nothing through before the run is given up, in nanoseconds.
 const AWAY_NS: u64 = 10_000_000_000;
 
-/// What has come of the bus.
+/// An event from the bus.
 pub(super) enum Said {
     /// An agent, by its place, has said something.
     Words(usize, FromAgent),
-    /// It belongs to somebody else.
+    /// The agent belongs to another controller.
     Busy(usize, String),
 }
 
-/// What a controller knows of agents.
+/// A controller's knowledge about agents.
 pub(super) struct Contact {
     outbox: Outbox,
-    /// The controller's own id: the end of the subjects of what agents, and it itself, say to it.
+    /// The controller's id: the last part of the subjects of messages to it.
     id: String,
     /// What the subjects of agents begin with, and the subject of what it says to itself.
     from_agents: String,
@@ -62,18 +63,19 @@ pub(super) struct Contact {
     looked: u64,
     /// How often each is asked for the time.
     compares_every_ns: u64,
-    /// When it last spoke to itself, and last heard that.
+    /// When it last sent itself a message, and when one last came back.
     spoke: u64,
     echoed: u64,
-    /// How long the bus has let messages through, as far as it has heard itself. An agent's silence counts in this time alone.
+    /// How long the bus has let messages through, judged by its messages to itself. An agent's silence counts only in
+    /// this time.
     audible: u64,
-    /// The load that is under way.
+    /// The load under way.
     pub(super) granting: Option<Granting>,
     /// Why the NATS server that answers cannot be used.
     unusable: Option<String>,
-    /// Whether the agents are its own, and have said so.
+    /// Whether the agents are its own, and have confirmed that.
     pub(super) has_claimed: bool,
-    /// The longest that it has stood still itself in this run.
+    /// The longest time that it has stood still in this run.
     pub(super) stood_still_ns: u64,
     pub(super) runs: u32,
 }
@@ -117,12 +119,12 @@ impl Contact {
         self.outbox.take()
     }
 
-    /// Asks who is there.
+    /// Asks for agents.
     pub(super) fn call(&mut self) {
         self.outbox.post(self.outbox.subject("hello"), Frame::note(0, to_bytes(&Note::Hello)));
     }
 
-    /// Takes in what becomes of the connection to the bus.
+    /// Takes an event of the connection to the bus.
     pub(super) fn bus_said(&mut self, event: &BusEvent) {
         match event {
             BusEvent::Away => (self.outbox.is_away, self.unusable) = (true, None),
@@ -142,14 +144,14 @@ impl Contact {
         self.peers.iter_mut().for_each(|peer| peer.link.fit(server.most_payload));
     }
 
-    /// It has heard itself: the bus lets messages through.
+    /// Its message to itself came back: the bus lets messages through.
     fn hear_itself(&mut self, now: u64) {
         let since = now.saturating_sub(std::mem::replace(&mut self.echoed, now));
-        // While its own words did not come back, nobody else's could.
+        // While its own messages did not come back, no others could.
         self.audible += since.min(AUDIBLE_NS);
     }
 
-    /// Notes an agent that is there, and says so on the subject of this name.
+    /// Notes an agent that announces itself on the subject of this name.
     fn meet(&mut self, agent: Announcement, name: &str) {
         let Some(agent) = agent.shown().filter(|agent| agent.name == name) else { return };
         self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
@@ -158,14 +160,14 @@ impl Contact {
         }
     }
 
-    /// Takes a message in. Who speaks is known by its subject.
+    /// Takes a message. The subject identifies the sender.
     pub(super) fn receive(&mut self, subject: &str, payload: &Bytes, now: u64) {
         let Ok((version, frame)) = Frame::of_any_version(payload) else { return };
         let from = subject.strip_prefix(&self.from_agents).unwrap_or_default();
         let (name, to) = from.split_once('.').unwrap_or_default();
         if to == HERE {
-            // One of another version is there as well, so that it can be said which it has.
-            // Whoever has agents looks for none.
+            // An agent of another version is noted as well, so that its version can be reported. A controller that has
+            // agents looks for no others.
             if let (false, Ok(Note::Here(agent))) = (self.has_claimed, from_bytes(&frame.payload)) {
                 self.meet(agent, name);
             }
@@ -181,7 +183,7 @@ impl Contact {
         let (run, audible) = (self.runs, self.audible);
         let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name) else { return };
         if peer.is_cut_off {
-            // What it was told last is said until it arrives.
+            // The last order is repeated until it arrives.
             return peer.link.acknowledge(frame.arrived, now);
         }
         if !peer.allowance.take(payload.len(), now) {
@@ -195,7 +197,7 @@ impl Contact {
             match note {
                 Ok(Note::Pong { sent, received, answered }) => {
                     peer.heard = audible;
-                    // What was never asked is no answer.
+                    // An answer to no question.
                     peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
                     peer.clock.add(Exchange { sent, received, answered, back: now });
                 }
@@ -220,7 +222,7 @@ impl Contact {
         }
     }
 
-    /// Asks agents for the time who were not asked for so long.
+    /// Asks those agents for the time that were last asked `every_ns` ago or earlier.
     pub(super) fn compare_clocks(&mut self, every_ns: u64, now: u64) {
         for place in 0..self.peers.len() {
             let is_due = |peer: &Peer| peer.lost.is_none() && (peer.asked_ns == 0 || now >= peer.asked_ns + every_ns);
@@ -250,7 +252,7 @@ impl Contact {
         }
     }
 
-    /// Takes these agents as its own. Only their announcements are known yet.
+    /// Takes these agents as its own. Only their announcements are known so far.
     pub(super) fn own_new(&mut self, agents: &[Announcement]) {
         let link = || Link::new((self.draw)(), MOST_BYTES, self.server.most_payload);
         let peer = |agent: &Announcement| {
@@ -268,7 +270,7 @@ impl Contact {
         self.peers = peers;
     }
 
-    /// Does what is due by time. However many messages come, all agents are looked after only so often.
+    /// Does everything that is due by time. However many messages come, it looks after all agents only so often.
     pub(super) fn look_after(&mut self, now: u64) {
         if now.saturating_sub(self.looked) < LOOK_AFTER_NS {
             return;
@@ -276,7 +278,7 @@ impl Contact {
         let since = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if since >= STOOD_STILL_NS {
             self.stood_still_ns = self.stood_still_ns.max(since);
-            // It hears nothing because it stood still itself: neither the bus nor an agent was silent.
+            // It heard nothing because it stood still itself: neither the bus nor an agent was silent.
             self.echoed += since;
         }
         if now.saturating_sub(self.spoke) >= ECHO_NS {
@@ -291,7 +293,7 @@ impl Contact {
         self.lose_silent(now);
     }
 
-    /// Finds agents lost that are silent, or all if the bus lets nothing through.
+    /// Declares silent agents lost, or all agents if the bus lets nothing through.
     fn lose_silent(&mut self, now: u64) {
         self.lose_unheard(AWAY_NS, now);
         let run = self.runs;
@@ -303,7 +305,8 @@ impl Contact {
         }
     }
 
-    /// Finds all agents lost if the bus has let nothing through for so long: whose own words do not come back knows nothing of agents.
+    /// Declares all agents lost if the bus has let nothing through for this long: a controller whose own messages do
+    /// not come back knows nothing about agents.
     pub(super) fn lose_unheard(&mut self, patience_ns: u64, now: u64) {
         let unheard = now.saturating_sub(self.echoed);
         if unheard < patience_ns {
@@ -318,7 +321,7 @@ impl Contact {
         }
     }
 
-    /// Sends what is new for agents. Those for whom there is no room now come first the next time.
+    /// Sends new frames to agents. Those for whom there is no room now come first the next time.
     pub(super) fn flush_links(&mut self, now: u64) {
         let soon_ns = self.compares_every_ns / 2;
         let in_flight: usize = self.peers.iter().map(|peer| peer.link.in_flight()).sum();
@@ -326,7 +329,7 @@ impl Contact {
         let later = self.unsent.split_off(&self.turn);
         for place in later.into_iter().chain(std::mem::take(&mut self.unsent)) {
             let Some(peer) = self.peers.get_mut(place) else { continue };
-            // Who is to be asked for the time before long is asked with the acknowledgement.
+            // An agent that is soon asked for the time gets the question with the acknowledgement.
             if peer.lost.is_none() && peer.link.only_acknowledges(now) && now >= peer.asked_ns + soon_ns {
                 self.ask_for_the_time(place, now);
                 continue;
@@ -355,7 +358,7 @@ impl Contact {
         }
     }
 
-    /// Lets an agent go that is lost, and has said its last words.
+    /// Releases an agent that is lost and has sent its last message.
     pub(super) fn release_lost(&mut self, place: usize) {
         if let Some(peer) = self.peers.get_mut(place) {
             peer.link.send(to_bytes(&ToAgent::Release));

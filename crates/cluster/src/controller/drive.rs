@@ -1,4 +1,4 @@
-//! What drives a controller's state: the connection to the bus, and the clock.
+//! The driver of a controller's state: the connection to the bus, and the clock.
 
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -64,10 +64,10 @@ impl Drive {
         Controller::list(self.meeting(), patience.as_nanos() as u64, self.now())
     }
 
-    /// Drives a controller until there is nothing more to do.
+    /// Drives a controller until it has nothing more to do.
     ///
     /// # Errors
-    /// When it finds no agents for a reason that is not theirs.
+    /// When it finds no agents, for a reason that is not theirs.
     pub(super) async fn until_over(&mut self, controller: &mut Controller) -> Result<(), ClusterError> {
         while !controller.is_over() {
             self.step(controller, &mut None).await;
@@ -75,7 +75,7 @@ impl Drive {
         controller.take_taken().map_or(Ok(()), |taken| taken.map(drop))
     }
 
-    /// Drives a controller that gets orders, until it has let its agents go. `taken` is told what came of taking them.
+    /// Drives a controller by orders, until it has released its agents. `taken` gets the result of taking them.
     pub(super) async fn serve(
         &mut self,
         controller: &mut Controller,
@@ -91,11 +91,11 @@ impl Drive {
                 controller.order(Command::Release);
             }
         }
-        // Nobody waits for a bus that is away.
+        // An absent bus is not waited for.
         let _ = tokio::time::timeout(LAST_FLUSH, self.client.flush()).await;
     }
 
-    /// Takes in what comes before the controller is to look after its agents again.
+    /// Handles events until the controller has to look after its agents again.
     async fn step(&mut self, controller: &mut Controller, orders: &mut Option<UnboundedReceiver<Command>>) {
         controller.advance(self.now());
         self.publish(controller).await;
@@ -115,14 +115,14 @@ impl Drive {
             }
             order = order => {
                 if order.is_none() {
-                    // Nobody is left to give any.
+                    // No sender of orders is left.
                     *orders = None;
                 }
                 controller.order(order.unwrap_or(Command::Release));
             }
             () = tokio::time::sleep(patience) => {}
         }
-        // What has come besides, without waiting.
+        // Further events, without waiting.
         for _ in 0..MOST_AT_ONCE {
             tokio::select! {
                 biased;

@@ -1,43 +1,47 @@
-//! How a run is seen through once it has begun, and torn down.
+//! A run from its beginning to its teardown.
 
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 
 use super::contact::Said;
+use super::following::Following;
+use super::in_run::InRun;
 use super::peer::Peer;
 use super::progress::{Begun, InProgress, OwnStop};
 use super::state::{After, Controller, Next, Running, State, TearingDown, refuse};
 use super::{Order, Over, Startup};
 use crate::words::{FromAgent, ToAgent};
 
-/// How long the bus may let nothing through once a run is to end, in nanoseconds.
+/// How long the bus may let nothing through once a run has to end, in nanoseconds.
 const PARTING_NS: u64 = 3_000_000_000;
 
 /// Why a teardown failed.
 struct TeardownFailed {
-    /// The agent's name; none where there was no agent.
+    /// The agent's name; empty where there was no agent.
     agent: String,
     problem: String,
 }
 
 impl Controller {
     /// Turns to a run that begins.
-    pub(super) fn run(&mut self, run: u32, order: Order, mut begun: Begun) -> State {
+    pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: Begun) -> State {
         let agents = begun.agents.iter().map(|agent| agent.part.name.clone()).collect();
         // Whoever gave the order may have gone away.
         let _ = order.begun.send(Ok(Startup { agents, counted: std::mem::take(&mut begun.counted) }));
         self.working.clear();
         self.contact.stood_still_ns = 0;
-        let progress = InProgress::new(run, begun, self.terms.on_lost, order.reports.clone());
+        let mut progress = InProgress::new(run, begun, self.terms.on_lost, order.reports.clone());
+        let timetable = order.timetable.take();
+        progress.log = timetable.map(|timetable| Following::new(timetable, &progress.begun.agents));
         State::Running(Box::new(Running { order, progress, stopping_since: None }))
     }
 
-    /// Takes in what agents have reported, and what became of them.
+    /// Takes the agents' reports, and losses of agents.
     pub(super) fn see_through(&mut self, mut running: Running, now: u64) -> Next {
         let Running { order, progress, stopping_since } = &mut running;
         progress.stood_still_ns = self.contact.stood_still_ns;
         progress.hear(&order.control.changes());
-        // Whoever is lost takes nothing over, so that this is known first.
+        // A lost agent takes nothing over, so losses are known first.
         for (place, peer) in self.contact.peers.iter().enumerate() {
             if peer.lost.is_some() {
                 progress.gone(place);
@@ -59,6 +63,7 @@ impl Controller {
         for place in std::mem::take(&mut progress.said_their_last) {
             self.contact.release_lost(place);
         }
+        progress.follow(now);
         progress.go_on_without(now);
         let run = progress.run;
         self.hand_out(progress);
@@ -68,7 +73,7 @@ impl Controller {
             self.contact.tell_all(&ToAgent::Stop { run });
         }
         if stopping_since.is_some_and(|since| now.saturating_sub(since) >= PARTING_NS) {
-            // Whoever ends a run while the bus is away does not wait for it as long as others do.
+            // A run that is ended while the bus is away does not wait for it as long as other runs.
             self.contact.lose_unheard(PARTING_NS, now);
         }
         if std::mem::take(&mut progress.counts_changed) {
@@ -76,19 +81,19 @@ impl Controller {
                 self.contact.tell(place, &ToAgent::Elsewhere { run, counts });
             }
         }
-        if !progress.is_over() {
+        if !progress.is_over() || !progress.has_read_on() {
             return Next::Stays(State::Running(Box::new(running)));
         }
         Next::Moves(self.finish(running))
     }
 
-    /// Puts together what a run came to.
+    /// Puts the result of a run together.
     fn finish(&mut self, mut running: Running) -> State {
         self.contact.granting = None;
         let progress = &mut running.progress;
         progress.finish_lost();
         for (agent, peer) in progress.begun.agents.iter_mut().zip(&self.contact.peers) {
-            // What was learnt during the run tells more than what was known when it began.
+            // Comparisons during the run are better than those before it.
             agent.compare(peer.clock.offset(), progress.begun.at);
         }
         if progress.begun.plan.scenarios.is_some() {
@@ -110,7 +115,7 @@ impl Controller {
         }
     }
 
-    /// Runs the script's teardown on the first agent that is there and has nothing else to do.
+    /// Runs the script's teardown on the first agent that is there and idle.
     pub(super) fn tear_down(&mut self, mut tearing: TearingDown) -> Next {
         let run = tearing.run;
         let Some(place) = tearing.place else {
@@ -143,7 +148,7 @@ impl Controller {
             && let Some(reason) = &peer.lost
         {
             if !peer.link.is_acknowledged() {
-                // It never had the word.
+                // It never got the order.
                 return Next::Moves(State::TearingDown(Box::new(TearingDown { place: None, ..tearing })));
             }
             came = Some(Err(failed(format!("it was lost in the teardown: {reason}"))));
@@ -156,7 +161,7 @@ impl Controller {
 }
 
 impl TearingDown {
-    /// Says what came of the run, and of its teardown.
+    /// Reports the result of the run, and of its teardown.
     fn over(self, came: Result<Box<Figures>, TeardownFailed>) -> State {
         match (self.after, came) {
             (After::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
@@ -170,7 +175,7 @@ impl TearingDown {
             }
             (After::Ran(mut running), Err(TeardownFailed { agent, problem })) => {
                 let problem = if agent.is_empty() { problem } else { format!("agent '{agent}': {problem}") };
-                // What ended the run comes first.
+                // The reason that ended the run comes first.
                 let failed = running.progress.failed.take();
                 running.progress.failed = Some(failed.map_or(problem.clone(), |reason| format!("{reason}; {problem}")));
                 running.tell();
@@ -181,11 +186,15 @@ impl TearingDown {
 }
 
 impl Running {
-    /// Says what the run came to.
+    /// Reports the result of the run.
     fn tell(self) {
         let Self { order, progress, .. } = self;
+        let mut agents = progress.begun.agents;
+        let read = |agent: &mut InRun| Some((agent.part.name.clone(), *agent.log.take()?));
+        let logs = agents.iter_mut().filter_map(read).collect();
         let over = Over {
-            agents: progress.begun.agents.into_iter().map(|agent| agent.part).collect(),
+            logs,
+            agents: agents.into_iter().map(|agent| agent.part).collect(),
             status_names: progress.status_names,
             redirected_to: progress.redirected_to,
             failed: progress.failed,

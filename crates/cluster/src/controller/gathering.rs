@@ -1,4 +1,4 @@
-//! Which agents become the controller's own: those that are there, are free, and answer when they are claimed.
+//! Gathering the controller's agents: those that are there, free, and answer a claim.
 
 use super::contact::Said;
 use super::state::{Claiming, Controller, Gathering, Next, Releasing, State};
@@ -6,7 +6,7 @@ use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
 use crate::roster::{RosterError, Wanted, choose, unusable};
 use crate::words::{Announcement, FromAgent, ToAgent};
 
-/// For how many agents an error says why they cannot be used. Anybody may announce more.
+/// The most agents for which an error has the reason that they cannot be used. Anybody may announce more.
 const MOST_NAMED: usize = 100;
 
 impl Controller {
@@ -47,7 +47,7 @@ impl Controller {
         Next::Moves(State::Claiming(Claiming { gathering, since: now, missing, is_busy: false }))
     }
 
-    /// Asks anew, unless it has waited long enough.
+    /// Asks again, unless it has waited long enough.
     fn gather_again(&mut self, gathering: Gathering, now: u64) -> Next {
         let (patience, wanted) = (self.terms.patience, self.terms.wanted.clone());
         if u128::from(now.saturating_sub(gathering.began)) >= patience.as_nanos() {
@@ -71,14 +71,14 @@ impl Controller {
         Next::Stays(State::Over)
     }
 
-    /// Why wanted agents that are there cannot be used, of each that cannot.
+    /// The reason for each wanted agent that is there and cannot be used.
     fn unusable(&self) -> impl Iterator<Item = RosterError> {
         let there = &self.contact.there;
         let wanted = there.iter().filter(|agent| self.terms.wanted.fits(agent)).take(MOST_NAMED);
         wanted.filter_map(|agent| unusable(agent, there))
     }
 
-    /// Each wanted agent that was not taken, and why. A wanted number of agents leaves nobody out.
+    /// Each wanted agent that was not taken, with the reason; empty where only a number of agents is wanted.
     fn left_out(&self, gathering: &Gathering) -> Vec<(String, String)> {
         let wanted = &self.terms.wanted;
         let is_own = |name: &str| self.contact.peers.iter().any(|peer| peer.agent.name == name);
@@ -104,7 +104,7 @@ impl Controller {
         left_out
     }
 
-    /// Waits for all that were claimed: all become its own, or none.
+    /// Waits for all claimed agents: all become its own, or none.
     pub(super) fn claim(&mut self, mut claiming: Claiming, now: u64) -> Next {
         while let Some(said) = self.contact.said.pop_front() {
             match said {
@@ -135,7 +135,7 @@ impl Controller {
                 continue;
             };
             gathering.silent.insert((peer.agent.name.clone(), peer.agent.instance));
-            // Nobody waits for its word any more.
+            // Nobody waits for its answer any more.
             peer.lost.get_or_insert_default();
         }
         Next::Moves(self.let_go(now, Some(gathering)))
@@ -147,7 +147,7 @@ impl Controller {
         State::Releasing(Releasing { since: now, then })
     }
 
-    /// Waits until they have heard that they are free.
+    /// Waits until they know that they are free.
     pub(super) fn release(&mut self, releasing: Releasing, now: u64) -> Next {
         let has_word = |peer: &super::peer::Peer| peer.lost.is_none() && !peer.link.is_acknowledged();
         let waits = self.contact.peers.iter().any(has_word) && self.gone().is_none();

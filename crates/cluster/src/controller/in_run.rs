@@ -1,8 +1,9 @@
-//! An agent in a run, as its controller knows it.
+//! A controller's account of an agent in a run.
 
 use super::inspection::Inspection;
 use super::iterations::Iterations;
 use crate::clock::Offset;
+use crate::listed::Unreported;
 use crate::loss::{Lost, Missed};
 use crate::takeover::{self, Left};
 use crate::words::FromAgent;
@@ -13,6 +14,7 @@ use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
 use brunt_record::outcome::OkStatus;
+use brunt_record::replayed::LogRead;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
 use std::collections::BTreeMap;
@@ -23,23 +25,23 @@ pub(super) fn nothing(phase: Phase, second: u64) -> Interval {
     Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
 }
 
-/// Something that an agent does in a run: its own part, or a piece of what a lost one has left.
+/// A duty of an agent in a run: its own part, or a piece of a lost agent's work.
 #[derive(Debug, Clone)]
 pub(super) struct Duty {
     /// Its number in the run; 0 is the agent's own part.
     pub(super) number: u32,
-    /// What it is; from `since_ns` on it is this agent's.
+    /// The piece; from `since_ns` on it is this agent's.
     pub(super) piece: Left,
-    /// Whether what the agent reports has it.
+    /// Whether the agent's reports include it.
     pub(super) is_taken: bool,
-    /// The lost agent whose accounts have what is not done of it.
+    /// The lost agent to whose account unfinished work goes.
     pub(super) from: usize,
 }
 
 /// How far an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It puts load on, or is about to.
+    /// It makes calls, or is about to.
     Working,
     /// It has reported its drain.
     Drained,
@@ -52,30 +54,30 @@ pub(super) enum Stage {
 pub(super) enum Contact {
     /// It is.
     Heard,
-    /// It is lost to its controller, and not, or not yet, to the run.
+    /// It is lost to its controller, but not, or not yet, to the run.
     Gone,
     /// It is lost to the run.
     Lost {
-        /// Whether it has reported all that it did, after that.
+        /// Whether it has reported everything that it did, after that.
         has_ended: bool,
     },
 }
 
-/// What an agent reported after it was found lost.
+/// Reports of an agent after it was declared lost.
 #[derive(Debug, Default)]
 pub(super) struct Late {
-    /// All of it, and how much of the measured part that accounts for.
+    /// All of them, and the stretch of the measured part that they cover.
     all: Snapshot,
     all_ns: u64,
-    /// The same of the seconds that are over before others may go on with what it had left.
+    /// Those of seconds that are over before others may take over its work.
     before: Snapshot,
     before_ns: u64,
-    /// Whether there was a second that is not.
+    /// Whether there was a later second.
     is_beyond: bool,
 }
 
 impl Late {
-    /// Takes in what it reports. Others do what it had due from `until_ns` of the measured part on.
+    /// Takes a report. Others do its work from `until_ns` of the measured part on.
     fn add(&mut self, interval: &Interval, until_ns: u64) {
         let end_ns = interval.second * SECOND_NS + interval.length_ns;
         match interval.phase {
@@ -103,27 +105,31 @@ pub(super) struct InRun {
     pub(super) part: AgentPart,
     pub(super) portion: Portion,
     pub(super) duties: Vec<Duty>,
-    /// How many takeovers it was asked for.
+    /// The number of takeovers that it was asked for.
     pub(super) asked: u32,
     /// Measured calls that it has reported as due.
     pub(super) due: u64,
-    /// Users that it has reported as alive, by their scenario.
+    /// Users that it has reported as alive, by scenario.
     pub(super) users: BTreeMap<String, i64>,
     /// The second of the measured part that comes next.
     pub(super) next: u64,
     pub(super) stage: Stage,
     pub(super) contact: Contact,
-    /// Why it leaves the run before its time, if it says that it does.
+    /// The reason if it announces that it leaves the run early.
     pub(super) leaving: Option<String>,
-    /// What it reported after it said that it leaves, and how long each of its parts was then.
+    /// Its reports after that announcement, and the length of each of its parts at that time.
     pub(super) held: Vec<Interval>,
     pub(super) held_parts: BTreeMap<u32, u64>,
     pub(super) lost: Option<Lost>,
-    /// What it reported after it was found lost.
+    /// Calls of a log that are due on it and were not reported.
+    pub(super) unreported: Unreported,
+    /// Its account of the log, and of its part, once it has ended.
+    pub(super) log: Option<Box<LogRead>>,
+    /// Its reports after it was declared lost.
     pub(super) late: Late,
-    /// What it may report.
+    /// The limits of its reports.
     pub(super) inspection: Inspection,
-    /// From when of the measured part on it has sent nothing, in nanoseconds, once it is lost.
+    /// The point of the measured part from which on it has sent nothing, in nanoseconds, once it is lost.
     pub(super) horizon_ns: u64,
     pub(super) missed: Missed,
     pub(super) iterations: Iterations,
@@ -154,6 +160,8 @@ impl InRun {
             held: Vec::new(),
             held_parts: BTreeMap::new(),
             lost: None,
+            unreported: Unreported::default(),
+            log: None,
             late: Late::default(),
             inspection,
             horizon_ns: 0,
@@ -169,7 +177,7 @@ impl InRun {
         matches!(self.contact, Contact::Lost { .. })
     }
 
-    /// Takes in what it has reported of its users.
+    /// Takes its report on users.
     pub(super) fn count_users(&mut self, interval: &Interval) {
         self.iterations.add(&interval.snapshot);
         for (name, scenario) in interval.snapshot.figures.scenarios.iter() {
@@ -184,7 +192,7 @@ impl InRun {
         }
     }
 
-    /// What ends the users of a lost agent, in the second that it did not report or in the drain; none if it had no users.
+    /// Ends the users of a lost agent, in the second that it did not report or in the drain; `None` if it had no users.
     pub(super) fn lose_users(&mut self, phase: Phase) -> Option<Interval> {
         let mut snapshot = Snapshot::default();
         for (name, alive) in std::mem::take(&mut self.users) {
@@ -197,41 +205,42 @@ impl InRun {
         (!interval.snapshot.figures.is_empty()).then_some(interval)
     }
 
-    /// What it had under way when it was last heard of, now that all that was due on it is in its part: how those calls ended nobody knows.
-    /// None if there is no such call.
+    /// The calls that it had under way when it was last heard, once everything due on it is in its part: their outcomes
+    /// are unknown. `None` if there are none.
     pub(super) fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
         let AgentPart { measured, drained, ended, .. } = &self.part;
         let AgentEnd::Lost { after_ns, .. } = ended else { return None };
         let (due, has_ended) = (measured.due() + drained.due(), measured.ended() + drained.ended());
         let (calls, more) = (due.saturating_sub(has_ended), has_ended.saturating_sub(due));
-        // One that reported more ends than calls was lost for that.
+        // An agent that reported more ends than calls was declared lost for that.
         let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls), (Counter::Due, more)]);
-        // They move no percentile, and mark those that they could have moved.
+        // They move no percentile, but mark those that they could have moved.
         snapshot.times.record_bounds(Timing::Response, 0, calls);
         snapshot.times.record_bounds(Timing::Service, 0, calls);
         let mut by_due = DueLog::default();
-        // The target may have answered them: they say nothing of it.
+        // The target may have answered them: they say nothing about it.
         by_due.untold(after_ns.saturating_sub(1), calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
         (calls + more > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
     }
 
-    /// Takes in what it has counted of that which machines count together.
+    /// Takes its share of the counts that machines make together.
     pub(super) fn take_counts(&mut self, counts: BTreeMap<String, u64>) {
         if counts.len() <= MOST_COUNTED {
             self.counts = counts;
         }
     }
 
-    /// Takes in what one that is lost says all the same: it stood still, and goes on. True if that was its last.
+    /// Takes a message of a lost agent that stood still and goes on. True if that was its last.
     pub(super) fn take_late(&mut self, run: u32, words: &FromAgent) -> bool {
         match words {
             FromAgent::Second { run: of, interval } if *of == run && self.leaving.is_none() => {
                 let taken_over_ns = self.taken_over_ns();
                 self.late.add(interval, self.horizon_ns.min(taken_over_ns));
             }
-            FromAgent::Finished { run: of, .. } if *of == run => {
+            FromAgent::Finished { run: of, ended, .. } if *of == run => {
+                self.log.clone_from(&ended.log);
                 self.contact = Contact::Lost { has_ended: true };
                 return true;
             }
@@ -240,7 +249,7 @@ impl InRun {
         false
     }
 
-    /// From when of the measured part on others do what it has left; never if nobody does.
+    /// The point of the measured part from which on others do its work; never if nobody does.
     fn taken_over_ns(&self) -> u64 {
         match self.part.ended {
             AgentEnd::Lost { taken_over_ns: Some(at), .. } => at,
@@ -248,11 +257,11 @@ impl InRun {
         }
     }
 
-    /// What it has told of since it was found lost.
+    /// Applies its reports since it was declared lost.
     pub(super) fn amend(&mut self, lost: &mut Lost) {
-        // What others did is theirs: of seconds that both have a part in, nothing is known.
+        // Calls that others made are theirs: of seconds in which both have a part, nothing is known.
         let is_whole = self.contact == (Contact::Lost { has_ended: true }) && self.taken_over_ns() == u64::MAX;
-        // Seconds that it took over and has not begun are in none of its accounts.
+        // Seconds that it took over and has not begun are in no account of it.
         if self.duties.iter().any(|duty| !duty.is_taken) {
             return;
         }
@@ -261,7 +270,7 @@ impl InRun {
         lost.amend(told, accounted_ns, is_whole);
     }
 
-    /// Says when it began, on the controller's clock, relative to when all were to begin.
+    /// Computes when it began, on the controller's clock, relative to the agreed beginning.
     pub(super) fn compare(&mut self, offset: Option<Offset>, at: u64) {
         if let (Some(offset), Some(there)) = (offset, self.began_there) {
             self.part.began_ns = offset.here(there).cast_signed() - at.cast_signed();
@@ -269,16 +278,16 @@ impl InRun {
         }
     }
 
-    /// Whether it can do something for another.
+    /// Whether it can take over another's work.
     pub(super) fn can_help(&self) -> bool {
         self.contact == Contact::Heard && self.leaving.is_none()
     }
 
-    /// What it had to do and has not accounted for, and whose accounts each has come from.
+    /// The work that it has not accounted for, each piece with its original owner.
     pub(super) fn left(&self, measured_ns: u64, due: u64) -> Vec<Left> {
         let mut made = due;
         let left = self.duties.iter().map(|duty| {
-            // In the order in which they were taken over: how many calls were made is known, and not which.
+            // In the order of their takeover: the number of calls made is known, but not which.
             let of_duty = if duty.is_taken { made } else { 0 };
             let all = duty.piece.numbers.iter().map(|numbers| numbers.count()).sum();
             made -= of_duty.min(all);

@@ -1,7 +1,7 @@
-//! Whether what an agent reports can be true, held against the timetable of what it was given to do.
+//! Whether an agent's report can be true, judged by the timetable of its work.
 //!
-//! An agent's account can only speak in that agent's name, and may say anything there. What it says must not change what the result says of
-//! others, nor take memory without end. So each second is looked at before it is counted. A breach makes that agent lost.
+//! An agent's account can speak only in that agent's name, and may say anything there. It must not change the results
+//! of others, nor take unlimited memory. So each second is checked before it is counted. A breach makes the agent lost.
 
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
@@ -14,7 +14,7 @@ use brunt_record::snapshot::{Phase, Snapshot};
 
 /// How far ahead of the controller's clock a second may end, in nanoseconds: clocks are compared to milliseconds.
 const AHEAD_NS: u64 = 2 * SECOND_NS;
-/// How long a reported second is at most, in nanoseconds: a worker may close it late.
+/// The longest reported second, in nanoseconds: a worker may close it late.
 const LONGEST_NS: u64 = 2 * SECOND_NS;
 /// More than any figure of a second is. As many seconds as a run of years has add up to no overflow.
 const MOST: u64 = 1 << 40;
@@ -30,7 +30,7 @@ pub(super) fn planned_end_ns(plan: &Plan) -> u64 {
 /// Something that no agent reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Breach {
-    /// Time that is not over.
+    /// A time that is not over yet.
     #[error("it reported second {second}, and that is not over yet")]
     Ahead {
         /// The second of the measured part.
@@ -39,10 +39,10 @@ pub(super) enum Breach {
     /// A second of an impossible length.
     #[error("it reported a second of {length_ns} ns")]
     Length {
-        /// How long it was said to be.
+        /// Its reported length.
         length_ns: u64,
     },
-    /// A second that it has reported, or one before that.
+    /// A second that it has reported already, or an earlier one.
     #[error("it reported second {second} twice, or out of turn")]
     Order {
         /// The second of its phase.
@@ -51,39 +51,39 @@ pub(super) enum Breach {
     /// Calls that the timetable does not have.
     #[error("it reported {got} calls as due, and {most} are at most")]
     Due {
-        /// What it says.
+        /// The reported number.
         got: u64,
-        /// What was given to it.
+        /// The number that it was given.
         most: u64,
     },
     /// Fewer calls than the timetable has.
     #[error("it finished with {got} calls due, and {expected} were")]
     Short {
-        /// What it says.
+        /// The reported number.
         got: u64,
-        /// What was given to it.
+        /// The number that it was given.
         expected: u64,
     },
     /// Ends of calls that never were.
     #[error("it reported the ends of {got} calls, and {most} were due at most")]
     Ended {
-        /// What it says.
+        /// The reported number.
         got: u64,
-        /// What was due.
+        /// The number that was due.
         most: u64,
     },
-    /// Calls without an end, of an agent that says that it has done its part.
+    /// Calls without an end, of an agent that reports its part as done.
     #[error("it finished, and of its {due} calls due only {ended} had ended")]
     Open {
-        /// What it says was due.
+        /// The calls reported as due.
         due: u64,
-        /// What it says has ended.
+        /// The calls reported as ended.
         ended: u64,
     },
     /// Times of calls that never ended.
     #[error("it reported {got} response times of {most} calls")]
     Times {
-        /// What it says.
+        /// The reported number.
         got: u64,
         /// Calls that ended.
         most: u64,
@@ -91,22 +91,25 @@ pub(super) enum Breach {
     /// A figure without bounds.
     #[error("it reported a figure of {0}, which no second has")]
     Figure(u64),
+    /// A comparison with a log without bounds.
+    #[error("it reported of a log what no machine reads")]
+    Log,
     /// Statuses without bounds.
     #[error("it reported {0} different statuses in a second")]
     Statuses(usize),
 }
 
-/// What an agent was given to do, and has reported of it.
+/// An agent's work, and its reports on it.
 #[derive(Debug)]
 pub(super) struct Inspection {
-    /// The timetable of the open model, with what it took over; none in the closed model.
+    /// The timetable of the open model, takeovers included; `None` in the closed model.
     timetable: Option<Vec<Arrivals>>,
     /// Calls of the timetable that are due until `reached_ns`.
     given: u64,
     reached_ns: u64,
     /// Calls that it may make, where the plan limits their number in the closed model.
     numbers: Option<u64>,
-    /// What it has reported of the measured part and the drain.
+    /// Its reports of the measured part and the drain.
     due: u64,
     ended: u64,
     last: Option<(Phase, u64)>,
@@ -126,7 +129,7 @@ impl Inspection {
         self.timetable.iter_mut().flatten().for_each(|arrivals| arrivals.change(profile));
     }
 
-    /// It is to do this as well, from `after_ns` of the measured part on, of a run that was changed to a profile, if it was.
+    /// Adds work from `after_ns` of the measured part on, of a run that was changed to `profile`, if it was.
     pub(super) fn give(
         &mut self,
         plan: &Plan,
@@ -156,10 +159,10 @@ impl Inspection {
         self.given
     }
 
-    /// Looks at a second that it reports, when the measured part has lasted `elapsed_ns`.
+    /// Checks a reported second, when the measured part has lasted `elapsed_ns`.
     ///
     /// # Errors
-    /// When it cannot be true. Then it must not be counted.
+    /// When it cannot be true. It must not be counted then.
     pub(super) fn second(&mut self, interval: &Interval, planned_ns: u64, elapsed_ns: u64) -> Result<(), Breach> {
         let Interval { phase, second, length_ns, snapshot, .. } = interval;
         let key = Some((*phase, *second));
@@ -181,7 +184,7 @@ impl Inspection {
             return Ok(());
         }
         let (due, ended) = (self.due + snapshot.due(), self.ended + ended);
-        // A second may be closed a little late, and calls that are sent together are due with the first of them.
+        // A second may be closed a little late, and calls sent together are due with the first of them.
         let until_ns = if *phase == Phase::Measured { end_ns.saturating_add(SECOND_NS) } else { planned_ns };
         let most = self.most_due(until_ns.min(planned_ns));
         if due > most {
@@ -195,7 +198,8 @@ impl Inspection {
         Ok(())
     }
 
-    /// Looks at all that it has reported, now that it says that it is done. `planned_ns` is how long its part was to take, if it says that it took so long.
+    /// Checks everything that it has reported, when it reports its part as done. `planned_ns` is the planned length of
+    /// its part, if it claims to have taken that long.
     ///
     /// # Errors
     /// When something is missing.
@@ -226,7 +230,7 @@ fn timetable_of(plan: &Plan, changed: Option<&Profile>, portion: Portion, after_
     plan.scenarios.is_none().then(|| portion.shares().map(of_share).collect())
 }
 
-/// Whether no figure of a second is beyond bounds. Gives how many calls ended in it.
+/// Whether no figure of a second is out of bounds. Returns the number of calls that ended in it.
 fn bounded(snapshot: &Snapshot) -> Result<u64, Breach> {
     let statuses = snapshot.statuses.sorted();
     if statuses.len() > MOST_STATUSES {

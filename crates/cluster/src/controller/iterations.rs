@@ -1,4 +1,4 @@
-//! Iterations of scenarios that have a number of them: how many fell to an agent, and how many it has reported.
+//! Counted iterations of scenarios: an agent's share, and the iterations that it has reported.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) struct Iterations {
 }
 
 impl Iterations {
-    /// Those of a plan that fall to this portion.
+    /// The share of this portion.
     pub(super) fn from_plan(plan: &Plan, portion: Portion) -> Self {
         let mut all = Self::default();
         for population in plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations) {
@@ -34,7 +34,7 @@ impl Iterations {
         all
     }
 
-    /// Takes in what the agent reports.
+    /// Takes a report of the agent.
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
         let figures = &snapshot.figures.scenarios;
         let counted = figures.iter().filter(|(name, _)| self.scenarios.contains(*name));
@@ -42,7 +42,7 @@ impl Iterations {
         self.reported = more.fold(self.reported, u64::saturating_add);
     }
 
-    /// Those that it has not reported: whether it has made them, nobody knows.
+    /// Iterations that it has not reported: nobody knows whether it made them.
     pub(super) fn left(&self) -> u64 {
         self.given.saturating_sub(self.reported)
     }

@@ -1,5 +1,5 @@
-//! A controller's state, moved by messages and time. No I/O happens here, and no clock is read: whoever drives it ([`super::drive`], or the simulation)
-//! hands in what has come, and sends the frames that it posts.
+//! A controller's state, moved by messages and time. It does no I/O and reads no clock: its driver ([`super::drive`],
+//! or the simulation) hands in what has come, and sends the frames that it posts.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::post::{BusEvent, Posted, Server};
 use crate::roster::Wanted;
 use crate::words::Announcement;
 
-/// How a controller meets its bus.
+/// The terms on which a controller meets its bus.
 pub(crate) struct Meeting<'a> {
     /// What subjects begin with.
     pub(crate) prefix: &'a str,
@@ -24,7 +24,7 @@ pub(crate) struct Meeting<'a> {
     pub(crate) id: String,
     /// The server that it is connected to.
     pub(crate) server: Server,
-    /// Whether nobody on the way there can read what is said.
+    /// Whether messages on the way there are private.
     pub(crate) is_private: bool,
     /// Draws the id of a session.
     pub(crate) draw: fn() -> u128,
@@ -47,12 +47,12 @@ impl Controller {
         }
     }
 
-    /// One that takes agents, and then does what it is told by [`Controller::order`].
+    /// A controller that takes agents, and then follows the orders of [`Controller::order`].
     pub(crate) fn take_agents(meeting: Meeting<'_>, terms: Terms, stop: StopHandle, now: u64) -> Self {
         Self::new(meeting, terms, stop, State::Gathering(Gathering::begin(now)), now)
     }
 
-    /// One that finds out who is there for so long, and how far their clocks are apart.
+    /// A controller that lists agents for `patience_ns`, with the offsets of their clocks.
     pub(crate) fn list(meeting: Meeting<'_>, patience_ns: u64, now: u64) -> Self {
         let state = State::Gathering(Gathering::list(now, now + patience_ns));
         let terms = Terms {
@@ -65,7 +65,7 @@ impl Controller {
         Self::new(meeting, terms, StopHandle::default(), state, now)
     }
 
-    /// How it is, for whoever looks into a simulation.
+    /// Its state, for debugging a simulation.
     #[cfg(test)]
     pub(crate) fn describe(&self) -> String {
         let state = match &self.state {
@@ -90,22 +90,22 @@ impl Controller {
         self.contact.take_posted()
     }
 
-    /// Whether there is nothing more to do.
+    /// Whether it has nothing more to do.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// What came of taking agents, once.
+    /// The result of taking agents, once.
     pub(crate) fn take_taken(&mut self) -> Option<Result<Taken, ClusterError>> {
         self.taken.take()
     }
 
-    /// The agents that it has, or has found, and how far their clocks are from its own.
+    /// The agents that it has, or has found, with the offsets of their clocks.
     pub(crate) fn agents(&self) -> Vec<(Announcement, Option<Offset>)> {
         self.contact.peers.iter().map(|peer| (peer.agent.clone(), peer.clock.offset())).collect()
     }
 
-    /// It is to do this, as soon as it rests.
+    /// Gives it an order, which it carries out as soon as it rests.
     pub(crate) fn order(&mut self, command: Command) {
         self.orders.push_back(command);
     }
@@ -115,7 +115,7 @@ impl Controller {
         self.contact.receive(subject, payload, now);
     }
 
-    /// Takes in what becomes of the connection to the bus.
+    /// Takes an event of the connection to the bus.
     pub(crate) fn bus_said(&mut self, event: BusEvent) {
         self.contact.bus_said(&event);
         match event {
@@ -126,7 +126,7 @@ impl Controller {
                 }
                 self.gone = Some(problem);
             }
-            // Agents that it has show that it may do all that it needs.
+            // Agents that it has prove that it has all permissions that it needs.
             BusEvent::Says(problem) if !self.contact.has_claimed && refuses(&problem) => {
                 self.fail(BusError::Permission { problem }.into());
             }
@@ -134,13 +134,13 @@ impl Controller {
         }
     }
 
-    /// It has taken no agents, for this reason.
+    /// It could not take agents, for this reason.
     pub(super) fn fail(&mut self, error: ClusterError) {
         self.taken = Some(Err(error));
         self.state = State::Over;
     }
 
-    /// How long nothing needs to be looked after, in nanoseconds.
+    /// How long nothing has to be done, in nanoseconds.
     pub(crate) fn patience_ns(&self) -> u64 {
         match self.state {
             State::Gathering(_) | State::Claiming(_) | State::Running(_) => LOOK_NS,
@@ -149,7 +149,7 @@ impl Controller {
         }
     }
 
-    /// Does what is due by time, and what follows from what has come.
+    /// Does everything that is due by time, or follows from events.
     pub(crate) fn advance(&mut self, now: u64) {
         self.contact.look_after(now);
         loop {
@@ -201,7 +201,7 @@ impl Controller {
         Next::Moves(State::Comparing(now + LISTEN_NS / 3))
     }
 
-    /// Why nothing can be said to agents any more, if that is so.
+    /// The reason for which agents cannot be reached any more, if there is one.
     pub(super) fn gone(&self) -> Option<ClusterError> {
         let problem = self.gone.clone()?;
         Some(BusError::Ended { problem }.into())

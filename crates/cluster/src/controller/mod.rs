@@ -1,21 +1,25 @@
-//! A controller: takes agents, lets them carry runs out together, and puts together what they report.
+//! A controller: takes agents, lets them carry out runs together, and merges their reports.
 //!
-//! [`Cluster`] is its outside. Below it, on a thread of its own, [`drive`] has the connection to the bus and the clock. It drives the [`machine`], which
-//! is pure: [`contact`] knows what is said by whom, [`gathering`] takes agents, [`startup`] brings them to the start of a run, [`execution`] sees the run
-//! through, and [`progress`] keeps the accounts of it.
+//! [`Cluster`] is its public side. Below it, on a thread of its own, [`drive`] has the connection to the bus and the
+//! clock. It drives the [`machine`], which is pure: [`contact`] exchanges messages, [`gathering`] takes agents,
+//! [`startup`] brings them to the start of a run, [`execution`] sees the run through, and [`progress`] keeps its
+//! accounts.
 
 mod allowance;
 mod among;
 mod contact;
 mod drive;
 mod execution;
+mod following;
 mod gathering;
 mod in_run;
 mod inspection;
 mod iterations;
+mod log_due;
 pub(crate) mod machine;
 mod peer;
 mod progress;
+mod reassigning;
 mod startup;
 pub(crate) mod state;
 
@@ -27,9 +31,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use brunt_engine::{Agents, Control, Observer, Report, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
+use brunt_protocol::replay::Timetable;
 use brunt_record::agents::AgentPart;
 use brunt_record::figures::Figures;
 use brunt_record::recording::Recording;
+use brunt_record::replayed::LogRead;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::drive::Drive;
@@ -48,36 +54,37 @@ const LISTEN_NS: u64 = 1_500_000_000;
 /// that an agent reports is acknowledged with the next comparison.
 const COMPARE_AT_FIRST_NS: u64 = 20_000_000;
 const COMPARE_NS: u64 = 1_100_000_000;
-/// The same during a load, as each note says how far the agent may make calls; and with more agents than [`MANY`].
+/// The interval during a load, as each note grants how far the agent may make calls; and with more agents than
+/// [`MANY`].
 const GRANT_NS: u64 = 250_000_000;
 const GRANT_MANY_NS: u64 = 500_000_000;
 const MANY: usize = 200;
-/// How much of the load is granted ahead of the newest note that an agent has answered, in nanoseconds: where the others go on without a lost
-/// agent, and where that is to be decided soon.
+/// How far ahead of the newest answered note the load is granted, in nanoseconds: where the others go on without a lost
+/// agent, and where that has to be decided soon.
 const AHEAD_NS: u64 = 8_000_000_000;
 const AHEAD_BRIEFLY_NS: u64 = 3_500_000_000;
 /// Comparisons before a run begins.
 const COMPARISONS: usize = 8;
-/// How long after all are ready a run begins, in nanoseconds: time for the word to reach all.
+/// How long after all are ready a run begins, in nanoseconds: time for the message to reach all.
 const LEAD_NS: u64 = 250_000_000;
 /// How long agents may take to take a claim or to be released, in nanoseconds.
 const MANNERS_NS: u64 = 5_000_000_000;
-/// Messages that are taken in before it looks after its agents again.
+/// Messages taken before it looks after its agents again.
 const MOST_AT_ONCE: usize = 512;
 /// How often whoever gave an order looks whether the controller is still there.
 const LOOK: Duration = Duration::from_nanos(LOOK_NS);
-/// How long the last flush of a controller may take: nobody waits for a bus that is away.
+/// How long the last flush of a controller may take: an absent bus is not waited for.
 const LAST_FLUSH: Duration = Duration::from_millis(400);
 
-/// What becomes of a run that loses an agent.
+/// What happens to a run that loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLost {
-    /// The others go on. What was due on the lost one counts as unsent, or as unknown where it may have been sent.
+    /// The others go on. Calls due on the lost one count as unsent, or as unknown where it may have sent them.
     #[default]
     Continue,
     /// It ends.
     Abort,
-    /// The others do what the lost one has left. For plans that [`brunt_engine::check_takeover`] finds right.
+    /// The others take over the lost one's work. Only for plans that pass [`brunt_engine::check_takeover`].
     Reassign,
 }
 
@@ -88,11 +95,11 @@ pub struct Terms {
     pub wanted: Wanted,
     /// How long to wait for them.
     pub patience: Duration,
-    /// What becomes of a run that loses an agent.
+    /// What happens to a run that loses an agent.
     pub on_lost: OnLost,
     /// Whether references to the environment are looked up on each agent, and not here.
     pub secrets_from_agents: bool,
-    /// Who we are, for agents that are asked by another.
+    /// The controller's name, for agents that another controller asks.
     pub name: String,
 }
 
@@ -117,7 +124,7 @@ pub enum ClusterError {
         found: usize,
         /// How long was waited.
         patience: Duration,
-        /// Others that came, and why they are not among them.
+        /// Other agents that came, with the reasons for which they were not taken.
         left_out: Vec<(String, String)>,
     },
     /// Anyone on the way could read the plan's secrets.
@@ -159,7 +166,7 @@ pub enum ClusterError {
         agent: String,
         /// Why not.
         problem: String,
-        /// Whether there is no way to the target, or too little room for the load, as against a plan that is wrong.
+        /// Whether the target cannot be reached, or the load is too large for the agent; otherwise the plan is wrong.
         is_impossible: bool,
     },
     /// An agent was lost before the run began.
@@ -167,7 +174,7 @@ pub enum ClusterError {
     LostBefore {
         /// Its name.
         agent: String,
-        /// What became of it.
+        /// The cause.
         reason: String,
         /// How many agents are left.
         left: usize,
@@ -207,7 +214,7 @@ impl ClusterError {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcome {
     /// The plan, with the number of workers that all agents had together.
     pub plan: Plan,
@@ -215,6 +222,8 @@ pub struct Outcome {
     pub run: Recording,
     /// Whether it was ended because an agent was lost.
     pub lost_its_agents: bool,
+    /// Agents' accounts of a log, and of their parts, by name. A lost agent may not have sent one.
+    pub logs: Vec<(String, LogRead)>,
 }
 
 /// Agents that belong to this controller, until it is dropped.
@@ -231,7 +240,7 @@ pub(crate) struct Taken {
     pub(crate) left_out: Vec<(String, String)>,
 }
 
-/// What the thread that speaks with the agents is to do.
+/// An order to the thread that speaks with the agents.
 pub(crate) enum Command {
     Run(Box<Order>),
     Release,
@@ -246,29 +255,33 @@ pub(crate) struct Order {
     pub(crate) stop: StopHandle,
     pub(crate) begun: Sender<Result<Startup, ClusterError>>,
     pub(crate) over: Sender<Over>,
+    /// The calls of the log, if the plan replays one.
+    pub(crate) timetable: Option<Box<dyn Timetable>>,
 }
 
-/// A run that begins, and who carries it out.
+/// A run that begins, and the agents that carry it out.
 pub(crate) struct Startup {
     pub(crate) agents: Vec<String>,
-    /// What the script's setup has counted.
+    /// The counts of the script's setup.
     pub(crate) counted: Figures,
 }
 
-/// What there is to say once a run is over.
+/// The rest of a finished run's result.
 pub(crate) struct Over {
     pub(crate) agents: Vec<AgentPart>,
     pub(crate) status_names: BTreeMap<u16, String>,
     pub(crate) redirected_to: Option<String>,
-    /// Why it failed, besides what agents report.
+    /// The reason for its failure, besides those that agents report.
     pub(crate) failed: Option<String>,
-    /// What the script's teardown has counted.
+    /// The counts of the script's teardown.
     pub(crate) counted: Figures,
     pub(crate) lost_its_agents: bool,
+    /// Agents' accounts of a log, by name.
+    pub(crate) logs: Vec<(String, LogRead)>,
 }
 
 impl Over {
-    /// Completes what was gathered from agents' reports.
+    /// Completes a recording that was merged from agents' reports.
     pub(crate) fn complete(self, run: Recording) -> Recording {
         let Self { agents, status_names, redirected_to, failed, counted, .. } = self;
         let mut run = Recording { agents, status_names, redirected_to, ..run };
@@ -333,12 +346,14 @@ impl Cluster {
         &self.agents
     }
 
-    /// Agents that were there, fit, and were not taken: their names, and why not. None where so many were taken as were asked for.
+    /// Agents that were there, suitable and not taken, with the reasons; empty where only a number of agents was asked
+    /// for.
     pub fn left_out(&self) -> &[(String, String)] {
         &self.left_out
     }
 
-    /// Lets the agents carry `plan` out, which `control` changes while it goes on, and returns what happened. Blocks until it is over.
+    /// Lets the agents carry out `plan`, which `control` changes while it goes on, and returns what happened. Blocks
+    /// until it is over. A plan that replays a log needs that log's timetable.
     ///
     /// # Errors
     /// When no load could be put on anything.
@@ -346,28 +361,31 @@ impl Cluster {
         &self,
         plan: &Plan,
         workers: Workers,
+        timetable: Option<Box<dyn Timetable>>,
         observer: &mut dyn Observer,
         control: &Control,
         stop: &StopHandle,
     ) -> Result<Outcome, ClusterError> {
         let ((reports, reported), (begun, beginning), (over, ending)) = (channel(), channel(), channel());
-        // Who aborts this run ends no other.
+        // Aborting this run must not stop others.
         let stop = &stop.of_run();
         let epoch = Instant::now();
         control.ready_elsewhere(plan, move || epoch.elapsed().as_nanos() as u64);
+        let (plan_of, control_of, stop_of) = (plan.clone(), control.clone(), stop.clone());
         let order =
-            Order { plan: plan.clone(), workers, reports, control: control.clone(), stop: stop.clone(), begun, over };
+            Order { plan: plan_of, workers, reports, control: control_of, stop: stop_of, begun, over, timetable };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
         let Startup { agents, counted } = beginning.recv().map_err(|_| ClusterError::Defect)??;
         let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         let agents = Agents { names: &agents, counted: &counted };
         let run = brunt_engine::gather(plan, agents, &reported, observer, control, stop, started_unix_ms);
-        let over = await_over(&ending)?;
-        // What is shown of the run is how many threads it had in all.
+        let mut over = await_over(&ending)?;
+        let logs = std::mem::take(&mut over.logs);
+        // The run is shown with its total number of threads.
         let workers = over.agents.iter().map(|agent| agent.workers).sum();
         let lost_its_agents = over.lost_its_agents;
         let run = over.complete(run);
-        Ok(Outcome { plan: Plan { workers, ..plan.clone() }, run, lost_its_agents })
+        Ok(Outcome { plan: Plan { workers, ..plan.clone() }, run, lost_its_agents, logs })
     }
 }
 
@@ -383,7 +401,7 @@ fn await_over(ending: &Receiver<Over>) -> Result<Over, ClusterError> {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // A thread that is gone has released nobody; the agents give up by themselves.
+        // A dead thread has released nobody; the agents give up by themselves.
         let _ = self.commands.send(Command::Release);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,4 +1,4 @@
-//! An agent as its controller meets it on the bus, and how far it may go.
+//! An agent as its controller meets it on the bus, and the limits of its calls.
 
 use brunt_engine::Control;
 
@@ -14,19 +14,19 @@ pub(super) struct Peer {
     pub(super) subject: String,
     pub(super) link: Link,
     pub(super) clock: Comparison,
-    /// When it was last heard, by how long the bus had let messages through until then, in nanoseconds.
+    /// When it was last heard, in nanoseconds of the time for which the bus had let messages through.
     pub(super) heard: u64,
     /// When it was last asked for the time, in nanoseconds.
     pub(super) asked_ns: u64,
-    /// When the newest note was sent that it has answered, in nanoseconds.
+    /// When the newest note that it has answered was sent, in nanoseconds.
     pub(super) answered_ns: u64,
-    /// How far it may make calls in the load that is under way, by the furthest word that was ever sent to it.
+    /// How far it may make calls in the load under way, by the furthest grant ever sent to it.
     pub(super) granted_ns: u64,
-    /// What it may still say.
+    /// The bytes that it may still send.
     pub(super) allowance: Allowance,
-    /// Why it counts as lost.
+    /// The reason if it counts as lost.
     pub(super) lost: Option<String>,
-    /// Whether nothing that it says is taken in any more.
+    /// Whether its messages are no longer taken.
     pub(super) is_cut_off: bool,
 }
 
@@ -47,7 +47,7 @@ impl Peer {
         }
     }
 
-    /// It is lost, for this reason. One that lives all the same ends the run when it hears so.
+    /// Declares it lost, for this reason. If it lives, it ends the run when it hears so.
     pub(super) fn lose(&mut self, reason: String, run: u32) {
         if self.lost.is_none() {
             self.lost = Some(reason);
@@ -55,7 +55,7 @@ impl Peer {
         }
     }
 
-    /// It says what no agent says: nothing more is taken in from it. If it lives it ends the run, and is free.
+    /// It sends what no agent sends: nothing more is taken from it. If it lives, it ends the run and is free.
     pub(super) fn cut_off(&mut self, reason: String, run: u32) {
         self.lose(reason, run);
         self.link.send(to_bytes(&ToAgent::Release));
@@ -63,7 +63,7 @@ impl Peer {
     }
 }
 
-/// A load under way, in which agents are granted how far they may go.
+/// A load under way, in which agents are granted how far they may make calls.
 #[derive(Debug, Clone)]
 pub(super) struct Granting {
     pub(super) run: u32,
@@ -73,7 +73,7 @@ pub(super) struct Granting {
     pub(super) ahead_ns: u64,
     /// How long the warm-up is, in nanoseconds.
     pub(super) warmup_ns: u64,
-    /// What is changed about the run meanwhile.
+    /// Changes of the run meanwhile.
     pub(super) control: Control,
 }
 
@@ -83,7 +83,8 @@ impl Granting {
         Self { run, at, ahead_ns, warmup_ns, control }
     }
 
-    /// How far an agent may go, which is remembered before it is said. One that answers nothing gets no further.
+    /// Grants an agent how far it may make calls, and remembers it before it is sent. An agent that answers nothing
+    /// gets no further.
     pub(super) fn grant(&self, peer: &mut Peer) -> Grant {
         let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
         peer.granted_ns = peer.granted_ns.max(until_ns);

@@ -1,11 +1,11 @@
-//! The accounts of a run under way: what each agent has reported, what lost ones have left, and who does it.
+//! The accounts of a run under way: each agent's reports, the work that lost ones have left, and who does it.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use brunt_engine::{Report, StopHandle};
-use brunt_plan::plan::{Load, Plan};
+use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
@@ -16,40 +16,35 @@ use brunt_record::interval::Interval;
 use brunt_record::snapshot::Phase;
 
 use super::OnLost;
-use super::in_run::{Contact, Duty, InRun, Stage};
+use super::following::Following;
+use super::in_run::{Contact, InRun, Stage};
 use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
-use crate::takeover::{self, Left};
 use crate::words::{Ended, FromAgent, LeftWork};
 
-/// How long after a second's end it counts as reported by an agent that is lost, in nanoseconds.
+/// How long after a second's end it counts as reported by a lost agent, in nanoseconds.
 const LATE_NS: u64 = 300_000_000;
-/// How long after an agent was found lost others do what it has left, in nanoseconds: time for the word to reach them, and to make
-/// connections.
-const TAKEOVER_NS: u64 = 600_000_000;
-/// How long the controller stood still at least where that is why agents hear nothing of it, in nanoseconds.
+/// The least time that the controller stood still if that is the reason for which agents hear nothing, in nanoseconds.
 const STOOD_STILL_NS: u64 = 3_000_000_000;
-/// What is left of a run in its last moments is not worth a takeover, in nanoseconds.
-const LAST_MOMENTS_NS: u64 = 100_000_000;
 
 /// A run that has begun.
 pub(super) struct Begun {
     pub(super) plan: Plan,
     pub(super) given: Value<'static>,
-    /// What setup has counted, and once the run is over, what teardown has.
+    /// The counts of setup and, once the run is over, of teardown.
     pub(super) counted: Figures,
     /// When, on the controller's clock, in nanoseconds.
     pub(super) at: u64,
     pub(super) agents: Vec<InRun>,
 }
 
-/// Why a run ends by itself before its time.
+/// The reason for which a run ends by itself, early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OwnStop {
     /// An agent failed, or its script ended the run.
     ByAgent,
-    /// Agents were lost that it does not go on without.
+    /// It lost agents, and may not go on without them.
     AgentsLost,
 }
 
@@ -58,10 +53,10 @@ pub(super) struct InProgress {
     pub(super) run: u32,
     pub(super) begun: Begun,
     on_lost: OnLost,
-    reports: Sender<Report>,
+    pub(super) reports: Sender<Report>,
     /// Whether agents were told to stop.
     pub(super) is_stopping: bool,
-    /// Why it is to end, if for another reason than that who asked for it says so.
+    /// The reason for which it has to end, unless its user asked for it.
     pub(super) own_stop: Option<OwnStop>,
     pub(super) counts_changed: bool,
     pub(super) status_names: BTreeMap<u16, String>,
@@ -69,12 +64,14 @@ pub(super) struct InProgress {
     pub(super) failed: Option<String>,
     /// The longest that this process stood still itself, meanwhile; in nanoseconds.
     pub(super) stood_still_ns: u64,
-    /// The places of lost agents that have said their last words.
+    /// The places of lost agents that have sent their last message.
     pub(super) said_their_last: Vec<usize>,
-    /// What agents are to be told to take over, with times of the controller's clock.
+    /// Takeovers that agents have to be told of, with times of the controller's clock.
     pub(super) left_work: Vec<(usize, LeftWork)>,
-    takeovers: u32,
-    /// How many changes of the run were heard of, and the profile that came of them.
+    pub(super) takeovers: u32,
+    /// The log that the run replays, as it is read here.
+    pub(super) log: Option<Following>,
+    /// The number of changes of the run that are applied, and the resulting profile.
     pub(super) heard: usize,
     pub(super) changed: Option<Profile>,
 }
@@ -96,6 +93,7 @@ impl InProgress {
             said_their_last: Vec::new(),
             left_work: Vec::new(),
             takeovers: 0,
+            log: None,
             heard: 0,
             changed: None,
         }
@@ -107,7 +105,7 @@ impl InProgress {
     }
 
     fn report(&self, report: Report) {
-        // Who gathers goes on until every agent has finished.
+        // The receiver goes on until every agent has finished.
         let _ = self.reports.send(report);
     }
 
@@ -118,10 +116,10 @@ impl InProgress {
         }
     }
 
-    /// Takes in what an agent says, at `now` of the controller's clock.
+    /// Takes a message of an agent, at `now` of the controller's clock.
     ///
     /// # Errors
-    /// When that cannot be true: it was not counted.
+    /// When it cannot be true: it was not counted.
     pub(super) fn take(
         &mut self,
         place: usize,
@@ -168,18 +166,22 @@ impl InProgress {
                 self.fail(place, &reason);
             }
             FromAgent::Finished { run: of, ended, taken } if of == run => {
-                // One that was asked to take something over meanwhile says so once more.
+                // An agent that was asked for a takeover meanwhile reports again.
                 let is_all = taken >= agent.asked;
-                // A part that ends before its time, and nobody here has said that it should, is lost.
+                if ended.log.as_ref().is_some_and(|log| !log.is_bounded()) {
+                    return Err(Breach::Log);
+                }
+                agent.log.clone_from(&ended.log);
+                // A part that ends early, without an order from here, is lost.
                 let is_left = ended.interrupted && !stop.is_stopped() && self.own_stop.is_none();
                 if let Some(reason) = agent.leaving.clone().filter(|_| is_left) {
                     agent.held_parts = ended.parts;
-                    // One that ends in good order is lost all the same, but no reason to abort.
+                    // An agent that ends in good order is lost all the same, but no reason to abort.
                     let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
                     self.lose(place, &reason, on_lost, now, None);
                     return Ok(());
                 }
-                // It was to end as its part was over: what it said since counts as ever.
+                // It had to end as its part was over: its later reports count as before.
                 for interval in std::mem::take(&mut agent.held) {
                     self.count(place, Box::new(interval));
                 }
@@ -196,11 +198,13 @@ impl InProgress {
         interval.worker = place as u32;
         agent.count_users(&interval);
         agent.part.add(&interval, &self.begun.plan.ok_status);
+        let due = interval.snapshot.due();
         match interval.phase {
             Phase::Warmup => {}
             Phase::Measured => {
                 agent.next = interval.second + 1;
-                agent.due += interval.snapshot.numbers.get(Counter::Due);
+                agent.due += due;
+                agent.unreported.reported(due);
             }
             Phase::Drain => agent.stage = Stage::Drained,
         }
@@ -230,7 +234,8 @@ impl InProgress {
             return Ok(());
         }
         if let Some(reason) = unreached {
-            // As on one machine, the run ends if nobody reaches the target; one agent that does not is lost to the others.
+            // As on one machine, the run ends if no agent reaches the target; a single agent that does not is lost to
+            // the others.
             let others_reach =
                 self.begun.agents.iter().any(|agent| agent.part.measured.numbers.get(Counter::ConnectionsMade) > 0);
             if others_reach {
@@ -252,7 +257,7 @@ impl InProgress {
         if let Some(agent) = self.begun.agents.get_mut(place) {
             agent.inspection.finished(Some(planned_ns).filter(|_| is_whole))?;
         }
-        // Ended for another's sake is not interrupted.
+        // A run that ends because of another agent is not interrupted.
         interrupted &= stop.is_stopped() || self.own_stop.is_none();
         self.finish(place, measured_ns, interrupted, stopped, None);
         Ok(())
@@ -274,8 +279,8 @@ impl InProgress {
         }
     }
 
-    /// An agent is lost, at `now` of the controller's clock. It makes no call that is due at `horizon_ns` of the run or later; without one, it
-    /// has said what it made last.
+    /// An agent is lost, at `now` of the controller's clock. It makes no call that is due at `horizon_ns` of the run or
+    /// later; without a horizon, it has reported the last calls that it made.
     pub(super) fn lose(&mut self, place: usize, reason: &str, on_lost: OnLost, now: u64, horizon_ns: Option<u64>) {
         let horizon_ns = horizon_ns.map(|ns| ns.saturating_sub(self.begun.plan.warmup_ns));
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
@@ -326,7 +331,11 @@ impl InProgress {
             let next = agent.next;
             let until_ns =
                 if on_lost == OnLost::Reassign { self.reassign(place, &left, now, horizon_ns) } else { u64::MAX };
-            let lost = Lost::new(&self.begun.plan, self.changed.as_ref(), &left, until_ns, worker, next, &last);
+            let unreported = self.unreported(place, &last);
+            let lost = match unreported {
+                Some(unreported) => Some(Lost::of_log(&self.begun.plan, unreported, worker, next, &last)),
+                None => Lost::new(&self.begun.plan, self.changed.as_ref(), &left, until_ns, worker, next, &last),
+            };
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
                 agent.horizon_ns = horizon_ns.unwrap_or(0);
@@ -348,7 +357,7 @@ impl InProgress {
                 agent.part.add(&interval, &self.begun.plan.ok_status);
                 let _ = self.reports.send(Report::Interval(Box::new(interval)));
             }
-            // A measured second that nobody else reports would be one without a length.
+            // A measured second that no other agent reports would have no length.
             let phase = if is_over { Phase::Drain } else { Phase::Measured };
             if let Some(gone) = agent.lose_users(phase) {
                 agent.part.add(&Interval { phase: Phase::Drain, ..gone.clone() }, &self.begun.plan.ok_status);
@@ -368,84 +377,18 @@ impl InProgress {
         }
     }
 
-    /// Deals what an agent has left to those who can help. Gives from when on they do it, in nanoseconds of the measured part; never
-    /// if nobody does. What is due before its horizon it may have sent itself.
-    fn reassign(&mut self, place: usize, left: &[Left], now: u64, horizon_ns: Option<u64>) -> u64 {
-        let changed = self.changed.as_ref();
-        let Begun { plan, at, agents, given, .. } = &mut self.begun;
-        let begin = *at + plan.warmup_ns;
-        // What was not theirs yet begins when it was to begin, or later.
-        let first = left.iter().map(|left| left.since_ns).max().unwrap_or(0);
-        let after_ns = (now + TAKEOVER_NS).saturating_sub(begin).max(first).max(horizon_ns.unwrap_or(0));
-        let is_over = after_ns.saturating_add(LAST_MOMENTS_NS) >= planned_end_ns(plan);
-        let mut helpers: Vec<usize> =
-            (0..agents.len()).filter(|place| agents.get(*place).is_some_and(InRun::can_help)).collect();
-        if is_over || self.is_stopping || self.own_stop.is_some() || helpers.is_empty() {
-            return u64::MAX;
-        }
-        helpers.sort_by_key(|place| agents.get(*place).map_or(0, |agent| agent.duties.len()));
-        let counts = matches!(plan.load, Load::Closed {}) && plan.stop.requests.is_some();
-        // Each piece needs one of the run's connections, or one of the users that may be alive at once.
-        let scarce = match &plan.scenarios {
-            Some(scenarios) => scenarios.populations.iter().filter_map(|one| one.most_alive).min().unwrap_or(u64::MAX),
-            None => u64::from(plan.connections.most()),
-        };
-        for (helper, piece) in takeover::deal(left.to_vec(), helpers.len(), scarce, counts) {
-            let Some(helper) = helpers.get(helper).copied() else { continue };
-            let Some(agent) = agents.get_mut(helper) else { continue };
-            self.takeovers += 1;
-            let number = self.takeovers;
-            let (portion, numbers) = (piece.portion, piece.numbers.clone());
-            let piece = Left { since_ns: after_ns, ..piece };
-            agent.duties.push(Duty { number, piece, is_taken: false, from: place });
-            agent.asked += 1;
-            agent.inspection.give(
-                plan,
-                changed,
-                portion,
-                after_ns,
-                numbers.iter().map(|numbers| numbers.count()).sum(),
-            );
-            if agent.stage == Stage::Finished {
-                agent.stage = Stage::Working;
-                // Who gathers goes on until every agent has finished.
-                let _ = self.reports.send(Report::Resumed { worker: helper as u32, second: after_ns / SECOND_NS });
-            }
-            let work = LeftWork { number, portion, numbers, after_ns, at: begin + after_ns, given: given.clone() };
-            self.left_work.push((helper, work));
-        }
-        after_ns
-    }
-
-    /// An agent cannot do what it was asked to take over: nobody does it.
-    fn declined(&mut self, place: usize, number: u32, problem: &str) {
-        // What one that ends has not begun is dealt again with the rest of what it leaves.
-        let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| agent.leaving.is_none()) else {
-            return;
-        };
-        let Some(at) = agent.duties.iter().position(|duty| duty.number == number) else { return };
-        let duty = agent.duties.remove(at);
-        let name = agent.part.name.clone();
-        let Some(lost) = self.begun.agents.get_mut(duty.from) else { return };
-        lost.missed.add(std::slice::from_ref(&duty.piece), u64::MAX);
-        if let Some(lost) = &mut lost.lost {
-            lost.add(&self.begun.plan, self.changed.as_ref(), &duty.piece, u64::MAX);
-        }
-        if let AgentEnd::Lost { reason, .. } = &mut lost.part.ended {
-            *reason = format!("{reason}; agent '{name}' could not take over: {problem}");
-        }
-    }
-
-    /// Reports what is due on lost agents, at `now` of the controller's clock.
+    /// Reports the calls due on lost agents, at `now` of the controller's clock.
     pub(super) fn go_on_without(&mut self, now: u64) {
         let begun = self.begun.at + self.begun.plan.warmup_ns;
-        let measured_ns = now.saturating_sub(begun).saturating_sub(LATE_NS);
+        // Calls of a log that are not read yet are unknown.
+        let read_ns = self.log.as_ref().map_or(u64::MAX, Following::read_ns);
+        let measured_ns = now.saturating_sub(begun).saturating_sub(LATE_NS).min(read_ns);
         let ok = self.begun.plan.ok_status.clone();
         let mut seconds = Vec::new();
         for agent in &mut self.begun.agents {
             let Some(lost) = &mut agent.lost else { continue };
             let planned_ns = self.begun.plan.duration_ns().unwrap_or(u64::MAX);
-            // The last second is reported with what was never sent in it.
+            // The last second is reported together with the calls never sent in it.
             let until = measured_ns.min(planned_ns.saturating_sub(1));
             for interval in lost.until(until) {
                 agent.part.add(&interval, &ok);
@@ -457,19 +400,27 @@ impl InProgress {
         }
     }
 
-    /// Reports the end of lost agents, once all others have ended.
-    pub(super) fn finish_lost(&mut self) {
-        let ok = self.begun.plan.ok_status.clone();
+    /// The length of the measured part on agents that have finished, in nanoseconds; and whether it ended by itself,
+    /// early.
+    pub(super) fn others_ended(&self) -> (u64, bool) {
         let measured = |agent: &InRun| agent.part.measured_ns;
         let finished = self.begun.agents.iter().filter(|agent| agent.stage == Stage::Finished).map(measured).max();
         // If every agent was lost, the run ended with the last of them.
         let longest = finished.or_else(|| self.begun.agents.iter().map(measured).max()).unwrap_or(0);
-        // With a number of requests, others have made all of theirs: those of a lost one would have been made, too.
-        let is_whole = !self.is_stopping && longest < self.begun.plan.duration_ns().unwrap_or(u64::MAX);
+        // With a number of requests, the others have made all of theirs: those of a lost agent would have been made,
+        // too.
+        (longest, !self.is_stopping && longest < self.begun.plan.duration_ns().unwrap_or(u64::MAX))
+    }
+
+    /// Reports the end of lost agents, once all others have ended.
+    pub(super) fn finish_lost(&mut self) {
+        let ok = self.begun.plan.ok_status.clone();
+        let (longest, is_whole) = self.others_ended();
         for place in 0..self.begun.agents.len() {
             let Some(agent) = self.begun.agents.get_mut(place) else { continue };
             let end = longest.max(agent.part.measured_ns);
-            let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole));
+            let most = self.begun.plan.duration_ns().unwrap_or(u64::MAX).max(end);
+            let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole).min(most));
             if let AgentEnd::Lost { users_missed, iterations_unknown, .. } = &mut agent.part.ended {
                 *users_missed = agent.missed.count(&self.begun.plan, end);
                 *iterations_unknown = agent.iterations.left();

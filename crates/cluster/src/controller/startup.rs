@@ -18,7 +18,7 @@ use crate::clock::Offset;
 use crate::roster::deal;
 use crate::words::{Announcement, FromAgent, ToAgent};
 
-/// How long agents that were told to stop may take, in nanoseconds: what setup has under way has ten seconds to return.
+/// How long agents that were told to stop may take, in nanoseconds: a setup under way has ten seconds to return.
 const SETTLING_NS: u64 = 12_000_000_000;
 
 impl Controller {
@@ -64,7 +64,7 @@ impl Controller {
             self.check_privacy()?;
         }
         let announced: Vec<_> = self.contact.peers.iter().map(|peer| peer.agent.clone()).collect();
-        // Users have connections of their own, but for what the script limits.
+        // Users have connections of their own, except where the script limits them.
         let connections = match &plan.scenarios {
             Some(scenarios) => scenarios.most_workers().map_or(u32::MAX, |(most, _)| most),
             None => plan.connections.most(),
@@ -82,7 +82,7 @@ impl Controller {
         Ok((plan, announced, portions, Stage::Planning { missing, hash }))
     }
 
-    /// Whether nobody but the agents can read what they are told.
+    /// Whether orders to the agents are private.
     fn check_privacy(&self) -> Result<(), ClusterError> {
         if !self.is_private {
             return Err(ClusterError::Secrets);
@@ -119,7 +119,7 @@ impl Controller {
         Stage::Preparing { missing: (0..portions.len()).collect() }
     }
 
-    /// Takes in what agents say before a run has begun. Anything that keeps it from beginning is an error.
+    /// Takes agents' messages before a run has begun. Anything that keeps it from beginning is an error.
     pub(super) fn start(&mut self, mut starting: Starting, now: u64) -> Next {
         loop {
             match self.next_before(&starting.order) {
@@ -147,7 +147,7 @@ impl Controller {
         }
     }
 
-    /// The next words of an agent before a run has begun, if there are any.
+    /// The next message of an agent before a run has begun, if there is one.
     fn next_before(&mut self, order: &Order) -> Result<Option<(usize, FromAgent)>, ClusterError> {
         loop {
             if let Some(peer) = self.contact.peers.iter().find(|peer| peer.lost.is_some()) {
@@ -176,7 +176,7 @@ impl Controller {
         }
     }
 
-    /// Takes in what an agent says.
+    /// Takes a message of an agent.
     fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
         let Starting { run, plan, portions, given, counted, stage, .. } = starting;
         match (stage, words) {
@@ -230,7 +230,7 @@ impl Controller {
         self.run(run, order, Begun { plan, given, counted, at, agents })
     }
 
-    /// Waits until agents that were told to stop have done so, and says why the run does not begin.
+    /// Waits until agents that were told to stop have done so, and then reports why the run does not begin.
     pub(super) fn settle(&mut self, mut settling: Settling, now: u64) -> Next {
         let run = settling.run;
         let since = *settling.since.get_or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! The states of a controller, and what each has.
+//! The states of a controller, each with its data.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -13,35 +13,35 @@ use super::progress::InProgress;
 use super::{ClusterError, Command, Order, Taken, Terms};
 use crate::words::Announcement;
 
-/// What a controller is about. Each state has what it needs, and says which comes next.
+/// A controller's state. Each has the data that it needs, and decides which comes next.
 pub(super) enum State {
-    /// It asks who is there, until enough are.
+    /// It asks for agents, until there are enough.
     Gathering(Gathering),
-    /// It waits for agents to say that they are its own.
+    /// It waits for agents to confirm that they are its own.
     Claiming(Claiming),
-    /// It lets agents go.
+    /// It releases agents.
     Releasing(Releasing),
     /// The agents are its own, and wait for a run.
     Resting,
     /// It brings agents to the start of a run.
     Starting(Box<Starting>),
-    /// It waits for agents to end what they do for a run that does not begin.
+    /// It waits for agents to end their work for a run that does not begin.
     Settling(Box<Settling>),
     /// It sees a run through.
     Running(Box<Running>),
     /// An agent runs the script's teardown.
     TearingDown(Box<TearingDown>),
-    /// It compares clocks with all who are there, until this time.
+    /// It compares clocks with all agents that are there, until this time.
     Comparing(u64),
-    /// There is nothing more to do.
+    /// It has nothing more to do.
     Over,
 }
 
-/// What a state has come to when time has passed.
+/// The state that follows when time has passed.
 pub(super) enum Next {
     /// It waits.
     Stays(State),
-    /// This one is to be looked at, too.
+    /// This state is advanced, too.
     Moves(State),
 }
 
@@ -49,35 +49,35 @@ pub(super) enum Next {
 pub(crate) struct Controller {
     pub(super) contact: Contact,
     pub(super) terms: Terms,
-    /// Whether nobody on the way to its server can read what is said.
+    /// Whether messages on the way to its server are private.
     pub(super) is_private: bool,
     pub(super) state: State,
-    /// What it is to do once it rests.
+    /// Orders that it carries out once it rests.
     pub(super) orders: VecDeque<Command>,
     /// Ends the wait for agents.
     pub(super) stop: StopHandle,
-    /// What came of taking agents, once that is known.
+    /// The result of taking agents, once that is known.
     pub(super) taken: Option<Result<Taken, ClusterError>>,
     /// The places of agents whose machines work for the run that begins.
     pub(super) working: BTreeSet<usize>,
     /// The plan that the agents have, in wire form's hash.
     pub(super) sent_plan: Option<String>,
-    /// Why there is no bus any more.
+    /// The reason if the bus is gone for good.
     pub(super) gone: Option<String>,
 }
 
 /// An agent by its name and its process.
 pub(super) type Who = (String, u64);
 
-/// Agents are asked for.
+/// Agents are being asked for.
 pub(super) struct Gathering {
     pub(super) began: u64,
     /// Since when it listens, and when it asked last.
     pub(super) since: u64,
     pub(super) called: Option<u64>,
-    /// Until when, where nobody is to be claimed.
+    /// Until when it lists agents, where none are to be claimed.
     pub(super) lists_until: Option<u64>,
-    /// Those that did not answer a claim: others come first.
+    /// Agents that did not answer a claim: others come before them.
     pub(super) silent: HashSet<Who>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Gathering {
 pub(super) struct Claiming {
     pub(super) gathering: Gathering,
     pub(super) since: u64,
-    /// The places of those that have not answered.
+    /// The places of agents that have not answered.
     pub(super) missing: BTreeSet<usize>,
     pub(super) is_busy: bool,
 }
@@ -93,7 +93,7 @@ pub(super) struct Claiming {
 /// Agents are let go.
 pub(super) struct Releasing {
     pub(super) since: u64,
-    /// What comes then, if anything does.
+    /// The next state, if there is one.
     pub(super) then: Option<Gathering>,
 }
 
@@ -123,14 +123,14 @@ pub(super) struct Starting {
     pub(super) plan: Plan,
     pub(super) announced: Vec<Announcement>,
     pub(super) portions: Vec<Portion>,
-    /// What setup has returned, as soon as it has: that is to be torn down, whatever comes.
+    /// The value that setup has returned, as soon as it has: it has to be torn down in any case.
     pub(super) given: Given,
-    /// What setup has counted.
+    /// The counts of setup.
     pub(super) counted: Figures,
     pub(super) stage: Stage,
 }
 
-/// What a run that is to begin waits for.
+/// What a run waits for before it begins.
 pub(super) enum Stage {
     /// The agents at these places have yet to say that they have the plan, whose hash is this.
     Planning { missing: BTreeSet<usize>, hash: String },
@@ -140,7 +140,7 @@ pub(super) enum Stage {
     Preparing { missing: BTreeSet<usize> },
 }
 
-/// A run that does not begin, for this reason. Agents end what they do for it.
+/// A run that does not begin, for this reason. Agents end their work for it.
 pub(super) struct Settling {
     pub(super) run: u32,
     pub(super) order: Order,
@@ -166,7 +166,7 @@ pub(super) struct TearingDown {
     pub(super) after: After,
 }
 
-/// What is left to be said once a script is torn down.
+/// The result to report once a script is torn down.
 pub(super) enum After {
     /// The run did not begin, for this reason.
     NotBegun(Box<(Order, ClusterError)>),
@@ -180,10 +180,10 @@ impl TearingDown {
     }
 }
 
-/// What a run that does not begin, or has ended, leaves to be torn down.
+/// The value to tear down after a run that does not begin, or has ended.
 pub(super) type Given = Option<Value<'static>>;
 
-/// Answers an order that could not be carried out. Whoever gave it may have gone away.
+/// Answers an order that could not be carried out. Its sender may be gone.
 pub(super) fn refuse(order: &Order, error: ClusterError) {
     let _ = order.begun.send(Err(error));
 }

@@ -14,6 +14,7 @@ use brunt_record::live::Live;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 
+use super::log;
 use super::machine::Truth;
 use super::world::{Fault, World};
 use super::{Case, Hardness, SECOND_NS, carry_out};
@@ -72,9 +73,9 @@ impl Sums {
     }
 }
 
-/// Calls of a rate that are due in so much of the measured part.
+/// Calls of a rate, or of a log, that are due in so much of the measured part.
 fn timetable(plan: &Plan, changes: &[Change], until_ns: u64) -> Option<u64> {
-    let Load::Open { profile, arrivals } = &plan.load else { return None };
+    let Load::Open { profile, arrivals } = &plan.load else { return log::due_before(plan, until_ns) };
     let mut all = Arrivals::new(profile.clone(), *arrivals, Share::WHOLE, plan.seed, plan.stop.requests);
     all.change(&Timetable::new(profile.clone()).with(changes, 0));
     Some(all.pass(until_ns))
@@ -153,7 +154,9 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
     total.close("the run");
     let mut of_parts = Sums { due: 0, answered: 0, failed: 0, unfinished: 0, unsent: 0, held: 0, unknown: 0 };
     let (mut sent, mut unreported) = (0, 0);
-    let whole_ns = case.plan.duration_ns().unwrap_or(0);
+    // A replay ends with its log, if that is over first.
+    let is_replay = matches!(case.plan.load, Load::Replay(_));
+    let whole_ns = case.plan.duration_ns().filter(|_| !is_replay).unwrap_or(0);
     for part in &run.agents {
         let (sums, truth) = (Sums::of_part(part), truth_of(world, &part.name));
         sums.close(&part.name);

@@ -20,7 +20,8 @@ use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::dice::Dice;
-use crate::agent::machine::{Act, Done, Job, NewPart};
+use super::log::Logged;
+use crate::agent::machine::{Act, Done, Job, NewPart, Ran};
 use crate::words::Problem;
 
 const MS: u64 = 1_000_000;
@@ -68,6 +69,8 @@ enum Errand {
 enum Calls {
     /// Calls that are due by a timetable of the measured part.
     Open(Vec<Schedule>, Timetable),
+    /// Calls of a log.
+    Logged(Logged),
     /// Calls as connections become free, as many as are left.
     Closed { connections: usize, left: u64 },
 }
@@ -243,8 +246,8 @@ impl Part {
                     .collect(),
                 Timetable::new(profile.clone()),
             ),
-            // Agents replay no logs.
-            Load::Closed {} | Load::Replay(_) => {
+            Load::Replay(_) => Calls::Logged(Logged::of_portion(plan, portion)),
+            Load::Closed {} => {
                 let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
                 let own = plan.stop.requests.map(all);
                 let numbers = numbers.filter(|_| own.is_some()).map(<[Numbers]>::to_vec).or(own);
@@ -332,25 +335,33 @@ impl Part {
             self.close_seconds(measured.min(end), end, truth, done);
         }
         self.end_calls(measured.min(end), truth);
-        let made = self.make_calls(measured, horizon, end, dice);
-        truth.sent += made;
+        self.make_calls(measured, horizon, end, truth, dice);
         let has_none_left = match &self.calls {
             Calls::Closed { left, .. } => *left == 0,
             Calls::Open(schedules, _) => end == u64::MAX && schedules.iter().all(|one| one.due().is_none()),
+            Calls::Logged(log) => log.is_over(),
         };
         let is_made = has_none_left && self.in_flight.is_empty();
         if measured >= end || is_made {
             let end = end.min(measured);
             self.close_seconds(end, end, truth, done);
             self.end_calls(end, truth);
-            if let Calls::Open(schedules, _) = &mut self.calls {
-                let mut unsent = 0;
-                for one in schedules {
-                    one.drop_overdue(end, |_, count| unsent += count);
+            let mut unsent = 0;
+            match &mut self.calls {
+                Calls::Open(schedules, _) => {
+                    for one in schedules {
+                        one.drop_overdue(end, |_, count| unsent += count);
+                    }
                 }
-                self.snapshot.numbers.add(Counter::Unsent, unsent);
-                self.snapshot.times.record_bounds(Timing::Response, 0, unsent);
+                Calls::Logged(log) => {
+                    unsent = log.end(end);
+                    self.snapshot.numbers.add(Counter::Due, unsent);
+                    truth.due += unsent;
+                }
+                Calls::Closed { .. } => {}
             }
+            self.snapshot.numbers.add(Counter::Unsent, unsent);
+            self.snapshot.times.record_bounds(Timing::Response, 0, unsent);
             self.come_due(end, truth);
             let length_ns = end.saturating_sub(self.second * SECOND_NS);
             if length_ns > 0 {
@@ -360,7 +371,6 @@ impl Part {
             self.interrupted = is_stopped;
             self.ended_ns = Some(end);
         }
-        truth.due += if let Calls::Closed { .. } = self.calls { made } else { 0 };
     }
 
     /// Tells of the seconds that are over at `until`, but for one that ends with the measured part at `end`.
@@ -386,8 +396,8 @@ impl Part {
         }
     }
 
-    /// Makes the calls that are due and allowed. How many they are.
-    fn make_calls(&mut self, measured: u64, horizon: u64, end: u64, dice: &mut Dice) -> u64 {
+    /// Makes the calls that are due and allowed.
+    fn make_calls(&mut self, measured: u64, horizon: u64, end: u64, truth: &mut Truth, dice: &mut Dice) {
         let before = self.in_flight.len();
         let mut call = |in_flight: &mut Vec<(u64, bool)>| {
             let takes = if dice.in_thousand(20) { dice.between(100, 3000) } else { dice.between(1, 60) };
@@ -418,15 +428,25 @@ impl Part {
                     }
                 }
             }
+            Calls::Logged(log) => {
+                let (made, held) = log.come_due(measured, horizon, end);
+                (0..made).for_each(|_| call(&mut self.in_flight));
+                self.snapshot.numbers.add(Counter::Due, made + held);
+                truth.due += made + held;
+                self.snapshot.numbers.add(Counter::Unsent, held);
+                self.snapshot.numbers.add(Counter::UnsentHeld, held);
+                self.snapshot.times.record_bounds(Timing::Response, 0, held);
+            }
             Calls::Closed { connections, left } => {
                 while self.in_flight.len() < *connections && *left > 0 && measured < horizon.min(end) {
                     *left -= 1;
                     self.snapshot.numbers.add(Counter::Due, 1);
+                    truth.due += 1;
                     call(&mut self.in_flight);
                 }
             }
         }
-        (self.in_flight.len() - before) as u64
+        truth.sent += (self.in_flight.len() - before) as u64;
     }
 
     /// Ends the calls that are answered, or fail, by then.
@@ -466,7 +486,7 @@ impl Part {
             replayed: None,
             agents: Vec::new(),
         };
-        Done::Ran(self.number, Ok(Box::new(recording)))
+        Done::Ran(self.number, Ok(Box::new(Ran { run: recording, log: None })))
     }
 }
 

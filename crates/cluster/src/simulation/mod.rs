@@ -6,10 +6,12 @@
 mod bus;
 mod checks;
 mod dice;
+mod log;
 mod machine;
 mod strangers;
 mod world;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -18,6 +20,7 @@ use std::time::Duration;
 use brunt_engine::{Agents, Control, Report, StopHandle};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::replay::Replay;
 use brunt_plan::target::Url;
 use brunt_record::SECOND_NS;
 use brunt_record::change::{Action, Author};
@@ -25,6 +28,7 @@ use brunt_record::change::{Action, Author};
 use self::bus::Weather;
 use self::checks::{Came, check, check_next};
 use self::dice::Dice;
+use self::log::Listed;
 use self::world::{CONTROLLER, Fault, World};
 use crate::controller::state::Controller;
 use crate::controller::{ClusterError, Command, OnLost, Order, Over, Startup, Terms};
@@ -97,6 +101,18 @@ fn plan(dice: &mut Dice) -> Plan {
     }
 }
 
+/// Some of the plans with a rate replay a log instead: drawn apart from the rest, which stays as it is.
+fn replayed(plan: Plan, seed: u64) -> Plan {
+    let mut dice = Dice::new(seed ^ 0x0010_6600);
+    if !matches!(plan.load, Load::Open { .. }) || dice.in_thousand(700) {
+        return plan;
+    }
+    // Half of them end with the log, and the others after a time.
+    let duration_ns = plan.stop.duration_ns.filter(|_| dice.in_thousand(500));
+    let stop = Stop { duration_ns, requests: None };
+    Plan { load: Load::Replay(Box::new(Replay::new("made-up.log", "combined"))), stop, warmup_ns: 0, ..plan }
+}
+
 impl Case {
     fn from_seed(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
@@ -105,9 +121,10 @@ impl Case {
             1 | 2 => Hardness::Gentle,
             _ => Hardness::Rough,
         };
-        let mut plan = plan(&mut dice);
+        let mut plan = replayed(plan(&mut dice), seed);
         let mut on_lost = dice.pick(&[OnLost::Continue, OnLost::Continue, OnLost::Reassign, OnLost::Abort]);
-        if hardness == Hardness::Gentle {
+        let is_replay = matches!(plan.load, Load::Replay(_));
+        if hardness == Hardness::Gentle || is_replay && on_lost == OnLost::Reassign {
             on_lost = OnLost::Continue;
         }
         let agents = dice.between(1, 5) as usize;
@@ -151,7 +168,8 @@ impl Case {
             if let Some(duration_ns) = &mut plan.stop.duration_ns {
                 *duration_ns = dice.between(11_000, 16_000) * MS;
             }
-            on_lost = dice.pick(&[OnLost::Continue, OnLost::Reassign, OnLost::Reassign]);
+            let back = dice.pick(&[OnLost::Continue, OnLost::Reassign, OnLost::Reassign]);
+            on_lost = if is_replay { OnLost::Continue } else { back };
             let side = dice.between(1, agents as u64) as usize;
             let for_ns = dice.between(3_200, 8_000) * MS;
             faults = vec![(dice.between(2_500, 5_000) * MS, Fault::Pause { side, for_ns })];
@@ -273,8 +291,9 @@ fn order(world: &mut World, plan: &Plan, stop: &StopHandle) -> Ordered {
     let (control, stop, clock) = (Control::default(), stop.clone(), Arc::new(AtomicU64::new(world.now)));
     let theirs = Arc::clone(&clock);
     control.ready_elsewhere(plan, move || theirs.load(Ordering::Relaxed));
-    let order =
-        Order { plan: plan.clone(), workers: Workers::AsCores, reports, control: control.clone(), stop, begun, over };
+    let timetable = Listed::of_plan(plan);
+    let (plan, workers, theirs) = (plan.clone(), Workers::AsCores, control.clone());
+    let order = Order { plan, workers, reports, control: theirs, stop, begun, over, timetable };
     world.order(Command::Run(Box::new(order)));
     Ordered { begun: begins, over: ends, reported, control, clock }
 }
@@ -450,12 +469,25 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn whatever_goes_wrong_runs_end_and_their_sums_close() {
     let (first, count) = (number("BRUNT_SEED", 1), number("BRUNT_SEEDS", 100));
-    let mut changed = 0;
-    for number in first..first + count {
-        let ran = std::panic::catch_unwind(|| seed(number));
-        assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
-        changed += ran.unwrap_or(0);
-    }
+    let next = AtomicU64::new(first);
+    // The seeds of one thread; each takes the next that none has taken.
+    let some = || {
+        let mut changed = 0;
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= first + count {
+                return changed;
+            }
+            let ran = std::panic::catch_unwind(|| seed(number));
+            assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
+            changed += ran.unwrap_or(0);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let changed: usize = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
     println!("{changed} changes took effect");
     assert!(changed > 0 || count < 20, "no run was changed");
 }

@@ -1,4 +1,5 @@
-//! The levels that a search can try: rates each higher by the same share, and whole numbers of connections.
+//! The levels that a search can try: rates that each exceed the last by the same share, or whole numbers of
+//! connections.
 
 use super::{LOWEST_RATE, Searched, Settings};
 
@@ -28,12 +29,12 @@ impl Settings {
         rate.clamp(LOWEST_RATE.min(self.from), self.highest)
     }
 
-    /// The next number of connections on the grid, one more at least.
+    /// The next number of connections on the grid, at least one more.
     fn more(&self, connections: f64) -> f64 {
         (connections * (1.0 + self.precision_ratio)).round().max(connections + 1.0)
     }
 
-    /// The number of connections before this one on the grid, one fewer at least.
+    /// The number of connections before this one on the grid, at least one fewer.
     fn fewer(&self, connections: f64) -> f64 {
         (connections / (1.0 + self.precision_ratio)).round().min(connections - 1.0)
     }
@@ -76,7 +77,7 @@ impl Settings {
     }
 
     fn steps_to(&self, rate: f64) -> f64 {
-        // A little less than nothing keeps the rate that is asked for within the grid.
+        // 1e-9 absorbs rounding, so that the rate asked for stays within the grid.
         ((rate / self.from).ln() / self.precision_ratio.ln_1p() + 1e-9).min(1e6)
     }
 

@@ -1,7 +1,7 @@
-//! The highest rate, or the most connections, at which a target meets its thresholds: which to try next, given what came of
-//! those tried so far, and what can be said in the end. Pure arithmetic: whoever asks carries the trials out.
+//! The highest rate, or the most connections, at which a target meets its thresholds: which level to try next after the
+//! trials so far, and what they show in the end. Pure arithmetic: the caller carries the trials out.
 //!
-//! What is said of rates here holds for connections as well, whose grid is of whole numbers.
+//! All of this holds for connections as well, on a grid of whole numbers.
 //!
 //! Rates lie on a grid, each higher than the last by the precision asked for. First the rate doubles until a trial fails
 //! (or halves until one is met), in short trials. Then the gap is halved again and again. At the edge, the highest rate
@@ -9,16 +9,16 @@
 //! rate in doubt, and the edge moves outwards past it. So the answer is an interval whose ends were each seen the same
 //! way `repeats` times out of as many.
 //!
-//! What that is worth: call capacity the rate at which half of all trials would be met. Were a rate on the wrong side
-//! of it, to see it the same way n times would have a probability of at most ½ⁿ (the sign test; W. J. Conover,
-//! "Practical Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % for n = 6. The search picks the ends among all
-//! rates that it repeats, so that the chance of any of them misleading it counts: at most ½ⁿ times their number (the
-//! union bound; [`Capacity::chance_of_error`]).
+//! How sure that is: call capacity the rate at which half of all trials would be met. If a rate lay on the wrong side
+//! of it, the probability to see it the same way n times would be at most ½ⁿ (the sign test; W. J. Conover, "Practical
+//! Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % for n = 6. The search picks the ends among all rates
+//! that it repeats, and each of those may mislead it: the probability is at most ½ⁿ times their number (the union
+//! bound; [`Capacity::chance_of_error`]).
 //!
-//! A trial that the generator can have decided says nothing about the target, whether it was met or failed: it counts as
-//! spoiled, and is made again. That is so where the target did not see the load asked for, or where a threshold would
-//! come out otherwise within the interval that own delays leave. Any other doubt about the run does not matter here.
-//! Where spoiled trials are all there are, there is no answer.
+//! A trial that the generator can have decided says nothing about the target, whether it was met or failed: it counts
+//! as spoiled, and is made again. A trial is spoiled where the target did not see the load asked for, or where a
+//! threshold would turn out differently within the interval that own delays leave. Other doubts about the run do not
+//! matter here. If all trials are spoiled, there is no answer.
 
 mod grid;
 mod search;
@@ -40,7 +40,7 @@ pub const PRECISION: (f64, f64) = (0.005, 0.5);
 /// The lowest rate that is tried, in calls a second.
 pub const LOWEST_RATE: f64 = 1.0;
 
-/// By how much a target may fall behind, as a share of what the rates tried are apart.
+/// How far a target may fall behind and still meet a level, as a share of the grid's precision.
 const MOST_BEHIND: f64 = 0.25;
 
 /// What a search varies.
@@ -54,7 +54,7 @@ pub enum Searched {
     Connections,
 }
 
-/// How to search. In JSON, keys of levels end in what is searched for: `from_per_s`, or `from_connections`.
+/// Settings of a search. In JSON, keys of levels end in what is searched for: `from_per_s`, or `from_connections`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = of_connections_too)]
 pub struct Settings {
@@ -102,7 +102,7 @@ fn of_connections_too(schema: &mut schemars::Schema) {
 pub const LEVELS: [&str; 8] =
     ["from_per_s", "highest_per_s", "low_per_s", "high_per_s", "met_per_s", "failed_per_s", "at_per_s", "rate_per_s"];
 
-/// The key of a level in JSON where connections are searched for, of one of [`LEVELS`].
+/// The JSON key of a level, one of [`LEVELS`], in a search for connections.
 pub fn key_of_connections(key: &str) -> String {
     let name = key.trim_end_matches("_per_s");
     if name == "rate" { "connections".to_owned() } else { format!("{name}_connections") }
@@ -118,16 +118,16 @@ pub enum Length {
     Full,
 }
 
-/// How much shorter a short trial is, how long it is at least, in nanoseconds, and how many calls it has at least.
+/// A short trial: the divisor of the length asked for, the least length in nanoseconds, and the least number of calls.
 const SHORTER: u64 = 3;
 const SHORTEST_NS: u64 = brunt_record::SECOND_NS;
 const FEWEST_CALLS: f64 = 30.0;
-/// The fewest calls of a trial of full length with random arrivals: of fewer, chance alone makes many more or fewer than the
-/// rate says.
+/// The fewest calls of a full trial with random arrivals: with fewer, chance alone makes their number differ from the
+/// rate.
 const FEWEST_RANDOM_CALLS: f64 = 200.0;
 
-/// How long a trial at this rate is, in nanoseconds, where `asked_ns` is asked for one of full length. It is longer
-/// where arrivals are random and would be too few, and a short one is no shorter than it takes to see anything.
+/// The length of a trial at this rate, in nanoseconds; `asked_ns` is the length asked for of a full one. It is longer
+/// where random arrivals would be too few. A short trial is at least as long as it takes to see anything.
 pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread) -> u64 {
     let time_of = |calls: f64| (calls / rate_per_s.max(f64::MIN_POSITIVE) * 1e9).min(1e15).ceil() as u64;
     let full = match arrivals {
@@ -140,13 +140,13 @@ pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread
     }
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every threshold held, and the target kept up.
     Met,
-    /// One did not, or the target fell behind.
+    /// A threshold did not hold, or the target fell behind.
     Failed,
     /// Met or failed, and the generator may be why.
     Spoiled,
@@ -158,14 +158,14 @@ pub enum Outcome {
 pub struct Trial {
     /// Its place on the grid; 0 is the first level tried.
     pub step: i32,
-    /// The rate or the connections that were asked for.
+    /// The rate, or the number of connections, that was asked for.
     #[serde(rename = "rate_per_s", alias = "connections")]
     pub level: f64,
-    /// How long it was.
+    /// Short or full.
     pub length: Length,
-    /// What came of it.
+    /// Its result.
     pub outcome: Outcome,
-    /// Why it is not met, for people; empty if it is.
+    /// The reason if it is not met, for people; empty if it is.
     pub why: String,
     /// The run.
     pub evidence: Evidence,
@@ -174,15 +174,15 @@ pub struct Trial {
 impl Trial {
     /// Judges a run at the level of `step`.
     ///
-    /// Thresholds alone would take a rate above the capacity for met as long as the backlog is small, so the target
-    /// must keep up as well: it may fall behind by no more than a quarter of what rates are apart.
+    /// Thresholds alone would call a rate above the capacity met as long as the backlog is small, so the target must
+    /// keep up as well: it may fall behind by at most a quarter of the precision.
     pub fn new(settings: &Settings, step: i32, length: Length, evidence: Evidence) -> Self {
         let (outcome, why) = judge(settings, &evidence);
         Self { step, level: settings.level(step), length, outcome, why, evidence }
     }
 }
 
-/// What a run comes to, and why if it is not met.
+/// The result of a run, and the reason if it is not met.
 fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     if !evidence.is_load_as_asked {
         return (Outcome::Spoiled, "the target did not see this load".to_owned());
@@ -201,7 +201,8 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
         why.extend(perhaps.into_iter().map(was));
         return (Outcome::Failed, why.join("; "));
     }
-    // Connections that wait for the generator ask for less than they could: what they meet says little, what they miss much.
+    // Connections that wait for the generator make fewer calls than they could: a level that they meet says little, one
+    // that they miss much.
     if settings.searched == Searched::Connections && !evidence.is_rate_believed {
         return (Outcome::Spoiled, "brunt was the limit".to_owned());
     }
@@ -212,7 +213,7 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     (Outcome::Spoiled, format!("{}, which brunt's own delays can have decided", unsure.join("; ")))
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Try the rate of this step.
@@ -226,7 +227,7 @@ pub enum Next {
     Done(Answer),
 }
 
-/// What can be said of a target's capacity. Levels are of what is searched for, as their keys in JSON say.
+/// What is known of a target's capacity. Levels are of what is searched for, as their keys in JSON say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = of_connections_too)]
 #[serde(rename_all = "snake_case", tag = "is")]
@@ -236,7 +237,7 @@ pub enum Answer {
         /// The highest that was met every time.
         #[serde(rename = "low_per_s", alias = "low_connections")]
         low: f64,
-        /// The lowest above it that was never met.
+        /// The lowest level above that one which was never met.
         #[serde(rename = "high_per_s", alias = "high_connections")]
         high: f64,
         /// How often each was tried at full length.
@@ -254,7 +255,7 @@ pub enum Answer {
         #[serde(rename = "rate_per_s", alias = "connections")]
         level: f64,
     },
-    /// The generator gave out first, so that nothing can be said but what was met.
+    /// The generator was the limit: only the levels that were met are known.
     Generator {
         /// The highest rate that was met every time, if any was.
         #[serde(rename = "met_per_s", alias = "met_connections")]
@@ -262,7 +263,7 @@ pub enum Answer {
         /// The rate at which the generator gave out.
         #[serde(rename = "at_per_s", alias = "at_connections")]
         at: f64,
-        /// The verdict on it.
+        /// The verdict on that run.
         verdict: String,
     },
     /// The connections were all in use while the target was as fast as ever.
@@ -270,7 +271,7 @@ pub enum Answer {
         /// The highest rate that was met every time.
         #[serde(rename = "met_per_s", alias = "met_connections")]
         met: f64,
-        /// The rate at which they were all in use.
+        /// The rate at which all of them were in use.
         #[serde(rename = "at_per_s", alias = "at_connections")]
         at: f64,
         /// From sent to end at that rate: the median, in nanoseconds.
@@ -284,7 +285,7 @@ pub enum Answer {
         #[serde(rename = "met_per_s", alias = "met_connections")]
         met: Option<f64>,
     },
-    /// The target answered at first, and then no more.
+    /// The target answered at first, then stopped.
     StoppedAnswering {
         /// The rate at which it was last tried.
         #[serde(rename = "at_per_s", alias = "at_connections")]
@@ -292,7 +293,7 @@ pub enum Answer {
     },
     /// No trial was answered.
     NeverAnswered {
-        /// Why, as the failures say.
+        /// The failures, in words.
         failure: String,
     },
     /// The search was ended before it had an answer.
@@ -300,7 +301,7 @@ pub enum Answer {
         /// The highest rate that was met, if any was.
         #[serde(rename = "met_per_s", alias = "met_connections")]
         met: Option<f64>,
-        /// The lowest rate above it that was not.
+        /// The lowest rate above it that was not met.
         #[serde(rename = "failed_per_s", alias = "failed_connections")]
         failed: Option<f64>,
     },
@@ -313,14 +314,14 @@ impl Answer {
     }
 }
 
-/// A search that is over.
+/// A finished search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
-    /// How it was done.
+    /// Its settings.
     pub settings: Settings,
     /// The answer.
     pub answer: Answer,
-    /// What it rests on, in the order of time.
+    /// Its trials, in the order of time.
     pub trials: Vec<Trial>,
     /// Runs that lost an agent, in the order of time, and what was done about each, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -328,7 +329,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// How many rates were tried at full length, at least once without being spoiled.
+    /// The number of rates with a trial of full length that was not spoiled.
     pub fn rates_tried(&self) -> usize {
         let counted = |trial: &&Trial| trial.length == Length::Full && trial.outcome != Outcome::Spoiled;
         let mut steps: Vec<_> = self.trials.iter().filter(counted).map(|trial| trial.step).collect();
@@ -337,7 +338,7 @@ impl Capacity {
         steps.len()
     }
 
-    /// The most that the probability of an answer can be that does not hold the capacity, 0 to 1: see the module's text.
+    /// An upper bound, 0 to 1, on the probability that the answer does not hold the capacity: see the module's text.
     pub fn chance_of_error(&self) -> f64 {
         (self.rates_tried() as f64 * 0.5_f64.powi(self.settings.repeats as i32)).min(1.0)
     }

@@ -6,17 +6,17 @@ use brunt_record::histogram::AtLeast;
 
 use super::{Answer, Length, Next, Outcome, Searched, Settings, Trial};
 
-/// After so many trials without an answer the target is not steady enough for one.
+/// The most trials: after this many without an answer, the target is not steady enough for one.
 const MOST_TRIALS: usize = 100;
-/// How often a trial that is spoiled is made before the search goes on as if its rate was too high.
+/// Attempts at a spoiled trial before the search goes on as if its rate was too high.
 const MOST_ATTEMPTS: u32 = 3;
-/// So many spoiled trials at a rate that decides, and it is the generator that cannot do it.
+/// Spoiled trials at a deciding rate after which the generator counts as the limit.
 const MOST_SPOILED: u32 = 5;
 /// Steps between met and failed from which on trials are short.
 const FAR: i32 = 8;
-/// The share of calls waiting for a connection from which on connections may be what is missing.
+/// The share of calls waiting for a connection from which on connections may be the limit.
 const WAITING: f64 = 0.1;
-/// A target at its limit takes at least so many times as long for a call as one that is not.
+/// A target at its limit takes at least this many times as long for a call as one that is not.
 const SLOWER: f64 = 1.5;
 
 /// What was seen at one rate, in trials of one length.
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// Whether it is for the generator that nothing can be said.
+    /// Whether the generator is the reason for which nothing is known.
     fn is_spoiled(self) -> bool {
         self.spoiled >= MOST_SPOILED && self.spoiled > self.met + self.failed
     }
@@ -103,12 +103,12 @@ impl RateTallies {
         steps
     }
 
-    /// The lowest step that is not met every time.
+    /// The lowest step with a trial that was not met.
     fn lowest_failed(&self) -> Option<i32> {
         self.steps().into_iter().find(|step| self.status(*step) != Some(Status::Met))
     }
 
-    /// The highest step below every one that is not met every time.
+    /// The highest step below every step with a trial that was not met.
     fn highest_met(&self) -> Option<i32> {
         let failed = self.lowest_failed().unwrap_or(i32::MAX);
         self.steps().into_iter().rfind(|step| *step < failed)
@@ -119,8 +119,8 @@ impl RateTallies {
         self.steps().into_iter().rfind(|below| *below < step && self.status(*below) == Some(Status::Met))
     }
 
-    /// The first step from `from` on that was never met. Each one in doubt makes the next step longer, so that a wide
-    /// range of doubt is soon crossed.
+    /// The first step from `from` on that was never met. Each step in doubt makes the next stride longer, so that a
+    /// wide range of doubt is soon crossed.
     fn never_met_from(&self, from: i32) -> i32 {
         let (mut step, mut stride) = (from, 0);
         while matches!(self.status(step), Some(Status::Met | Status::Doubtful)) {
@@ -141,7 +141,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if trials.len() >= MOST_TRIALS {
         return Next::Done(Answer::Unsteady { met: met.map(|step| settings.level(step)) });
     }
-    // What is spoiled once may be known the next time.
+    // A trial that was spoiled once may succeed the next time.
     if let Some(last) = trials.last().filter(|last| last.outcome == Outcome::Spoiled) {
         let tally = seen.tally(last.step, last.length);
         if tally.met + tally.failed == 0 && tally.spoiled < MOST_ATTEMPTS {
@@ -166,7 +166,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     }
 }
 
-/// Whether there is nothing to find out, since nobody answers.
+/// The answer where the target does not answer at all.
 fn silence(trials: &[Trial]) -> Option<Answer> {
     let [.., before, last] = trials else { return None };
     if before.evidence.is_answered() || last.evidence.is_answered() {
@@ -190,7 +190,7 @@ fn at_bottom(settings: &Settings, seen: &RateTallies, failed: i32, trials: &[Tri
     Next::Try { step: failed, length: Length::Full }
 }
 
-/// The rates that are met and those that are not lie side by side: are both seen so every time?
+/// A rate that is met and one that is not are neighbours: does each of them repeat?
 fn at_edge(settings: &Settings, seen: &RateTallies, met: i32, failed: i32, trials: &[Trial]) -> Next {
     let high = seen.never_met_from(failed);
     let (low, up) = (seen.full(met), seen.full(high));
@@ -224,8 +224,8 @@ fn generator(settings: &Settings, met: Option<i32>, at: i32, trials: &[Trial]) -
     }
 }
 
-/// The answer, unless it was the connections that were missing: calls waited for one, while those that had one were
-/// answered as fast as at lower rates.
+/// The answer, unless connections were the limit: calls waited for one, while those that had one were answered as fast
+/// as at lower rates.
 fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer {
     let service = |trial: &Trial| trial.evidence.service_p50_ns.map(|AtLeast { value, .. }| value);
     let unloaded = trials.iter().filter(|trial| trial.outcome == Outcome::Met).filter_map(service).min();
@@ -253,7 +253,7 @@ pub fn trials_left(settings: &Settings, trials: &[Trial]) -> (u32, u32) {
     let seen = RateTallies::from_trials(trials);
     let halvings = |gap: i32| if gap > 1 { (f64::from(gap)).log2().ceil() as u32 } else { 0 };
     let (Some(met), Some(failed)) = (seen.highest_met(), seen.lowest_failed()) else {
-        // Where the edge is nobody knows; a little further on is a guess that is made good with each trial.
+        // The edge is unknown. A little further on is a guess, which each trial improves.
         return (2 + halvings(settings.doubled(0) / FAR), halvings(FAR) + 2 * settings.repeats);
     };
     let gap = failed - met;

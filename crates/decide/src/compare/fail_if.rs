@@ -1,9 +1,11 @@
-//! What is not to be: `figure op limit`, for example `p99 > 1.05x`, B's p99 more than 1.05 times that of A.
+//! Conditions that fail a comparison: `figure op limit`, for example `p99 > 1.05x`, B's p99 more than 1.05 times that
+//! of A.
 //!
-//! Figures: those of [`Metric`], each with a factor that ends in `x`; and `error_rate` with a difference such as `+0.5%`. Operators: `<` and `>`. It is true only where the 95 % interval lies wholly on that side of
-//! the limit, so that noise does not make it true; and where the figure could not be compared, since that must not pass
-//! for good. Where the interval reaches over the limit, it is neither shown nor ruled out ([`FailIfResult::undecided`]):
-//! the result says from which difference on it would have been seen.
+//! Figures are those of [`Metric`], each with a factor that ends in `x`, and `error_rate` with a difference such as
+//! `+0.5%`. Operators are `<` and `>`. A condition is true where the 95 % interval lies wholly on that side of the
+//! limit, so that noise does not make it true. It is also true where the figure could not be compared, since an unknown
+//! figure must not pass. Where the interval reaches over the limit, the condition is neither shown nor ruled out
+//! ([`FailIfResult::undecided`]): the result names the difference that would have been seen.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +14,7 @@ use brunt_plan::units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Metric};
+use super::{Cause, Comparison, Metric};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
@@ -33,31 +35,40 @@ pub struct FailIf {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a condition such as 'p99 > 1.05x', 'rate < 0.95x' or 'error_rate > +0.5%', got '{text}': {problem}")]
 pub struct FailIfError {
-    /// What was written.
+    /// The condition as written.
     pub text: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
-/// A condition and what came of it.
+/// A condition and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailIfResult {
     /// The condition as written.
     pub condition: String,
-    /// What was seen, for people.
+    /// The figure that was found, for people.
     pub got: String,
-    /// Whether it is true, which it is not to be.
+    /// Whether the condition is true: the comparison has failed then.
     pub failed: bool,
-    /// Where it is neither true nor ruled out: from which value on it would have been seen in 80 % of cases, for people.
+    /// Where it is neither true nor ruled out: the value from which on it would have been seen in 80 % of cases, for
+    /// people.
     #[serde(default)]
     pub undecided: Option<String>,
 }
 
-/// Why a metric is not compared.
-fn why_not(comparison: &Comparison, metric: Metric) -> String {
+/// Why a metric is not compared: the words, and the cause if it is known.
+fn why_not(comparison: &Comparison, metric: Metric) -> (String, Option<Cause>) {
     let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == metric);
     let unknown = || if metric.is_of_messages() { "no messages came" } else { "it was not compared" }.to_owned();
-    left_out.map_or_else(unknown, |left_out| left_out.why.clone())
+    left_out.map_or_else(|| (unknown(), None), |left_out| (left_out.why.clone(), left_out.cause))
+}
+
+/// What to do where a figure could not be compared.
+const fn remedy(cause: Option<Cause>) -> &'static str {
+    match cause {
+        Some(Cause::TooFewCalls | Cause::TooFewMessages) => "; try a longer -d",
+        _ => "",
+    }
 }
 
 impl FromStr for FailIf {
@@ -99,7 +110,7 @@ impl fmt::Display for FailIf {
 }
 
 impl FailIf {
-    /// The figure that it is on, and B's over A's at its limit; none of a condition on failures.
+    /// The metric and the limit on B's figure over A's; `None` for a condition on failures.
     pub const fn limit_ratio(&self) -> Option<(Metric, f64)> {
         match self.limit {
             Limit::Ratio(metric, ratio) => Some((metric, ratio)),
@@ -107,7 +118,7 @@ impl FailIf {
         }
     }
 
-    /// Whether it is true of `comparison`.
+    /// Judges `comparison` by this condition.
     pub fn judge(&self, comparison: &Comparison) -> FailIfResult {
         let (found, limit) = match self.limit {
             Limit::Ratio(metric, limit) => {
@@ -115,7 +126,7 @@ impl FailIf {
                 let found = found.map(|d| (d.ratio, d.low_ratio, d.high_ratio));
                 (found.ok_or_else(|| why_not(comparison, metric)), limit)
             }
-            // Without any error there is no difference.
+            // Without any error the difference is 0.
             Limit::Errors(limit) => {
                 let found = comparison.errors.as_ref().map(|e| (e.difference, e.low, e.high));
                 (Ok(found.unwrap_or((0.0, 0.0, 0.0))), limit)
@@ -123,7 +134,7 @@ impl FailIf {
         };
         let (value, low, high) = match found {
             Ok(found) => found,
-            Err(why) => return self.cannot_judge(&why),
+            Err((why, cause)) => return self.cannot_judge(&why, cause),
         };
         let failed = if self.above { low > limit } else { high < limit };
         let is_ruled_out = if self.above { high <= limit } else { low >= limit };
@@ -135,9 +146,9 @@ impl FailIf {
         }
     }
 
-    /// From which true value on the condition would have been seen: the limit, and beyond it as far as the interval
-    /// is wide to one side, and half as much again, which makes it 80 % of cases (the quotient of 1.96 + 0.84 and 1.96;
-    /// H. S. Bloom, "Minimum detectable effects", Evaluation Review 19, 1995).
+    /// The true value from which on the condition would be seen in 80 % of cases: the limit, and beyond it half the
+    /// width of the interval times (1.96 + 0.84) / 1.96 (H. S. Bloom, "Minimum detectable effects", Evaluation Review
+    /// 19, 1995).
     fn detectable(&self, limit: f64, low: f64, high: f64) -> String {
         const POWERED: f64 = (1.96 + 0.84) / 1.96;
         let sign = if self.above { 1.0 } else { -1.0 };
@@ -150,11 +161,11 @@ impl FailIf {
         }
     }
 
-    /// What it comes to where nothing is known.
-    pub(super) fn cannot_judge(&self, why: &str) -> FailIfResult {
+    /// The result where the figure is unknown: the condition counts as true.
+    pub(super) fn cannot_judge(&self, why: &str, cause: Option<Cause>) -> FailIfResult {
         FailIfResult {
             condition: self.text.clone(),
-            got: format!("cannot be judged: {why}"),
+            got: format!("cannot be judged: {why}{}", remedy(cause)),
             failed: true,
             undecided: None,
         }

@@ -7,7 +7,7 @@ use brunt_record::messages::Messages;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
-use super::Metric;
+use super::{Cause, LeftOut, Metric};
 use crate::evidence::Evidence;
 
 /// Into how many blocks a run is cut.
@@ -15,20 +15,20 @@ pub const BLOCKS: usize = 10;
 /// The fewest points of its series that a block holds. Simulated on autocorrelated seconds (AR(1), φ up to 0.9), blocks
 /// of three or more give false alarms in at most 5 % of comparisons, shorter ones in up to 12 %.
 pub const LEAST_BLOCK_POINTS: usize = 3;
-/// The fewest calls beyond a quantile for it to be more than the chance of a few.
+/// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
 const LEAST_BEYOND: f64 = 5.0;
 
-/// What a run, or a block of it, came to.
+/// The figures of a run, or of a block of its seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Calls that count in the response times.
     pub count: u64,
     /// Calls answered a second with success.
     pub rate: f64,
-    /// Mean and quantiles of the response time in nanoseconds, in the order of [`Metric::ALL`] after the rate; none
+    /// Mean and quantiles of the response time in nanoseconds, in the order of [`Metric::ALL`] after the rate; `None`
     /// where nothing was answered.
     pub times: [Option<AtLeast<f64>>; 5],
-    /// Of the messages that answers came as; none where there were none.
+    /// Figures of the messages that answers came as; `None` without messages.
     pub messages: Option<MessageFigures>,
     /// The share of calls due that are not a success, 0 to 1.
     pub error_ratio: f64,
@@ -36,14 +36,14 @@ pub struct Figures {
     pub unreliable: Vec<Metric>,
 }
 
-/// What the messages of a run came to. Times are nanoseconds.
+/// The figures of a run's messages. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageFigures {
     /// Messages a second.
     rate: f64,
-    /// Whether they are known one by one, and not just how many there were.
+    /// Whether messages are known one by one, and not only by their number.
     is_whole: bool,
-    /// Calls that a first message came of or was awaited of, and gaps between messages.
+    /// Calls whose first message came or was awaited, and gaps between messages.
     calls: u64,
     gaps: u64,
     first_p50: Option<AtLeast<f64>>,
@@ -52,7 +52,7 @@ pub struct MessageFigures {
 }
 
 impl MessageFigures {
-    /// The figures of `messages`, which came at this rate, in messages a second. None if none came.
+    /// The figures of `messages`, at this rate in messages a second; `None` if no message came.
     pub fn new(messages: Messages<'_>, rate: f64) -> Option<Self> {
         if messages.is_empty() {
             return None;
@@ -81,7 +81,7 @@ impl Figures {
         Self { messages, ..of }.but_for(&Evidence::from_summary(summary))
     }
 
-    /// The same, without what the run's own evidence does not believe.
+    /// Marks the figures that the run's own evidence does not believe as unreliable.
     #[must_use]
     pub fn but_for(self, evidence: &Evidence) -> Self {
         let is_spoiled = |metric: &Metric| match metric {
@@ -92,9 +92,9 @@ impl Figures {
             Metric::FirstMessageP99 | Metric::MessageGapP99 => !evidence.is_reliable("p99"),
             _ => !evidence.is_reliable(metric.name()),
         };
-        // A target that saw another load than the one asked for had other times to it, too.
+        // Under another load than the one asked for, a target has other response times, too.
         let unreliable = Metric::ALL.into_iter().filter(|metric| !evidence.is_load_as_asked || is_spoiled(metric));
-        // A side that never answered has no figures at all, and says so by itself.
+        // A side that never answered has no figures at all, which says enough.
         Self { unreliable: if evidence.is_answered() { unreliable.collect() } else { Vec::new() }, ..self }
     }
 
@@ -107,33 +107,33 @@ impl Figures {
     }
 
     /// The logarithm of a metric, or why there is none.
-    fn logarithm(&self, metric: Metric) -> Result<f64, &'static str> {
+    fn logarithm(&self, metric: Metric) -> Result<f64, Cause> {
         if self.unreliable.contains(&metric) {
-            return Err(SPOILED);
+            return Err(Cause::Spoiled);
         }
         let (value, count) = self.value(metric);
         let nothing = match &self.messages {
-            _ if !metric.is_of_messages() => "nothing was answered",
-            Some(of) if !of.is_whole => "known of whole runs alone",
-            Some(_) if metric == Metric::MessageGapP99 => "no call had two messages",
-            _ => "no messages came",
+            _ if !metric.is_of_messages() => Cause::NoAnswer,
+            Some(of) if !of.is_whole => Cause::WholeRunsOnly,
+            Some(_) if metric == Metric::MessageGapP99 => Cause::NoGap,
+            _ => Cause::NoMessage,
         };
         let value = value.ok_or(nothing)?;
         if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
-            return Err(if metric == Metric::MessageGapP99 { "too few messages" } else { "too few calls" });
+            return Err(if metric == Metric::MessageGapP99 { Cause::TooFewMessages } else { Cause::TooFewCalls });
         }
         if value.at_least {
-            return Err("only a lower bound is known");
+            return Err(Cause::LowerBoundOnly);
         }
         match value.value {
             value if value > 0.0 => Ok(value.ln()),
             // Messages that were read together have no gap.
-            _ if metric == Metric::MessageGapP99 => Err("messages came together"),
+            _ if metric == Metric::MessageGapP99 => Err(Cause::MessagesTogether),
             _ => Err(nothing),
         }
     }
 
-    /// A metric, and of how many it is.
+    /// The value of a metric, and the number of calls or gaps behind it.
     fn value(&self, metric: Metric) -> (Option<AtLeast<f64>>, u64) {
         let messages = self.messages.as_ref();
         match metric {
@@ -150,26 +150,25 @@ impl Figures {
     }
 }
 
-/// Why a figure of a run does not count that the generator spoiled.
-const SPOILED: &str = "brunt's own delays spoil it";
-
 /// Which of `all` have a metric that the generator did not spoil.
 pub(super) fn believed(metric: Metric, all: &[Figures]) -> Vec<bool> {
     all.iter().map(|figures| !figures.unreliable.contains(&metric)).collect()
 }
 
-/// The logarithm of a metric in each of `all` that `counts`, or why it cannot be compared.
-pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Result<Vec<f64>, String> {
+/// The logarithm of a metric in each of `all` that `counts`; otherwise the cause and the words for why it cannot be compared.
+pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Result<Vec<f64>, LeftOut> {
     let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(figures, _)| figures).collect();
     let each: Vec<_> = all.iter().map(|figures| figures.logarithm(metric)).collect();
     let failed = each.iter().filter(|logarithm| logarithm.is_err()).count();
     match each.iter().find_map(|logarithm| logarithm.as_ref().err()) {
-        Some(why) => Err(format!("{why} in {failed} of {}", all.len())),
+        Some(&cause) => {
+            Err(LeftOut { metric, why: format!("{} in {failed} of {}", cause.words(), all.len()), cause: Some(cause) })
+        }
         None => Ok(each.into_iter().flatten().collect()),
     }
 }
 
-/// The seconds of a run in [`BLOCKS`] blocks, in the order of time; none of a run that is too short for that. A last
+/// The seconds of a run in [`BLOCKS`] blocks, in the order of time; `None` if the run is too short for that. A last
 /// point that is shorter than the others is left out.
 pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
     let usual = points.first()?.length_ns;

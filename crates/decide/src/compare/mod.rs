@@ -1,18 +1,18 @@
-//! Is B different from A, and by how much: from rounds in which both ran in turn, from several runs of each, or from the
-//! seconds of one run of each.
+//! Whether B differs from A, and by how much: from rounds in which both ran in turn, from several runs of each, or from
+//! the seconds of one run of each.
 //!
-//! Single calls are not independent (they share the machine, the queue and the second), so nothing here counts them. What
-//! counts is a figure of a whole run, or of a block of seconds, and of it the logarithm: the difference of logarithms is
-//! that of a ratio, and a machine that is 10 % slower for a while is so for both.
+//! Single calls are not independent (they share the machine, the queue and the second), so they are not the sample. The
+//! sample is a figure of a whole run, or of a block of seconds, on a logarithmic scale: a difference of logarithms is a
+//! ratio, and a machine that is 10 % slower for a while slows both sides alike.
 //!
 //! - **Rounds** ([`Comparison::of_rounds`]): A B, B A, A B, … so that a machine that drifts favours neither. The logarithm
 //!   of B's figure over A's in each round; their mean, with Student's t.
 //! - **Runs** ([`Comparison::of_runs`]): several of each, made whenever; Welch's t.
-//! - **Blocks** ([`Comparison::of_blocks`]): one run of each, cut into [`BLOCKS`] blocks of seconds; Welch's t, for
-//!   which blocks count as fewer the more one tells of the next.
+//! - **Blocks** ([`Comparison::of_blocks`]): one run of each, cut into [`BLOCKS`] blocks of seconds; Welch's t, where
+//!   blocks count as fewer the more one of them predicts the next.
 //!
-//! Of several figures each has its own chance of a false alarm, so that what is called different is so after
-//! [`holm`]: an A against an A is called different in at most 5 % of comparisons.
+//! Each of several figures has its own chance of a false alarm. [`holm`] allows for that: an A against an A is called
+//! different in at most 5 % of comparisons.
 
 mod fail_if;
 mod figures;
@@ -32,14 +32,14 @@ pub use plans::differences;
 
 use crate::evidence::Evidence;
 
-/// The fewest rounds that a comparison is asked for.
+/// The fewest rounds of a comparison.
 pub const LEAST_ROUNDS: u32 = 10;
 /// The fewest runs of each side that are compared as runs.
 pub const LEAST_RUNS: usize = 3;
-/// The standard deviation, as a ratio, of what the histogram's slots (1/1024 wide) do to the quotient of two figures.
+/// The standard deviation, as a ratio, that the histogram's slots (1/1024 wide) add to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
 
-/// The difference of error rates from which on nothing else counts.
+/// The difference of error rates above which no other figure counts.
 const OUTWEIGHS: f64 = 0.01;
 
 /// A figure that is compared.
@@ -108,7 +108,7 @@ impl Metric {
         matches!(self, Self::Rate | Self::MessageRate)
     }
 
-    /// Whether it is of messages, which most answers have none of.
+    /// Whether it is about messages, which most answers do not have.
     pub const fn is_of_messages(self) -> bool {
         matches!(self, Self::MessageRate | Self::FirstMessageP50 | Self::FirstMessageP99 | Self::MessageGapP99)
     }
@@ -118,7 +118,7 @@ impl Metric {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
-    /// The quantile that it is, 0 to 1.
+    /// Its quantile, 0 to 1; `None` if it is not a percentile.
     pub const fn quantile(self) -> Option<f64> {
         match self {
             Self::Rate | Self::Mean | Self::MessageRate => None,
@@ -131,7 +131,7 @@ impl Metric {
 }
 
 /// Whether A runs before B in a round, counted from 0. Two rounds are A B B A or B A A B, so that a steady drift is the
-/// same for both; which of the two comes by `seed`, so that no rhythm of the machine falls in with it.
+/// same for both sides. `seed` chooses between the two, so that no rhythm of the machine coincides with them.
 pub fn a_goes_first(seed: u64, round: u32) -> bool {
     let a_begins = choice(seed, u64::from(round / 2)).is_multiple_of(2);
     a_begins == round.is_multiple_of(2)
@@ -179,15 +179,15 @@ pub struct Difference {
     pub high_ratio: f64,
     /// The probability of a ratio at least this far from 1 if there were no difference.
     pub p_value: f64,
-    /// The same, with regard to how many metrics are compared.
+    /// That probability, adjusted for the number of metrics compared.
     pub adjusted_p_value: f64,
     /// Whether there is a difference.
     pub differs: bool,
-    /// How far from 1 a ratio would have to be to be found in 80 % of cases, above it.
+    /// The ratio above 1 that would be found in 80 % of cases.
     pub detectable_ratio: f64,
 }
 
-/// How the share of calls that are not a success differs. It can be 0, so it has a difference and no ratio.
+/// The difference of the share of calls that are not a success. The share can be 0, so it has no ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDifference {
     /// A's share, 0 to 1.
@@ -202,14 +202,14 @@ pub struct ErrorDifference {
     pub high: f64,
     /// The probability of a difference at least as large if there were none.
     pub p_value: f64,
-    /// The same, with regard to how many metrics are compared.
+    /// That probability, adjusted for the number of metrics compared.
     pub adjusted_p_value: f64,
     /// Whether there is a difference.
     pub differs: bool,
 }
 
 impl ErrorDifference {
-    /// Whether failures differ by so much that neither side can be called faster: by a point or more.
+    /// Whether failures differ by a point or more, so that neither side can be called faster.
     pub fn outweighs(&self) -> bool {
         self.difference.abs() >= OUTWEIGHS
     }
@@ -218,13 +218,57 @@ impl ErrorDifference {
 /// A metric that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
-    /// Why not, for people.
+    /// The cause in words, with the number of runs or blocks that it holds for.
     pub why: String,
+    /// The cause; absent in files of versions that wrote only the words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }
 
-/// Runs that a metric leaves out, since the generator spoiled it there. The rest is compared.
+/// The cause for which a metric of a run, or of a block of its seconds, cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// brunt's own delays spoil the metric.
+    Spoiled,
+    /// No call was answered.
+    NoAnswer,
+    /// Too few calls lie beyond the percentile.
+    TooFewCalls,
+    /// Too few gaps between messages lie beyond the percentile.
+    TooFewMessages,
+    /// Calls that had not ended leave only a lower bound.
+    LowerBoundOnly,
+    /// The metric is known of whole runs, not of their blocks.
+    WholeRunsOnly,
+    /// No answer came as messages.
+    NoMessage,
+    /// No answer had two messages.
+    NoGap,
+    /// All messages of an answer were read at once, so the gap between them is 0.
+    MessagesTogether,
+}
+
+impl Cause {
+    /// The cause in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Spoiled => "brunt's own delays spoil it",
+            Self::NoAnswer => "nothing was answered",
+            Self::TooFewCalls => "too few calls",
+            Self::TooFewMessages => "too few messages",
+            Self::LowerBoundOnly => "only a lower bound is known",
+            Self::WholeRunsOnly => "known of whole runs alone",
+            Self::NoMessage => "no messages came",
+            Self::NoGap => "no call had two messages",
+            Self::MessagesTogether => "messages came together",
+        }
+    }
+}
+
+/// Runs that a metric leaves out, since the generator spoiled it there; the metric is compared by the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Discarded {
     /// Which metric.
@@ -242,7 +286,7 @@ pub struct Comparison {
     pub design: Design,
     /// Each metric that could be compared.
     pub differences: Vec<Difference>,
-    /// The share of errors, unless there was none at all.
+    /// The share of errors; `None` if there was no error at all.
     pub errors: Option<ErrorDifference>,
     /// Metrics that could not be.
     pub left_out: Vec<LeftOut>,
@@ -252,7 +296,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares rounds of A and B; none of fewer than two.
+    /// Compares rounds of A and B; `None` if there are fewer than two.
     pub fn of_rounds(rounds: &[(Figures, Figures)]) -> Option<Self> {
         let (a, b): (Vec<_>, Vec<_>) = rounds.iter().cloned().unzip();
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
@@ -262,7 +306,7 @@ impl Comparison {
         compare(&a, &b, Design::Rounds { rounds: rounds.len() }, &estimate)
     }
 
-    /// Compares runs of A and B, each made by itself; none of fewer than two of either.
+    /// Compares runs of A and B, each made by itself; `None` if either side has fewer than two.
     pub fn of_runs(a: &[Figures], b: &[Figures]) -> Option<Self> {
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
             Some(Estimate::from_values(b, resolution)?.minus(&Estimate::from_values(a, resolution)?))
@@ -270,7 +314,8 @@ impl Comparison {
         compare(a, b, Design::Runs { a: a.len(), b: b.len() }, &estimate)
     }
 
-    /// Compares blocks of one run of A and one of B, each in the order of time; none of fewer than two of either.
+    /// Compares blocks of one run of A and one of B, each in the order of time; `None` if either side has fewer than
+    /// two.
     pub fn of_blocks(a: &[Figures], b: &[Figures]) -> Option<Self> {
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
             Some(Estimate::of_series(b, resolution)?.minus(&Estimate::of_series(a, resolution)?))
@@ -278,7 +323,7 @@ impl Comparison {
         compare(a, b, Design::Blocks { a: a.len(), b: b.len() }, &estimate)
     }
 
-    /// What is known of a metric.
+    /// The difference of a metric, if it could be compared.
     pub fn difference(&self, metric: Metric) -> Option<&Difference> {
         self.differences.iter().find(|difference| difference.metric == metric)
     }
@@ -309,7 +354,7 @@ fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>
             discarded.extend(discarded_of(metric, &a_counts, &b_counts, design));
         }
         match logarithms {
-            Err(why) => left_out.push(LeftOut { metric, why }),
+            Err(without) => left_out.push(without),
             Ok((a, b)) => {
                 let Some(found) = estimate(&a, &b, RESOLUTION) else { continue };
                 differences.push(difference(metric, &a, &b, &found));
@@ -410,7 +455,7 @@ pub struct ComparedRun {
     pub evidence: Evidence,
 }
 
-/// A comparison that is over, with what it rests on.
+/// A finished comparison, with the runs that it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// What its user calls it, and the command that repeats it.
@@ -422,12 +467,12 @@ pub struct Compared {
     pub b: String,
     /// How both were run; empty where results were given.
     pub how: String,
-    /// In what the plans of both sides differ, besides what is compared, for people.
+    /// Differences between the plans of both sides, besides the one that is compared, for people.
     #[serde(default)]
     pub differing: Vec<String>,
-    /// What came of it; none if there was too little to compare.
+    /// Its result; `None` if there was too little to compare.
     pub comparison: Option<Comparison>,
-    /// What was not to be.
+    /// The results of its conditions.
     pub conditions: Vec<FailIfResult>,
     /// Whether it was ended early.
     pub interrupted: bool,
@@ -444,7 +489,7 @@ impl Compared {
     pub fn with_conditions(mut self, conditions: &[FailIf]) -> Self {
         let judge = |condition: &FailIf| match &self.comparison {
             Some(comparison) => condition.judge(comparison),
-            None => condition.cannot_judge("there is too little to compare"),
+            None => condition.cannot_judge("there is too little to compare", None),
         };
         self.conditions = conditions.iter().map(judge).collect();
         self

@@ -1,4 +1,4 @@
-//! In what runs that are compared were not run alike.
+//! Differences between the plans of runs that are compared.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use brunt_plan::connections::Connections;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::ExactDuration;
 
-/// Parts of a plan that may differ without making another experiment of it.
+/// Parts of a plan that may differ without making it another experiment.
 const ASIDE: [&str; 4] = ["version", "seed", "thresholds", "origin"];
 /// The longest value that is shown, in characters.
 const LONGEST: usize = 60;
 
-/// In what two plans differ, such as `connections 64 and 128`, for people. What is aimed at does not count, nor do seeds
-/// and thresholds.
+/// The differences between two plans, such as `connections 64 and 128`, for people. Targets, seeds and thresholds do
+/// not count.
 pub fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     let (Ok(Value::Object(a)), Ok(Value::Object(b))) = (serde_json::to_value(a), serde_json::to_value(b)) else {
         return Vec::new();

@@ -205,6 +205,11 @@ fn what_cannot_be_compared_is_left_out_and_said() {
     let left_out = |metric| comparison.left_out.iter().find(|left_out| left_out.metric == metric);
     assert_eq!(left_out(Metric::P99).unwrap().why, "only a lower bound is known in 1 of 2");
     assert_eq!(left_out(Metric::P99_9).unwrap().why, "too few calls in 2 of 2");
+    let causes = [Metric::P99, Metric::P99_9].map(|metric| left_out(metric).unwrap().cause);
+    assert_eq!(causes, [Some(Cause::LowerBoundOnly), Some(Cause::TooFewCalls)]);
+    // Files of older versions have the words alone.
+    let older: LeftOut = serde_json::from_str(r#"{ "metric": "p99.9", "why": "too few calls in 2 of 2" }"#).unwrap();
+    assert_eq!(older, LeftOut { cause: None, ..left_out(Metric::P99_9).unwrap().clone() });
     assert!(comparison.difference(Metric::P90).is_some() && !comparison.differs());
     assert_eq!(Comparison::of_rounds(&rounds[..1]), None);
 }
@@ -273,7 +278,7 @@ fn a_condition_is_true_only_beyond_the_interval() {
         assert_eq!(text.parse::<FailIf>().unwrap().judge(&comparison).failed, failed, "{text}");
     }
     let result = "p99.9 > 2x".parse::<FailIf>().unwrap().judge(&comparison);
-    assert_eq!(result.got, "cannot be judged: too few calls in 10 of 10");
+    assert_eq!(result.got, "cannot be judged: too few calls in 10 of 10; try a longer -d");
 }
 
 #[test]

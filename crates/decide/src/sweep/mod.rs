@@ -1,4 +1,4 @@
-//! How a target behaves over a range of loads: the values of a sweep, what came of each, and the law fitted to it.
+//! A target's behaviour over a range of loads: the values of a sweep, the result of each, and the law fitted to them.
 
 mod steps;
 mod usl;
@@ -13,29 +13,29 @@ pub use usl::{Fit, Interval, NoFit, Peak, fit};
 
 use crate::evidence::Evidence;
 
-/// What is varied.
+/// The parameter that is varied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// Its name, as the flag's: `connections`.
     pub name: String,
-    /// Whether the law of scalability is about it.
+    /// Whether it is concurrency, which the law of scalability is about.
     pub is_concurrency: bool,
 }
 
-/// What came of one value.
+/// One value and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SweepStep")]
 pub struct Step {
     /// The value.
     pub value: u64,
-    /// The run; none if none could be made.
+    /// The run; `None` if it could not be made.
     pub evidence: Option<Evidence>,
-    /// Why the value says nothing of the target, or little, for people; empty if it does.
+    /// The reason if the value says little or nothing about the target, for people; empty if there is none.
     pub problem: String,
 }
 
 impl Step {
-    /// What a run says. A target that does not answer is a finding, not an error.
+    /// The step of a run. A target that does not answer is a finding, not an error.
     pub fn new(value: u64, evidence: Evidence) -> Self {
         let problem = if evidence.is_answered() { String::new() } else { format!("no answer ({})", evidence.failure) };
         Self { value, evidence: Some(evidence), problem }
@@ -64,26 +64,26 @@ impl Step {
     }
 }
 
-/// What came of fitting the law of scalability.
+/// The result of fitting the law of scalability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// It was fitted.
+    /// The law was fitted.
     Fit(Fit),
-    /// It was not.
+    /// The law was not fitted.
     NoFit(NoFit),
 }
 
-/// A sweep that is over.
+/// A finished sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
-    /// What was varied.
+    /// The parameter that was varied.
     pub axis: Axis,
     /// Values that were to be tried.
     pub planned: Vec<u64>,
-    /// What came of each that was, in their order.
+    /// The results of the values that were run, in their order.
     pub steps: Vec<Step>,
-    /// The law of scalability, of a sweep of connections: what was fitted, or why not.
+    /// The law of scalability for a sweep of connections: the fit, or the reason for its absence.
     pub law: Option<Law>,
     /// Steps that the law leaves out, since the generator and not the target was their limit.
     pub generator_bound: usize,
@@ -99,7 +99,7 @@ pub struct Sweep {
 /// The share of the most calls a second that a value must answer to be enough.
 pub const ENOUGH: f64 = 0.95;
 
-/// The least value that answers about as much as any, beside the value that answers the most.
+/// The least value that answers about as much as any other, beside the value that answers the most.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     /// The least value with at least [`ENOUGH`] of the most.
@@ -109,12 +109,12 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Successful calls a second at the one over those at the other, 0 to 1.
+    /// Successful calls a second at `enough` over those at `most`, 0 to 1.
     pub fn throughput_ratio(&self) -> f64 {
         self.enough.1.ok_per_s() / self.most.1.ok_per_s()
     }
 
-    /// The name of the percentile that latency is compared by, and its quotient; none where the generator spoiled both.
+    /// The percentile that latency is compared by, and its quotient; `None` where the generator spoiled both sides.
     pub fn latency_ratio(&self) -> Option<(&'static str, f64)> {
         let of = |name: &'static str, ns: fn(&Evidence) -> Option<AtLeast<u64>>| {
             let known = |run: &Evidence| ns(run).filter(|time| !time.at_least && run.is_reliable(name));
@@ -125,7 +125,7 @@ impl Choice<'_> {
 }
 
 impl Sweep {
-    /// What a reader decides by, among values that met every threshold and whose throughput is the target's doing.
+    /// The choice among values that met every threshold and whose throughput is the target's doing.
     pub fn choice(&self) -> Option<Choice<'_>> {
         let runs = || {
             let good = self.steps.iter().filter(|step| step.is_good() && step.point().is_some());
@@ -155,7 +155,7 @@ impl Sweep {
         Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended, losses: Vec::new() }
     }
 
-    /// The same with what is to be said of runs that lost an agent.
+    /// Adds the sentences about runs that lost an agent.
     #[must_use]
     pub fn with_losses(self, losses: Vec<String>) -> Self {
         Self { losses, ..self }

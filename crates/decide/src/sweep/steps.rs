@@ -1,5 +1,5 @@
 //! The values of a sweep as people write them: `1..4096` doubles from 1 to 4096, `100..1000+100` adds 100 each time,
-//! `1,2,8` is a list; `100..max` ends at what there is.
+//! `1,2,8` is a list; `100..max` ends at the largest value there is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub enum Steps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     from: u64,
-    /// None for as many as there are.
+    /// The last value; `None` for `max`.
     to: Option<u64>,
     growth: Growth,
 }
@@ -38,19 +38,19 @@ pub struct Range {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected values such as 1..4096 (doubling), 100..1000+100, 100..max or 1,8,64, got '{got}': {problem}")]
 pub struct StepsError {
-    /// What was written.
+    /// The text as written.
     pub got: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
 impl Steps {
-    /// Whether `text` is meant as several values and not as one.
+    /// Whether `text` stands for several values and not for one.
     pub fn is_meant_by(text: &str) -> bool {
         (text.contains("..") || text.contains(',')) && !text.contains('/')
     }
 
-    /// The values, where `most` is what `max` stands for.
+    /// The values; `most` is the value of `max`.
     ///
     /// # Errors
     /// When they are too many, or end before they begin.

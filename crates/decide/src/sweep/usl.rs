@@ -48,11 +48,11 @@ pub struct Peak {
     pub connections: Interval,
     /// How much, in calls answered a second.
     pub per_s: Interval,
-    /// Whether it lies beyond what was tried.
+    /// Whether it lies beyond the values tried.
     pub is_beyond: bool,
 }
 
-/// What was fitted.
+/// A fitted law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
     /// λ: calls a second with one connection.
@@ -73,17 +73,17 @@ pub struct Fit {
     pub points: usize,
 }
 
-/// Why nothing was fitted.
+/// The reason for which no law was fitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum NoFit {
-    /// Too few points say something of the target.
+    /// Too few points are the target's doing.
     #[error("only {points} usable points; the fit needs 5: sweep over more values")]
     TooFew {
-        /// How many there are.
+        /// Their number.
         points: usize,
     },
-    /// The points do not follow such a law at all.
+    /// The points do not follow the law.
     #[error("throughput does not follow the law: it does not begin with a share for each connection")]
     NotSuch,
 }
@@ -114,7 +114,7 @@ pub fn fit(points: &[(f64, f64)]) -> Result<Fit, NoFit> {
     let (peak, knee) = if has_peak {
         (Some(regression.peak(largest)), regression.positive(knee_at_peak))
     } else {
-        // What does not bend downwards is fitted without the term that makes it: σ alone says where it bends.
+        // Points without a downward bend are fitted without the term that makes one: σ alone says where they bend.
         let without = Regression::fit(points, 2).ok_or(NoFit::NotSuch)?;
         let [a, b, _] = without.estimate;
         let sigma = without.interval([-b / (a * a), 1.0 / a, 0.0], b / a);
@@ -156,10 +156,10 @@ struct Regression {
 }
 
 impl Regression {
-    /// The regression with the first `terms` terms, 2 or 3; none where the points do not determine it.
+    /// The regression with the first `terms` terms, 2 or 3; `None` where the points do not determine it.
     fn fit(points: &[(f64, f64)], terms: usize) -> Option<Self> {
-        // Each row is divided by N/X, so that it says 1 and its error is a relative one. Columns are of like size, so
-        // that the sums lose no digits.
+        // Each row is divided by N/X, so that its left side is 1 and its error is relative. Columns are of like size,
+        // so that the sums lose no digits.
         let largest = points.iter().map(|(n, _)| *n).fold(1.0, f64::max);
         let scale = [1.0, 1.0 / largest, 1.0 / (largest * largest)];
         let row = |&(n, x): &(f64, f64)| {
@@ -243,7 +243,7 @@ impl Regression {
     }
 }
 
-/// The inverse by cofactors; none of a matrix that has none, or nearly.
+/// The inverse by cofactors; `None` if the matrix is singular, or nearly so.
 fn inverse(matrix: &Matrix) -> Option<Matrix> {
     let at = |row: usize, column: usize| matrix[row % 3][column % 3];
     let cofactor = |row: usize, column: usize| {

@@ -1,8 +1,9 @@
-//! Channels: what stands between a client's bytes and the socket.
+//! Channels, between a client's bytes and the socket.
 //!
-//! Outwards a channel takes clear bytes and sends what they become ([`Channel::send`]). Inwards it takes bytes of the wire
-//! ([`Channel::feed`]) and gives clear ones as they are asked for ([`Channel::next_clear`]). Handshake and end are its own.
-//! A plain channel changes nothing, and its reader passes both by ([`Channel::is_plain`]), so that no byte is copied.
+//! Outwards, a channel takes clear bytes, encrypts them, and sends the result ([`Channel::send`]). Inwards, it takes
+//! bytes of the wire ([`Channel::feed`]) and gives clear ones as they are asked for ([`Channel::next_clear`]). It does
+//! its own handshake and its own end. A plain channel changes nothing, and its reader passes it by
+//! ([`Channel::is_plain`]), so that no byte is copied.
 
 mod unsent;
 
@@ -16,12 +17,12 @@ use crate::transport::tls::TlsRoute;
 
 pub(crate) use self::unsent::Unsent;
 
-/// How much of what waits is encrypted at once, in bytes: no more than will soon be sent.
+/// The most waiting bytes that are encrypted at once: no more than will soon be sent.
 const TLS_AT_ONCE_BYTES: usize = 64 << 10;
 
-/// What stands between a client's bytes and the socket.
+/// Carries a client's bytes to the socket and back.
 pub(crate) enum Channel {
-    /// Nothing.
+    /// Without encryption.
     Plain,
     /// A session of TLS.
     Tls(Box<ClientConnection>),
@@ -32,7 +33,7 @@ pub(crate) enum Channel {
 pub(crate) enum Clear {
     /// As many are in the buffer.
     Bytes(usize),
-    /// None before more is fed.
+    /// No clear bytes before more is fed.
     Nothing,
     /// The peer sends no more, whether or not it closes the socket (`close_notify`, RFC 8446 §6.1).
     End,
@@ -48,7 +49,7 @@ pub(crate) struct Handshake {
 /// Bytes that went out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sent {
-    /// Before encryption.
+    /// Clear bytes: before encryption.
     pub(crate) clear: usize,
     /// On the wire.
     pub(crate) wire: usize,
@@ -70,7 +71,7 @@ impl Channel {
     pub(crate) fn tls(route: &TlsRoute) -> Result<Self, String> {
         let session = ClientConnection::new(route.config.clone(), route.server_name.clone());
         let mut session = session.map_err(|error| error.to_string())?;
-        // A request is taken whole, whatever its size.
+        // A request is taken in full, whatever its size.
         session.set_buffer_limit(None);
         Ok(Self::Tls(Box::new(session)))
     }
@@ -107,10 +108,12 @@ impl Channel {
         }
     }
 
-    /// Takes bytes that came, as many as it has room for, off the front of `wire`. Ask for all clear bytes before it is fed again.
+    /// Takes bytes that came off the front of `wire`, as many as there is room for. Ask for all clear bytes before
+    /// feeding it again.
     ///
     /// # Errors
-    /// When they are no answer of a peer, and why. An alert for it then waits to be sent ([`Channel::flush`]).
+    /// When they are no valid records of a peer, with the reason. An alert for it then waits to be sent
+    /// ([`Channel::flush`]).
     pub(crate) fn feed(&mut self, wire: &mut &[u8]) -> Result<(), String> {
         let Self::Tls(tls) = self else { return Ok(()) };
         let came = *wire;
@@ -119,7 +122,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Writes clear bytes of what it was fed into `buffer`.
+    /// Writes clear bytes into `buffer`, from the wire bytes that it was fed.
     pub(crate) fn next_clear(&mut self, buffer: &mut [u8]) -> Clear {
         let Self::Tls(tls) = self else { return Clear::Nothing };
         match io::Read::read(&mut tls.reader(), buffer) {
@@ -129,7 +132,7 @@ impl Channel {
         }
     }
 
-    /// Sends what it has to say by itself, as far as the socket takes it; returns how many bytes.
+    /// Sends records of its own (handshake, alerts), as far as the socket takes them; returns how many bytes.
     ///
     /// # Errors
     /// When the socket fails.
@@ -140,16 +143,16 @@ impl Channel {
         }
     }
 
-    /// Says that nothing more will come, as far as the socket takes it (RFC 8446 §6.1); returns how many bytes.
+    /// Sends a `close_notify` (RFC 8446 §6.1), as far as the socket takes it; returns how many bytes.
     pub(crate) fn close<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> usize {
         let Self::Tls(tls) = self else { return 0 };
         tls.send_close_notify();
-        // Best effort: ignore a failed close_notify.
+        // Best effort: ignore a failed `close_notify`.
         socket.write_records(tls).unwrap_or(0)
     }
 
-    /// Sends clear `bytes` after those that wait already in `unsent`, as far as the socket takes them; the rest waits there. Adds
-    /// to `sent` what it took.
+    /// Sends clear `bytes` after those that already wait in `unsent`, as far as the socket takes them; the rest waits
+    /// there. Adds the number of bytes taken to `sent`.
     ///
     /// # Errors
     /// When the socket fails.
@@ -181,7 +184,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends what waits, as far as the socket takes it. Adds to `sent` what it took.
+    /// Sends waiting bytes, as far as the socket takes them. Adds the number of bytes taken to `sent`.
     ///
     /// # Errors
     /// When the socket fails.

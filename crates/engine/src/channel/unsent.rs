@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use brunt_protocol::user::Tail;
 
-/// What is kept of the room for what waits, in bytes, once it has been sent.
+/// Capacity that a buffer of waiting bytes keeps once they have been sent, in bytes.
 const KEPT_BYTES: usize = 4096;
 
-/// A piece of what waits, and how much of it has been sent.
+/// A piece of the waiting bytes, and how much of it has been sent.
 #[derive(Debug)]
 enum Piece {
     Own {
         bytes: Vec<u8>,
         sent: usize,
     },
-    /// What many connections send is there once.
+    /// Bytes that many connections send are in memory once.
     Shared {
         bytes: Arc<[u8]>,
         sent: usize,
@@ -56,7 +56,7 @@ impl Unsent {
         self.pieces.front().map_or(&[], Piece::rest)
     }
 
-    /// Adds bytes that nobody else has.
+    /// Adds bytes of its own.
     #[inline]
     pub(crate) fn push(&mut self, more: &[u8]) {
         if more.is_empty() {
@@ -95,7 +95,7 @@ impl Unsent {
         }
     }
 
-    /// Nobody wants them any more.
+    /// Drops all waiting bytes.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,4 +1,4 @@
-//! What holds of a flood between two steps of its worker. Tests look after each step.
+//! Invariants of a flood between two steps of its worker. Tests check them after each step.
 
 use super::{Flood, FloodNetwork, Pace};
 use crate::network::{NEVER, State};
@@ -8,7 +8,7 @@ use crate::transport::Driver;
 const CALL_BYTES: usize = 8;
 
 impl Flood {
-    /// Holds the flood, and the network that it was lent, against their rules.
+    /// Checks the flood, and the network that it was lent, against their invariants.
     pub(super) fn audit_step<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) {
         let call_bytes = (self.plan.target.scheme == "mux").then_some(CALL_BYTES);
         network.audit(Some(&self.again), call_bytes);

@@ -1,15 +1,15 @@
-//! A flood whose run is changed while it goes on.
+//! Changes of a flood's run while it goes on.
 
 use super::{Flood, Pace};
 use crate::control::Control;
 
 impl Flood {
-    /// The same of a run that `control` changes.
+    /// Makes it part of a run that `control` changes.
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { heard: control.clone().into(), ..self }
     }
 
-    /// Looks for changes of the run: no call is taken that was due by a time at which this was not asked after.
+    /// Looks for changes of the run. Only after that a call is taken that is due by now.
     #[inline]
     pub(super) fn hear(&mut self) {
         if self.heard.look() {
@@ -17,7 +17,7 @@ impl Flood {
         }
     }
 
-    /// Goes on by what was heard.
+    /// Applies the changes heard of.
     #[cold]
     pub(super) fn change(&mut self) {
         let begins_ns = self.phase_began as i64 - self.measured_began as i64;

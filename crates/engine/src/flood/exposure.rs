@@ -1,12 +1,13 @@
-//! How much of a late call's delay can have changed what the target took.
+//! How much of a late call's delay can have changed the time that the target took for it.
 //!
-//! While no call is with the target, it does nothing of this run. If the next call was due after the last answer, it begins a
-//! *chain*: the target would have stood idle for it in time, too. Calls that follow belong to it until one is due after
-//! all answers before it. Sent late, they only came closer together. Move all of them, in time, so that the one in question
-//! would come with the chain's first: then each comes no later than it was sent, and in a queue that is served in order no
-//! answer comes later for that (J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Transactions of the
-//! American Mathematical Society 78, 1955: completions are monotone in arrivals). So in time the call would have taken at
-//! most as long as from the chain's beginning to its answer: as it did take, and from that beginning to when it was sent.
+//! While no call is with the target, it does nothing for this run. If the next call was due after the last answer, it
+//! begins a *chain*: the target would have been idle for that call in time, too. Later calls belong to the chain until
+//! one is due after all answers before it. Sent late, they only came closer together. Now move all of the chain's calls
+//! back by the same time, so that the call in question arrives with the chain's first. Then each arrives no later than
+//! it was sent, and in a queue that is served in order no answer comes later for that (J. Kiefer, J. Wolfowitz, "On the
+//! theory of queues with many servers", Transactions of the American Mathematical Society 78, 1955: completions are
+//! monotone in arrivals). So in time the call would have taken at most as long as from the chain's beginning to its
+//! answer: the time that it did take, plus the time from that beginning to its sending.
 
 use crate::network::Network;
 use crate::transport::Driver;
@@ -14,9 +15,9 @@ use crate::transport::Driver;
 /// The chain under way.
 #[derive(Debug)]
 pub(super) struct Exposure {
-    /// Whether these are all of the run's calls: of other workers' nothing is known.
+    /// Whether these are all of the run's calls: those of other workers are unknown.
     is_alone: bool,
-    /// When it began; none before the first.
+    /// When the current chain began; `None` before the first.
     since: Option<u64>,
 }
 
@@ -26,8 +27,8 @@ impl Exposure {
         Self { is_alone, since: None }
     }
 
-    /// For how much of its delay a call was exposed that is sent at `now`, and was due and had a connection at `ready`; in
-    /// nanoseconds.
+    /// How much of a call's delay was exposed, in nanoseconds: the call is sent at `now`, was due, and had a connection
+    /// at `ready`.
     pub(super) fn of<D: Driver, T: Copy + std::fmt::Debug>(
         &mut self,
         network: &Network<D, T>,
@@ -44,7 +45,7 @@ impl Exposure {
             self.since = Some(now);
         }
         let in_chain = self.since.map_or(late, |since| late.min(now.saturating_sub(since)));
-        // The target that is idle now was busy for that part at the most.
+        // A target that is idle now was busy for that part at most.
         if is_idle { in_chain.min(last_answer.saturating_sub(ready)) } else { in_chain }
     }
 }

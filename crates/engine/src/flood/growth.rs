@@ -1,10 +1,10 @@
-//! Connections as a rate takes them: one more whenever a due call finds none free, up to a limit.
+//! Growth of connections with a rate: one more whenever a due call finds none free, up to a limit.
 //!
-//! What bounds the growth: no more connections are being made than calls wait for one, nor than [`CONNECTING_AT_ONCE`]; none is
-//! made in the first moment of a shortage, which may be a burst of calls that were sent late and will soon be answered, nor for
-//! longer where they were sent very late; and none while
-//! answers wait for this worker, since then it is not connections that are short. After the target or the system has refused
-//! one, and while no connection says anything, it is one every [`PROBE_NS`].
+//! Three rules bound the growth. No more connections are being made than calls wait for one, nor than
+//! [`CONNECTING_AT_ONCE`]. None is made in the first moment of a shortage, which may be a burst of calls that were sent
+//! late and will soon be answered; where they were sent very late, this moment is longer. None is made while answers
+//! wait for this worker, since connections are then not what is short. After the target or the system has refused a
+//! connection, and while no connection receives anything, one is made every [`PROBE_NS`].
 
 use brunt_plan::arrivals::{Arrival, Arrivals};
 use brunt_plan::plan::Plan;
@@ -16,13 +16,14 @@ use crate::network::NEVER;
 
 /// How long all connections have to be busy before one is added, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000;
-/// Which part of how long calls were held up it lasts until those that came together are answered, if that is soon.
+/// Calls that were held up come together; they are answered within this part (a divisor) of the time that they were
+/// held up, if they are answered soon.
 const CATCHING_UP: u64 = 8;
-/// How far those are apart that are added only to see whether one more is of use, in nanoseconds.
+/// The interval between connections that are made only to see whether one more is of use, in nanoseconds.
 const PROBE_NS: u64 = SECOND_NS / 10;
-/// How long all connections may say nothing before that is the target's doing, in nanoseconds.
+/// How long all connections may be silent before that counts as the target's doing, in nanoseconds.
 const SILENCE_NS: u64 = SECOND_NS / 4;
-/// How long the answers take, in seconds, for which the first connections are enough.
+/// The answer time, in seconds, for which the first connections suffice.
 const FIRST_ANSWER_S: f64 = 0.01;
 /// The fewest and the most of the first connections, over all workers.
 const FIRST: (f64, f64) = (4.0, 64.0);
@@ -45,15 +46,15 @@ pub(super) struct Growth {
     short_since: u64,
     /// The most that calls were held up since then, in nanoseconds.
     held_up: u64,
-    /// Before this none is added.
+    /// No connection is added before this time.
     held_until: u64,
     /// When one was last added.
     probed_at: u64,
-    /// Whether the last one could not be made.
+    /// Whether the last one was refused.
     is_refused: bool,
-    /// Whether half of the connections were answered in this turn: it is then this worker that is behind.
+    /// Whether half of the connections were answered in this turn: then this worker is behind.
     is_behind: bool,
-    /// When to look again whether one is to be added, if nothing happens before.
+    /// When to look again whether one should be added, if nothing happens before.
     pub(super) next_look: u64,
 }
 
@@ -76,7 +77,7 @@ impl Due {
         self.passed
     }
 
-    /// When the next one is due.
+    /// When the next call is due.
     fn next(&self) -> Option<u64> {
         self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns))
     }
@@ -84,7 +85,7 @@ impl Due {
 
 /// How the worker's connections stand.
 pub(super) struct Standing {
-    /// All of them, made or being made.
+    /// All connections, made or being made.
     pub(super) connections: usize,
     /// Those being made.
     pub(super) connecting: usize,
@@ -92,9 +93,9 @@ pub(super) struct Standing {
     pub(super) taken: u64,
     /// How long the last call was held up, in nanoseconds.
     pub(super) held_up: u64,
-    /// When the last bytes came from the target.
+    /// When bytes last came from the target.
     pub(super) heard: u64,
-    /// Whether each call has a connection of its own, so that those being made have calls already.
+    /// Whether each call has a connection of its own, so that connections being made have calls already.
     pub(super) reconnect: bool,
 }
 
@@ -118,7 +119,7 @@ impl Growth {
         self.limit
     }
 
-    /// A phase begins at `begin_ns` whose calls are due as `arrivals` says.
+    /// A phase begins at `begin_ns`, with calls due by `arrivals`.
     pub(super) fn begin(&mut self, mut arrivals: Arrivals, begin_ns: u64) {
         let next = arrivals.next();
         self.due = Some(Due { arrivals, begin_ns, next, passed: 0 });
@@ -135,7 +136,7 @@ impl Growth {
         }
     }
 
-    /// So many of the worker's connections were answered in this turn.
+    /// This many of the worker's connections were answered in this turn.
     pub(super) fn answered(&mut self, connections: usize, all: usize) {
         self.is_behind = connections > 0 && 2 * connections >= all;
     }
@@ -174,7 +175,7 @@ impl Growth {
         let probe = if is_silent { self.probed_at.saturating_add(PROBE_NS) } else { 0 };
         let from = self.held_until.max(self.short_since.saturating_add(patience)).max(probe);
         self.next_look = match () {
-            // Room comes with a connection that is made or lost, which is looked at by itself.
+            // A connection that is made or lost makes room, and is looked at then.
             () if room == 0 => NEVER,
             () if now < from => from,
             () if self.is_behind => now + PATIENCE_NS,

@@ -21,7 +21,7 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     fn next_of_batch(&mut self, call: &Call<u64>) -> Option<Call<u64>> {
-        // It has a number of its own, and is due with the first.
+        // It has a number of its own, and is due with the first call.
         self.hear();
         let (due, number, counted) = match &mut self.pace {
             Pace::Closed(quota) => (call.due, quota.take()?, Counted::OnceSent),
@@ -39,7 +39,7 @@ impl<D: Driver> Load<D> for Flood {
         if !self.names.is_empty() {
             self.names.record(&mut network.recorder, self.user.name(call.tag), call, end, now);
         }
-        // Scripts see what counts while the load is on, no more and no less.
+        // Scripts see the calls that count while the load is on, and only those.
         if let End::Answered(status) = end
             && self.interests.answers
             && self.is_loading()
@@ -72,7 +72,7 @@ impl<D: Driver> Load<D> for Flood {
         self.give_work(network, token, now);
     }
 
-    /// Calls that wait for a connection have failed with it, if there is no other.
+    /// Fails calls that wait for a connection, if there is no other connection.
     fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: u64) -> bool {
         self.outage.failed(attempt, now);
         let mut has_cost = false;
@@ -89,11 +89,12 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
-        // A slot's place stays its own, and is connected again for the next call.
+        // The slot keeps its place, which is connected again for the next call.
         if self.slots.is_some() {
             return;
         }
-        // Another takes its place, which keeps up the number asked for. Connections that end never outnumber those by more than one.
+        // Another connection takes the place of one that ends, which keeps up their number. Ending ones never outnumber
+        // the others by more than one.
         let staying = network.places() - network.leaving;
         if network.leaving > staying + 1 {
             self.owed += 1;
@@ -107,7 +108,7 @@ impl<D: Driver> Load<D> for Flood {
 
     fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: u64) {
         self.again.extend(calls);
-        // An idle connection takes up calls only when it is given work. If all are idle, these calls would wait for ever.
+        // An idle connection takes calls only when it is given work. If all are idle, these calls would wait for ever.
         if self.slots.is_none() || !self.is_loading() {
             self.serve_again(network, now);
         }
@@ -131,7 +132,7 @@ impl<D: Driver> Load<D> for Flood {
             }
             return;
         }
-        // The open model's next call tries for itself where there is no other connection.
+        // In the open model the next call makes an attempt of its own where there is no other connection.
         let tries_for_calls = is_open && self.is_loading();
         if tries_for_calls && self.connects_for_calls() {
             return self.give_work(network, token, now);
@@ -189,7 +190,7 @@ impl<D: Driver> Phases<D> for Flood {
 
     fn next_wake(&self, now: u64) -> u64 {
         match &self.pace {
-            // Beyond the horizon, the next heartbeat looks whether it has moved on.
+            // Beyond the horizon, the next heartbeat looks whether the horizon has moved on.
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
                 schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(NEVER)
             }

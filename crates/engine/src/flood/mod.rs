@@ -1,5 +1,4 @@
-//! A flood: one user asks for calls on connections that are all alike, as soon as they are free (the closed model) or at
-//! times of their own (the open one).
+//! A flood: one user's calls on equal connections, as soon as these are free (closed model) or at due times (open model).
 
 #[cfg(feature = "simulation")]
 mod audit;
@@ -37,11 +36,11 @@ use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
 use brunt_protocol::user::{Interests, Refusal, User};
 
-/// This long before calls end it is not certain that one more is made for each free connection, in nanoseconds.
+/// The time before the end of the load in which a free connection may get no further call, in nanoseconds.
 const ENDING_NS: u64 = 100_000_000;
-/// Connections being made at once in the beginning: less than what a listening socket usually holds.
+/// The most connections being made at once in the beginning: fewer than a listening socket usually queues.
 const CONNECTING_AT_ONCE: usize = 128;
-/// How long the beginning may go without a new connection before the load begins without the rest, in nanoseconds.
+/// The longest wait for a new connection before the load begins without the missing ones, in nanoseconds.
 const CONNECTING_PATIENCE_NS: u64 = brunt_record::SECOND_NS;
 
 /// The network of a flood, whose calls are known by their numbers among all calls.
@@ -55,7 +54,7 @@ enum Pace {
     Open(Box<Schedule>),
 }
 
-/// What the workers of a flood take their calls' numbers from, in the closed model.
+/// The call numbers of a flood's workers, in the closed model.
 #[derive(Debug, Clone)]
 pub(crate) struct Quotas {
     /// For the warm-up, which ends by time.
@@ -65,7 +64,7 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Those of `plan`, for the workers of this portion.
+    /// The quotas of `plan` for the workers of this portion.
     pub(crate) fn from_plan(plan: &Plan, portion: Portion) -> Self {
         Self { warmup: Quota::new(None, portion), measured: Quota::new(plan.stop.requests, portion) }
     }
@@ -74,12 +73,12 @@ impl Quotas {
 /// One worker's share of a flood.
 pub(crate) struct Flood {
     plan: Arc<Plan>,
-    /// The worker's share of the run, and how long the measured part had lasted when it took it over, in nanoseconds.
+    /// The worker's share of the run, and the length of the measured part when it took the share over, in nanoseconds.
     share: Share,
     joined_after_ns: u64,
     user: Box<dyn User>,
     interests: Interests,
-    /// What its calls are called, if they are told apart.
+    /// Names of its calls, if they are told apart.
     names: Names,
     /// Why the user asks for no more calls.
     refusal: Option<Refusal>,
@@ -90,43 +89,42 @@ pub(crate) struct Flood {
     /// Whether calls are made, and whether they are measured.
     loading: bool,
     measured: bool,
-    /// When the closed model stops to call: at the end of its phase.
+    /// When the closed model stops calling: at the end of its phase.
     calls_until: u64,
     /// The open model's connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
-    /// The open model's places without a connection, in which one is tried once a call needs it; some may have one by now.
+    /// Places of the open model that get a connection once a call needs it; some may have one by now.
     dormant: Vec<usize>,
     outage: Outage,
-    /// Since when calls of the open model have waited and no connection was free, as far as this worker was in time; [`NEVER`] if none do.
+    /// Since when calls of the open model wait for a connection, delays of this worker aside; [`NEVER`] if none do.
     short_since: u64,
-    /// Connections that a peer takes no more calls on, and whose places wait for another until one of those has ended.
+    /// Connections that a peer takes no more calls on, and whose replacements wait until one of them has ended.
     owed: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
-    /// Which connections are to which target, where there are several.
+    /// The connections to each target, where there are several targets.
     slots: Option<Slots>,
-    /// How many connections there are to be when the load begins, and how many have been begun ahead of it.
+    /// The number of connections when the load begins, and how many of them have been begun.
     connections: usize,
     begun: usize,
-    /// How they grow, if they do.
+    /// Their growth, if they grow.
     growth: Option<Growth>,
     exposure: Exposure,
     /// How far calls may be made; and whether some were not.
     reach: Reach,
-    /// What was changed about the run; the timetable of the phase as planned, where there is one; and when the phase and the measured
-    /// part began, or will, on the run's clock.
+    /// The changes heard of; the planned timetable of the phase, where it has one; and the beginning of the phase and
+    /// of the measured part on the run's clock, past or future.
     heard: Heard,
     planned: Option<Timetable>,
     phase_began: u64,
     measured_began: u64,
-    /// How long the last call of the open model was held up, in nanoseconds: what a connection made for those after it
-    /// begins with.
+    /// The delay of the open model's last call, in nanoseconds: a connection made for later calls starts with it.
     held_up: u64,
 }
 
 impl Flood {
-    /// A worker's share of `plan`, with so many connections at first, of the calls that `user` asks for; to several
-    /// targets or to one.
+    /// A worker's share of `plan`, with this many connections at first. `user` is the source of its calls, which go to
+    /// one target or several.
     pub(crate) fn new(
         plan: Arc<Plan>,
         share: Share,
@@ -170,18 +168,18 @@ impl Flood {
         }
     }
 
-    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds.
+    /// Makes it a share that is taken over once the measured part has lasted this long, in nanoseconds.
     pub(crate) fn joining(self, after_ns: u64) -> Self {
         Self { joined_after_ns: after_ns, ..self }
     }
 
-    /// The same, which makes calls only up to this horizon.
+    /// Limits its calls to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
         Self { reach: horizon.into(), ..self }
     }
 
-    /// Goes on once the horizon has moved on: connections that were freed in the meantime have nothing that would wake them. What was
-    /// due meanwhile stays unsent, as a burst would be a load that nobody asked for.
+    /// Resumes once the horizon has moved on: nothing else would wake connections that were freed meanwhile. Calls that
+    /// came due meanwhile stay unsent, as a burst would be a load that nobody asked for.
     fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         self.hear();
         let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
@@ -204,7 +202,7 @@ impl Flood {
         self.loading && self.refusal.is_none()
     }
 
-    /// Makes the connections ahead of the load, some at a time; true when they are there, or nothing more comes.
+    /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
         while network.connections.len() < self.connections {
             let token = network.add(0);
@@ -220,7 +218,7 @@ impl Flood {
             self.begun += 1;
             network.connect(self, token, now);
         }
-        // None is tried twice ahead of the load.
+        // Ahead of the load, no connection is tried twice.
         let settled = self.begun == self.connections && network.connecting == 0;
         settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
     }
@@ -250,7 +248,7 @@ impl Flood {
                 let planned = Timetable::new(profile);
                 arrivals.change(&planned.with(self.heard.changes(), began as i64 - self.measured_began as i64));
                 self.planned = Some(planned);
-                // What was due before this part took over from another was that one's.
+                // Calls due before this part took over belonged to the part before it.
                 arrivals.pass(self.joined_after_ns);
                 if let Some(growth) = &mut self.growth {
                     growth.begin(arrivals.clone(), began);
@@ -266,7 +264,7 @@ impl Flood {
             if network.connections[token].state != State::Vacant {
                 let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
                 self.give_work(network, token, now);
-                // Free before the load came: that the worker comes to it only now is its own delay, and no waiting.
+                // The connection was free before the load began: the worker's delay since then is no wait.
                 let connection = &mut network.connections[token];
                 if !connection.is_unlisted() {
                     connection.ready_since = connection.ready_since.min(ready_since);
@@ -277,7 +275,7 @@ impl Flood {
         self.dispatch(network);
     }
 
-    /// Gives a connection that may be free what it should do next.
+    /// Gives a connection that may be free its next work.
     fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         if !self.is_loading() {
             return self.give_again(network, token, now);
@@ -290,7 +288,7 @@ impl Flood {
         }
     }
 
-    /// The load is over: gives a connection that may be free what a peer has turned away.
+    /// The load is over: gives a connection that may be free the calls that a peer has turned away.
     fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         while !self.again.is_empty() {
             if let Some(slots) = &self.slots {
@@ -316,7 +314,7 @@ impl Flood {
         }
     }
 
-    /// Has the calls sent that a peer has turned away, as far as a connection has room or can be made for them.
+    /// Sends calls that a peer has turned away again, as far as a connection has room or can be made for them.
     fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         for token in 0..network.connections.len() {
             if self.again.is_empty() {
@@ -342,10 +340,10 @@ impl Flood {
             let room = match connection.state {
                 State::Open => connection.room(self.pipeline),
                 State::Backoff | State::Leaving | State::Vacant => 0,
-                // One call is enough to have a connection made for it.
+                // One call suffices to have a connection made for it.
                 _ => 1_usize.saturating_sub(carried),
             };
-            // A peer that takes no call at all has one waiting for it.
+            // A connection whose peer takes no call at all has one waiting for it.
             let waits = open && room == 0 && carried == 0;
             if room == 0 && !waits || self.interests.pauses && carried == 0 && self.pauses(network, token, now) {
                 break;
@@ -368,7 +366,7 @@ impl Flood {
         self.connect_for_queue(network, token, now);
     }
 
-    /// The same over several targets: the next call of a slot that has none, wherever it goes.
+    /// The same over several targets: the next call of a slot without one, whatever its target.
     fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
@@ -380,7 +378,7 @@ impl Flood {
         }
     }
 
-    /// Several targets: sends a call on the connection to its target of the slot that `token` belongs to, or has it wait there.
+    /// Several targets: sends a call on the connection to its target in the slot of `token`, or queues it there.
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: u64) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
@@ -412,7 +410,7 @@ impl Flood {
         }
     }
 
-    /// Closed model: the next call, which is due now, or one that has to be made again.
+    /// Closed model: the next call, due now, or one that has to be made again.
     #[inline]
     fn next_call<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> Option<CallId> {
         if !self.again.is_empty()
@@ -425,12 +423,12 @@ impl Flood {
         Some(network.begin(Call::new(number, now, self.measured, Counted::OnceSent)))
     }
 
-    /// A call that a peer has not processed, and that has not ended since.
+    /// A call that a peer has not processed and that has not ended since.
     fn next_again<D: Driver>(&mut self, network: &FloodNetwork<D>) -> Option<CallId> {
         std::iter::from_fn(|| self.again.pop_front()).find(|id| network.call(*id).is_some())
     }
 
-    /// Whether the user lets the connection wait before its next call; it is asked once for each.
+    /// Whether the user lets the connection pause before its next call. The user is asked once a call.
     fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) -> bool {
         let connection = &mut network.connections[token];
         if connection.deadline != NEVER {
@@ -453,8 +451,8 @@ impl Flood {
         }
     }
 
-    /// Gives the connections that were answered their next calls. All that has come is read first: it is then timed
-    /// when it came, and the code of one step stays in the processor's cache while it is done for every connection.
+    /// Gives the connections that were answered their next calls. Everything that has come is read first: each answer
+    /// is then timed when it came, and the code of one step stays in the processor's cache for all connections.
     fn call_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         if self.interests.answers
             && self.refusal.is_none()
@@ -470,7 +468,8 @@ impl Flood {
         self.user.expect(certain);
         for (token, since) in freed.drain(..) {
             if network.connections[token].state == State::Open {
-                // A call of the closed model is due when it is made; a connection of the open one has been free since.
+                // A call of the closed model is due when it is made. A connection of the open model has been free since
+                // its answer.
                 let closed = matches!(self.pace, Pace::Closed(_));
                 let now = if closed { network.driver.now() } else { since };
                 self.give_work(network, token, now);
@@ -481,7 +480,8 @@ impl Flood {
             let now = network.driver.now();
             self.wake_dormant(network, now, network.last_answer < network.last_connected);
         }
-        // Calls that end when they are sent have freed connections meanwhile: those have their next turn after what came.
+        // Calls that end when they are sent have freed connections meanwhile: those have their turn after the next
+        // read.
         freed.append(&mut network.freed);
         network.freed = freed;
         if self.is_loading() {
@@ -489,7 +489,7 @@ impl Flood {
         }
     }
 
-    /// How many calls will be made at once for the connections that are free, as far as that is certain.
+    /// The number of calls that will be made at once for the free connections, as far as it is certain.
     fn certain_calls(&self, freed: &[(usize, u64)]) -> usize {
         let Some(&(_, since)) = freed.last() else { return 0 };
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();

@@ -4,7 +4,7 @@ use brunt_record::figures::NameId;
 
 use crate::network::{Call, End, Recorder};
 
-/// The names of a flood's calls; none where all are alike.
+/// The names of a flood's calls; empty where all are alike.
 #[derive(Debug, Default)]
 pub(super) struct Names(Vec<NameId>);
 

@@ -32,7 +32,7 @@ impl Flood {
         }
     }
 
-    /// The same over several targets: lists the slot of the connection if it has no call.
+    /// The same over several targets: lists the slot of the connection if the slot has no call.
     pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
         let Some(slots) = &self.slots else { return };
         let home = slots.home(token);
@@ -48,7 +48,7 @@ impl Flood {
         self.ready.push_back(home);
     }
 
-    /// Open model: sends what is due on the connections that are free, and adds some where none is, if they grow.
+    /// Open model: sends due calls on free connections, and adds connections where none is free, if they grow.
     #[inline]
     pub(super) fn dispatch<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         if matches!(self.pace, Pace::Open(_)) {
@@ -59,12 +59,12 @@ impl Flood {
     fn send_due_or_grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         self.send_due(network);
         if self.growth.is_some() && self.grow(network) && self.connects_for_calls() {
-            // A connection for each call is made when there is one.
+            // With a connection for each call, it is made when there is a call.
             self.send_due(network);
         }
     }
 
-    /// Adds connections for the calls that wait, if none is free; true if it did.
+    /// Adds connections for waiting calls, if none is free. Returns whether it did.
     fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
         if !self.ready.is_empty() {
             if let Some(growth) = &mut self.growth {
@@ -104,7 +104,7 @@ impl Flood {
         missing > 0
     }
 
-    /// Open model: sends what is due on the connections that are free, oldest first.
+    /// Open model: sends due calls on free connections, oldest first.
     fn send_due<D: Driver>(&mut self, network: &mut FloodNetwork<D>) {
         let Pace::Open(schedule) = &self.pace else { return };
         if schedule.due().is_none() {
@@ -118,7 +118,7 @@ impl Flood {
         {
             let connection = &mut network.connections[token];
             let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
-            // One that is gone may be listed elsewhere by now, or its place be another's.
+            // A connection that is gone may be listed elsewhere by now, or its place may belong to another.
             let is_here = connection.state == State::Open || opens || self.slots.is_some();
             if !is_here || !connection.unlist() {
                 continue;
@@ -160,8 +160,8 @@ impl Flood {
         }
     }
 
-    /// Open model, connections made for calls: whether the call, which has begun, makes no attempt of its own as there are too many, and has ended as
-    /// another attempt did.
+    /// Open model, with connections made for calls: whether the call, which has begun, makes no attempt of its own
+    /// because there are too many, and has ended with the outcome of another attempt.
     pub(super) fn shares_outcome<D: Driver>(
         &mut self,
         network: &mut FloodNetwork<D>,

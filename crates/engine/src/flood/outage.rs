@@ -1,43 +1,45 @@
-//! A target that takes no connection: which calls try to make one, and which share what came of another's attempt.
+//! A target that takes no connection: which calls try to make one, and which share the outcome of another's attempt.
 //!
-//! A call that is due while there is no connection has failed, then. It makes an attempt of its own, up to a thousand a second. Beyond that
-//! it takes the outcome of an attempt that has just ended, with its duration, so that a target which answers nothing does not
-//! read as one that refuses at once. Where none has, it waits for the next attempt that ends. One that succeeds ends all this.
+//! A call that is due while there is no connection fails at that time. It makes an attempt of its own, up to a thousand
+//! a second. Beyond that it takes the outcome of an attempt that has just ended, with its duration, so that a target
+//! which answers nothing does not look like one that refuses at once. If no attempt has just ended, the call waits for
+//! the next one that does. An attempt that succeeds ends all this.
 
 use brunt_record::outcome::Failure;
 
 use crate::network::attempts::Attempts;
 use crate::network::{FailedAttempt, NEVER};
 
-/// For how long other calls share what came of an attempt, in nanoseconds; and of one that TLS ended, which costs the target more.
+/// How long other calls share the outcome of an attempt, in nanoseconds; and of one that failed in TLS, which costs the
+/// target more.
 const SHARED_NS: u64 = 50_000_000;
 const SHARED_TLS_NS: u64 = 100_000_000;
 
-/// An attempt that has failed, after which none has succeeded.
+/// An attempt that has failed, with no success after it.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
     at: u64,
     /// How long it took, in nanoseconds.
     pub(super) took_ns: u64,
-    /// How it ended.
+    /// Its failure.
     pub(super) failure: Failure,
     /// Why.
     pub(super) reason: String,
 }
 
-/// What one worker knows of targets that take no connection.
+/// A worker's knowledge of targets that take no connection.
 #[derive(Debug)]
 pub(super) struct Outage {
     /// The attempts of calls.
     pub(super) attempts: Attempts,
     /// The last attempt for each target, if it failed.
     last: Vec<Option<Outcome>>,
-    /// When to look again whether a waiting call can be helped, if nothing happens before.
+    /// When to look again whether a waiting call can be ended or sent, if nothing happens before.
     pub(super) next_look: u64,
 }
 
 impl Outage {
-    /// For one of so many workers, over all machines.
+    /// The share of one of this many workers, over all machines.
     pub(super) fn new(workers: u64) -> Self {
         Self { attempts: Attempts::new(workers), last: Vec::new(), next_look: NEVER }
     }
@@ -65,7 +67,8 @@ impl Outage {
         matches!(self.last.get(origin), Some(Some(_)))
     }
 
-    /// What a call that is due shares at `now`, as it makes no attempt of its own; none if no attempt ended just before.
+    /// The outcome that a due call shares at `now`, as it makes no attempt of its own; `None` if no attempt ended just
+    /// before.
     pub(super) fn shared(&self, origin: usize, now: u64) -> Option<&Outcome> {
         let last = self.last.get(origin)?.as_ref()?;
         let shared_ns = if last.failure == Failure::Tls { SHARED_TLS_NS } else { SHARED_NS };

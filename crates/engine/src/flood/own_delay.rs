@@ -1,13 +1,13 @@
 //! How much of a late call's delay is this program's own, and how much is waiting for a connection.
 //!
-//! A worker that was held up finds many calls overdue at once. Those that its connections cannot carry together wait for
-//! each other, and would not have waited had each been sent in time. So a connection carries with it how long its calls
-//! were held up (`held_up`): in time it would have been free that much earlier. This is D. V. Lindley's recursion for the
-//! waiting time ("The theory of queues with a single server", Proceedings of the Cambridge Philosophical Society 48, 1952), gone
-//! through twice: with the delay and without it.
+//! A worker that was held up finds many calls overdue at once. Those that its connections cannot carry together wait
+//! for each other, and would not have waited had each been sent in time. So a connection carries the time by which its
+//! calls were held up (`held_up`): in time it would have been free that much earlier. This is D. V. Lindley's recursion
+//! for the waiting time ("The theory of queues with a single server", Proceedings of the Cambridge Philosophical
+//! Society 48, 1952), computed twice: with the delay and without it.
 
-/// A delay from which on it is carried on to a connection's next calls, in nanoseconds. What every call takes to be handled
-/// is less, and would add up where calls always wait.
+/// The least delay that is carried on to a connection's next calls, in nanoseconds. Handling a call takes less, which
+/// would add up where calls always wait.
 const CARRIED_NS: u64 = 500_000;
 
 /// How one call was held up, and what its connection carries on. Nanoseconds.
@@ -21,8 +21,8 @@ pub(crate) struct OwnDelay {
     pub(crate) has_waited: bool,
 }
 
-/// Of a call that was due at `due` and is sent at `now`, on a connection that has been free since `ready_since` and carries
-/// `held_up`.
+/// The delay of a call that was due at `due` and is sent at `now`, on a connection that has been free since
+/// `ready_since` and carries `held_up`.
 pub(crate) fn measure(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
     let fresh = now.saturating_sub(due.max(ready_since));
     let ready_in_time = ready_since.saturating_sub(held_up);

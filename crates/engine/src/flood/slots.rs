@@ -1,5 +1,5 @@
-//! A flood over several targets. What is fixed, or grows, is the number of calls in flight: each has a *slot*, which keeps a
-//! connection to every target that it has called.
+//! A flood over several targets. The number of calls in flight is fixed, or grows: each call has a *slot*, which keeps
+//! a connection to every target that it has called.
 
 use crate::network::Connections;
 
@@ -34,7 +34,7 @@ impl Slots {
         slot.and_then(|all| all.first().copied().flatten()).unwrap_or(token)
     }
 
-    /// The connection to `target` in the same slot as this one. `add` makes it if the slot has none.
+    /// The connection to `target` in the slot of `token`. `add` makes one if the slot has none.
     pub(super) fn to(&mut self, target: usize, token: usize, add: impl FnOnce() -> usize) -> usize {
         let Some(slot) = self.of.get(token).copied() else { return token };
         let Some(all) = self.connections.get_mut(slot) else { return token };
@@ -52,7 +52,7 @@ impl Slots {
         added
     }
 
-    /// Whether no call is on any connection of the slot that this one belongs to.
+    /// Whether no call is on any connection of this one's slot.
     pub(super) fn is_free(&self, token: usize, connections: &Connections) -> bool {
         let slot = self.of.get(token).and_then(|slot| self.connections.get(*slot));
         let all = slot.into_iter().flatten().flatten();

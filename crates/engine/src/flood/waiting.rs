@@ -8,11 +8,11 @@ use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
 use crate::network::{Call, Counted, Listing, NEVER, Recorder, State};
 use crate::transport::Driver;
 
-/// For how long open connections are worth waiting for after one was answered, in nanoseconds.
+/// How long open connections are worth waiting for after one was answered, in nanoseconds.
 const ANSWERS_NS: u64 = SECOND_NS;
-/// A worker that is later than this, in nanoseconds, has not read all that came in time.
+/// A worker that is later than this, in nanoseconds, may not have read everything that came in time.
 const IN_TIME_NS: u64 = 1_000_000;
-/// Why a call has failed that waited for a connection while the target answered nothing.
+/// The reason of a call that failed after it had waited for a connection while the target answered nothing.
 const UNANSWERED: &str = "no connection was free within the timeout, and none was answered";
 
 impl Flood {
@@ -40,7 +40,8 @@ impl Flood {
         schedule.due().is_some_and(|due| self.reach.ends_before(due))
     }
 
-    /// Whether there is no connection to wait for: none is open and attempts fail; or those that are answer nothing, and another is refused.
+    /// Whether there is no connection worth waiting for: none is open and attempts fail, or the open ones are silent
+    /// and another is refused.
     pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) -> bool {
         let has_failed = self.outage.has_failed(0);
         if network.taking == 0 {
@@ -49,7 +50,7 @@ impl Flood {
         has_failed && now.saturating_sub(network.last_answer.max(network.last_connected)) > ANSWERS_NS
     }
 
-    /// Lets each call that is due make an attempt of its own, or share what came of one.
+    /// Lets each due call make an attempt of its own, or share the outcome of another.
     fn try_for_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         while self.ready.is_empty() && self.is_out(network, now) && self.is_loading() {
             let Pace::Open(schedule) = &self.pace else { return };
@@ -113,11 +114,11 @@ impl Flood {
         may_add.then(|| network.add(0))
     }
 
-    /// A place in which nothing is tried before a call needs it.
+    /// A place that is tried only once a call needs it.
     fn next_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<usize> {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut network.connections[token];
-            // One that was given back, and perhaps handed out again, is listed no more.
+            // A place that was given back, and perhaps taken again, is listed no more.
             if connection.listing == Listing::Dormant && connection.state == State::Idle {
                 connection.unlist();
                 return Some(token);
@@ -126,7 +127,7 @@ impl Flood {
         None
     }
 
-    /// The place's last connection came to nothing, and there is no other: the next call that is due tries again.
+    /// The place's last connection failed, and there is no other: the next due call tries again.
     pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize) {
         let connection = &mut network.connections[token];
         if connection.is_unlisted() {
@@ -135,8 +136,8 @@ impl Flood {
         }
     }
 
-    /// Connects the places that wait for a target which takes connections again; as often as attempts may be made, if it is not known
-    /// whether it does.
+    /// Connects waiting places to a target that takes connections again; only as often as attempts are allowed, if it
+    /// is unknown whether it does.
     pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64, is_attempt: bool) {
         while !self.dormant.is_empty()
             && network.connecting < self.most_half_open()
@@ -147,8 +148,8 @@ impl Flood {
         }
     }
 
-    /// Ends the calls that have waited for as long as a call may take while no connection was free, and since whose due time the target has
-    /// answered nothing.
+    /// Ends calls that waited for as long as a call may take without a free connection, if the target has answered
+    /// nothing since they were due.
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
@@ -167,10 +168,10 @@ impl Flood {
         }
     }
 
-    /// The measured part ended: calls that were due and have no connection are never sent. They are unsent where connections were
-    /// too few, and unfinished where the target has said nothing since.
+    /// The measured part ended: due calls without a connection are never sent. They are unsent where connections were
+    /// too few, and unfinished where the target has been silent since they were due.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
-        // What a peer has turned away may be sent again yet.
+        // Calls that a peer has turned away may still be sent again.
         self.serve_again(network, end);
         let silent_for = end.saturating_sub(network.last_answer);
         let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;

@@ -1,4 +1,4 @@
-//! For how long places are without a server, while that is watched.
+//! Time that places are without a server, while it is recorded.
 
 use brunt_record::catalogue::Counter;
 
@@ -6,7 +6,7 @@ use super::{NEVER, Network, State};
 use crate::transport::Driver;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// From `now` on, time without a server is written down for each place; with none, no longer.
+    /// From `now` on, records for each place the time without a server; with `None`, stops.
     pub(crate) fn watch_for_server(&mut self, from: Option<u64>) {
         for connection in &mut self.connections.0 {
             if let Some(from) = from
@@ -19,7 +19,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.watched_since = from.unwrap_or(NEVER);
     }
 
-    /// Writes down for how long places were without a server, up to `now`, while that is watched.
+    /// Adds the time that places were without a server, up to `now`, while it is recorded.
     pub(super) fn count_absences(&mut self, now: u64) {
         for connection in &mut self.connections.0 {
             if connection.without_since != NEVER {
@@ -30,7 +30,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The load ended at `now`: what comes after is in no figure.
+    /// The load ended at `now`: later time is in no figure.
     pub(crate) fn end_watch(&mut self, now: u64) {
         self.count_absences(now);
         for connection in &mut self.connections.0 {

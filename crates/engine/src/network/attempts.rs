@@ -3,12 +3,12 @@
 use brunt_plan::random::mix;
 use brunt_record::SECOND_NS;
 
-/// The most attempts to connect in a second that come after one without a server, over all workers of a run.
+/// The most attempts to connect a second after one that found no server, over all workers of a run.
 pub(crate) const MOST_PER_S: u64 = 1_000;
-/// The most of them at once, over all workers.
+/// The most of these attempts at once, over all workers.
 const BURST: u64 = 100;
-/// How long a place waits after an attempt that came to nothing, on average, in nanoseconds. Each waits between half of it and half as much
-/// again, so that places do not come back in step.
+/// The average wait of a place after an attempt that failed, in nanoseconds. Each waits between half of it and half as
+/// much again, so that places do not retry in step.
 const APART_NS: u64 = 100_000_000;
 
 /// One worker's share of the attempts.
@@ -17,12 +17,12 @@ const APART_NS: u64 = 100_000_000;
 /// all came evenly.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    /// How far they are apart when they come evenly, in nanoseconds.
+    /// The interval of evenly spaced attempts, in nanoseconds.
     interval_ns: u64,
-    /// How far ahead of that they may be, in nanoseconds.
+    /// How far ahead of even spacing they may be, in nanoseconds.
     ahead_ns: u64,
     next: u64,
-    /// When the last place was told to try again.
+    /// The latest time at which a place was told to try again.
     last_retry: u64,
 }
 
@@ -34,7 +34,7 @@ impl Attempts {
         Self { interval_ns, ahead_ns: interval_ns * (burst - 1), next: 0, last_retry: 0 }
     }
 
-    /// Whether another attempt may begin at `now`; if so, it counts.
+    /// Whether another attempt may begin at `now`. If so, it counts.
     pub(crate) fn take(&mut self, now: u64) -> bool {
         let may = self.free_at() <= now;
         if may {
@@ -48,7 +48,7 @@ impl Attempts {
         self.next.saturating_sub(self.ahead_ns)
     }
 
-    /// When a place tries again whose attempt came to nothing at `now`. `place` makes it another time for each.
+    /// When a place tries again whose attempt failed at `now`. `place` makes the time differ from place to place.
     pub(crate) fn retry_at(&mut self, place: usize, now: u64) -> u64 {
         let jitter = mix(now ^ (place as u64) << 32) % APART_NS;
         let at = (now + APART_NS / 2 + jitter).max(self.last_retry + self.interval_ns);

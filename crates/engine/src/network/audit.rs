@@ -1,4 +1,4 @@
-//! What holds of a network between two steps of its worker, whatever has come and gone. Tests look after each step.
+//! Invariants of a network between two steps of its worker. Tests check them after each step.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use super::{Network, State};
 use crate::transport::Driver;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// Holds the network against its rules. `waiting` are the calls that the load has in a list of its own, if it has one; some may have
-    /// ended. `call_bytes` is the most that one call sends, if that is known.
+    /// Checks the network against its invariants. `waiting` are the calls in the load's own list, if it has one; some
+    /// may have ended. `call_bytes` is the most that one call sends, if that is known.
     pub(crate) fn audit<'a>(&self, waiting: Option<impl IntoIterator<Item = &'a CallId>>, call_bytes: Option<usize>) {
         let mut listed = Vec::new();
         for token in 0..self.connections.len() {
@@ -74,7 +74,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         assert!(self.deadlines.alarm(token) <= due, "the deadline of connection {token}, {state:?}, is watched");
     }
 
-    /// What waits on a connection is what its calls send, the word that gives each up, and what answers the peer.
+    /// The unsent bytes of a connection are those of its calls, of notices that give calls up, and of answers to the
+    /// peer.
     fn audit_unsent(&self, connection: &Connection, call_bytes: Option<usize>) {
         let asked = self.origins.pipeline(connection.origin).max(1);
         let unsent = connection.unsent.len().saturating_sub(connection.unsent_aside);

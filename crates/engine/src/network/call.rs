@@ -14,43 +14,43 @@ use super::deadlines::NEVER;
 
 /// Why a call has failed that took too long.
 pub(super) const LATE: &str = "no complete answer within the timeout";
-/// Why a call has failed whose next message did not come within the longest gap.
+/// The reason of a call whose next message did not come within the longest gap.
 pub(super) const STALLED: &str = "no message within the longest gap allowed";
 
 /// When a call is added to the calls that were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// It was already. The schedule of the open model counts arrivals by itself, so that the sum of outcomes can be checked
-    /// against it.
+    /// Counted already: the schedule of the open model counts arrivals by itself, so that the sum of outcomes can be
+    /// checked against it.
     Already,
-    /// When it begins.
+    /// Counted when it begins.
     AtOnce,
-    /// When it is sent, or ends otherwise: a connection of the closed model waits for its call to be made, and the user
-    /// may then have none.
+    /// Counted when it is sent, or ends before that: a connection of the closed model waits for its call to be made,
+    /// and the user may then have no call.
     OnceSent,
-    /// When it ends, if it ends with an outcome: an answer that need not come.
+    /// Counted when it ends with an outcome: its answer need not come.
     OnceEnded,
 }
 
 /// Where a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// With the load that makes it: it has no connection yet.
+    /// With its load: it has no connection yet.
     Waiting,
-    /// It waits until this connection is ready.
+    /// In the queue of this connection, until that is ready.
     Queued(usize),
     /// It was sent on this connection.
     InFlight(usize),
 }
 
-/// Whether a call may be sent again whose bytes met the end of its connection on the way.
+/// Whether a call may be sent again when its connection ended while its bytes were on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resend {
-    /// It is not idempotent.
+    /// No: it is not idempotent.
     Never,
     /// Once.
     Once,
-    /// It was.
+    /// It has been sent again.
     Done,
 }
 
@@ -61,34 +61,34 @@ pub(crate) enum End<'a> {
     Answered(u16),
     /// Without a good answer, for this reason.
     Failed(Failure, &'a str),
-    /// It was in flight when the drain ended.
+    /// In flight when the drain ended.
     Unfinished,
-    /// It was due and never sent.
+    /// Due and never sent.
     Unsent,
-    /// There was no such call after all, and nothing is counted: its user had none, or its answer was optional.
+    /// Never a call after all, so that nothing is counted: its user had none, or its answer was optional.
     Withdrawn,
 }
 
-/// A call that has begun. `T` is what its load knows it by.
+/// A call that has begun. `T` is its load's key for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<T> {
-    /// What its load knows it by.
+    /// Its load's key for it.
     pub(crate) tag: T,
-    /// When it was due, in nanoseconds on the run's clock, as all times here.
+    /// When it was due, in nanoseconds on the run's clock, like all times here.
     pub(crate) due: u64,
     /// When it was sent; [`NEVER`] before.
     pub(crate) sent: u64,
-    /// How long it was sent after it was due and a connection free for it: the generator's own delay, in nanoseconds.
+    /// The generator's own delay, in nanoseconds: from when the call was due and had a connection to when it was sent.
     pub(crate) late: u64,
     /// For how much of that the target may have had other calls, in nanoseconds.
     pub(crate) exposed: u64,
     /// When the first byte of its answer came; [`NEVER`] before.
     pub(crate) first_byte: u64,
-    /// When it has taken too long; [`NEVER`] before it is sent.
+    /// When it times out; [`NEVER`] before it is sent.
     pub(crate) expires: u64,
-    /// Bytes given to its connection up to its own last.
+    /// Bytes given to its connection, up to the last of its own.
     pub(crate) last_byte: u64,
-    /// Where it is.
+    /// Its place.
     pub(crate) place: Place,
     /// When it is counted as due.
     pub(crate) counted: Counted,
@@ -100,9 +100,9 @@ pub(crate) struct Call<T> {
     pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`](super::calls::Calls) has a [`Stream`] for it.
     pub(crate) streams: bool,
-    /// How often a peer said that it has not processed it.
+    /// How often a peer has refused it unprocessed.
     pub(crate) turned_away: u8,
-    /// The status with which it ends once its bytes are sent, if it waits for no answer.
+    /// The status with which it ends once its bytes are sent, if it needs no answer.
     pub(crate) ends_sent: Option<u16>,
 }
 
@@ -149,7 +149,7 @@ impl<T> Call<T> {
         self.counted == Counted::OnceEnded
     }
 
-    /// It is sent at `now`, and has `timeout_ns` to end. What is sent again keeps its first time, and how long it has.
+    /// Sends it at `now`, with `timeout_ns` to end. A call that is sent again keeps its first time and its timeout.
     #[inline]
     pub(crate) fn send(&mut self, now: u64, timeout_ns: u64) {
         if self.sent == NEVER {
@@ -158,7 +158,7 @@ impl<T> Call<T> {
         }
     }
 
-    /// A part of its answer has come at `now`; the first counts.
+    /// Notes that a part of its answer came at `now`; the first part counts.
     #[inline]
     pub(crate) fn receive(&mut self, now: u64) {
         if self.first_byte == NEVER {
@@ -179,7 +179,7 @@ impl<T> Call<T> {
     }
 }
 
-/// What is known of the messages of a call. Times are nanoseconds on the run's clock.
+/// The messages of a streaming call. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
     /// The longest gap that is allowed.
@@ -189,7 +189,7 @@ pub(crate) struct Stream {
     messages: u64,
     first: u64,
     last: u64,
-    /// Which read the last message came with.
+    /// The read that brought the last message.
     read: u64,
     /// The status so far.
     status: u16,
@@ -203,12 +203,12 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// The stream of a call before its first message. The call times out at `limit`; both times are nanoseconds.
+    /// The stream of a call before its first message. The call times out at `limit`; both parameters are nanoseconds.
     pub(super) fn new(stall_ns: u64, limit: u64) -> Self {
         Self { stall_ns, limit, messages: 0, first: 0, last: 0, read: 0, status: 0, is_left: false }
     }
 
-    /// A message has come at `at`, with the bytes of this read.
+    /// Notes a message that came at `at`, with the bytes of this read.
     pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: u64, read: u64, status: u16) -> MessageArrival {
         let before = if self.messages == 0 { call.sent } else { self.last };
         let at = at.max(before);
@@ -221,7 +221,7 @@ impl Stream {
         MessageArrival { after_ns: at - before, is_first, is_together }
     }
 
-    /// Its user leaves it: the status so far, if a message has come.
+    /// Its user leaves it. Returns the status so far, if a message has come.
     pub(super) fn leave(&mut self) -> Option<u16> {
         if self.messages == 0 {
             return None;
@@ -230,12 +230,12 @@ impl Stream {
         Some(self.status)
     }
 
-    /// Whether the call is late for want of its next message alone, and why it fails then.
+    /// The failure and its reason, where the call is late only because its next message is.
     pub(super) fn lateness<T>(&self, call: &Call<T>) -> Option<(Failure, &'static str)> {
         (call.streams && call.expires < self.limit).then_some((Failure::Stalled, STALLED))
     }
 
-    /// What there is to say of its messages, of a call that ends so at `at`.
+    /// The account of its messages, for a call that ends like this at `at`.
     pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: u64) -> StreamEnd {
         let waits_in_vain = matches!(end, End::Unfinished | End::Failed(Failure::Timeout | Failure::Stalled, _));
         let before = if self.messages == 0 { call.sent } else { self.last };

@@ -1,12 +1,12 @@
 //! The calls of a worker that have begun and not ended, by slot and generation.
 //!
-//! A call leaves them by [`Calls::remove`] alone, which [`Network::complete`](super::Network::complete) alone calls, with the
-//! [`End`](super::call::End) that is then recorded: no call can be lost on the way.
+//! A call leaves them only by [`Calls::remove`], which only [`Network::complete`](super::Network::complete) calls, with
+//! the [`End`](super::call::End) that it then records: no call can be lost on the way.
 
 use super::call::{Call, Stream};
 use super::deadlines::{Deadlines, NEVER};
 
-/// Names a call while it lives: the slot that holds it, and which of the slot's calls it is.
+/// Name of a call while it lives: its slot, and a number that tells the slot's calls apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallId {
     slot: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Calls<T> {
     vacant: Vec<u32>,
     deadlines: Deadlines,
     under_way: u64,
-    /// What is known of the messages of calls, by the calls' slots, as far as any call had some.
+    /// The messages of calls, by the calls' slots, once any call had some.
     streams: Vec<Stream>,
 }
 
@@ -98,14 +98,14 @@ impl<T> Calls<T> {
         Some(call)
     }
 
-    /// A call's [`Call::expires`] was set: it shows in [`Calls::overdue`] then. A slot whose earlier call had a deadline
-    /// before this one has its alarm set already, so that a flood pays a comparison.
+    /// Notes that a call's [`Call::expires`] was set, so that [`Calls::overdue`] finds it. A slot whose earlier call
+    /// had an earlier deadline has its alarm set already, so that this costs a flood one comparison.
     #[inline]
     pub(super) fn watch(&mut self, id: CallId, expires: u64) {
         self.deadlines.arm(id.slot, expires);
     }
 
-    /// The call's answer is to come as messages, no more than `stall_ns` apart.
+    /// The call's answer comes as messages, at most `stall_ns` apart.
     pub(super) fn begin_stream(&mut self, id: CallId, stall_ns: u64) {
         let Some(call) = self.get_mut(id) else { return };
         call.streams = true;
@@ -131,13 +131,13 @@ impl<T> Calls<T> {
         Some((call, self.streams.get_mut(id.slot as usize)?))
     }
 
-    /// When the oldest call was due that has not ended, but for answers that need not come.
+    /// When the oldest call was due that has not ended, leaving out optional answers.
     pub(crate) fn oldest_due(&self) -> Option<u64> {
         let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
         calls.filter(|call| !call.is_optional()).map(|call| call.due).min()
     }
 
-    /// A call that has taken too long at `now`, each once.
+    /// A call that has timed out at `now`. Each is returned once.
     pub(super) fn overdue(&mut self, now: u64) -> Option<CallId> {
         while let Some(slot) = self.deadlines.due(now) {
             let Some(Slot { generation, call: Some(call) }) = self.slots.get(slot as usize) else { continue };
@@ -181,7 +181,7 @@ impl<T> Calls<T> {
 }
 
 impl<T> Drop for Calls<T> {
-    /// A call that is dropped without an end is a defect.
+    /// Dropping a call without an end is a defect.
     fn drop(&mut self) {
         if cfg!(debug_assertions) && !std::thread::panicking() {
             let left = self.slots.iter().filter(|slot| slot.call.is_some()).count();

@@ -16,7 +16,7 @@ use crate::channel::{Channel, Socket};
 use crate::transport::Driver;
 use brunt_protocol::Opening;
 
-/// How long one of several addresses may say nothing before the next is tried, in nanoseconds (RFC 8305, section 8).
+/// How long one of several addresses may be silent before the next is tried, in nanoseconds (RFC 8305, section 8).
 const NEXT_ADDRESS_NS: u64 = 250_000_000;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
@@ -41,8 +41,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.try_address(load, token, now);
     }
 
-    /// Tries the next of the target's addresses. Where there are others, it has a moment at first; if all have had that, they have what is left
-    /// of the time by turns.
+    /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
+    /// they share the rest of the time.
     fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &self.connections[token];
         let route = self.origins.route(connection.origin);
@@ -79,7 +79,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.try_address(load, token, now);
     }
 
-    /// Connecting has taken too long: as a whole, or as far as the first of several addresses has it (RFC 8305, section 5).
+    /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
     pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         const REASON: &str = "no connection within the connect timeout";
 
@@ -99,7 +99,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.try_address(load, token, now);
     }
 
-    /// What happened, with the address that it happened at, where there are several.
+    /// The reason with its address, where the target has several.
     fn at_address<'a>(&self, token: usize, reason: &'a str) -> Cow<'a, str> {
         match self.connections[token].addresses.front() {
             Some(address) => format!("{address}: {reason}").into(),
@@ -107,7 +107,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The socket has something to say about connecting.
+    /// The socket has connected, or failed to.
     pub(super) fn socket_connected<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         let outcome = self.driver.connected(token);
         let now = self.driver.now();
@@ -119,7 +119,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.connected = now;
                 connection.deadline = connection.connect_until;
                 connection.connect_ns = now.saturating_sub(connection.began);
-                // Which address took it says more than a number where there are several.
+                // Where there are several addresses, the one that took the connection says more than a number.
                 if let Some(address) = connection.addresses.front() {
                     self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
                 }
@@ -156,7 +156,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sends what the channel has to say to what it was fed, and sees whether its handshake is over.
+    /// Sends the channel's own records after it was fed, and notes whether its handshake is over.
     pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &mut self.connections[token];
         match connection.channel.flush(&mut Socket { driver: &mut self.driver, token }) {
@@ -176,7 +176,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The way to the peer is there: the protocol opens its own connection on it.
+    /// The way to the peer is open: the protocol opens its own connection on it.
     fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &mut self.connections[token];
         match connection.client.open(connection.channel.alpn(), &mut self.outgoing) {
@@ -223,10 +223,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sends the calls that waited for this connection, as far as it has room for them. The others go on waiting, for as long as a call may
-    /// take.
+    /// Sends queued calls of this connection, as far as it has room. The others go on waiting, for as long as a call
+    /// may take.
     fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        // What the protocol opens its connection with may wait for the first call.
+        // The protocol's opening bytes may wait for the first call.
         let mut composed = !self.outgoing.is_empty();
         let behind = self.behind(now);
         let most = self.origins.pipeline(self.connections[token].origin);
@@ -245,7 +245,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.bound_waits(load, token);
     }
 
-    /// The calls that wait for room on an open connection have as long as they may take.
+    /// Calls that wait for room on an open connection time out from now on.
     pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
@@ -253,7 +253,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call that waits for room on a connection has as long as it may take, from when it was due.
+    /// A call that waits for room on a connection times out, counted from when it was due.
     pub(crate) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
         let Some(call) = self.calls.get_mut(id).filter(|call| call.expires == NEVER) else { return };
         let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
@@ -262,11 +262,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.calls.watch(id, expires);
     }
 
-    /// The peer has said something, after which an open connection may have room for calls that waited for it.
+    /// The peer has sent something, after which an open connection may have room for queued calls.
     #[inline]
     pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         if let Some(first) = self.connections[token].queue.front().copied() {
-            // One that its load has put there for a moment is sent by that.
+            // A call that its load has queued for a moment only is sent by the load.
             let waits = self.calls.get(first).is_some_and(|call| call.expires != NEVER);
             if waits && self.connections[token].state == State::Open {
                 self.send_queue(load, token, now);
@@ -274,7 +274,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// What a target does that was never heard of: it answers nothing to connecting, or to what is said first on a connection.
+    /// The reason of failures at a silent target: it answers nothing to connecting, or to the first bytes on a
+    /// connection.
     pub(crate) fn silence(&self) -> &'static str {
         let is_open = |state| matches!(state, State::Handshaking | State::Opening);
         if self.connections.0.iter().any(|connection| is_open(connection.state)) {

@@ -1,4 +1,4 @@
-//! One of a worker's connections and what is under way on it.
+//! One of a worker's connections and the calls on it.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -13,14 +13,14 @@ use crate::channel::{Channel, Unsent};
 use crate::transport::Address;
 use brunt_protocol::Client;
 
-/// Where in its life a connection is.
+/// A connection's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// The place is free for another connection.
     Vacant,
     /// No socket.
     Idle,
-    /// No socket, and none is made before the deadline: the last attempt failed.
+    /// No socket, and none is made before the deadline, since the last attempt failed.
     Backoff,
     /// The socket is being connected.
     Connecting,
@@ -37,20 +37,20 @@ pub(crate) enum State {
 /// The list of its load that a connection is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
-    /// In none.
+    /// In no list.
     Unlisted,
     /// Of connections that can take a call.
     Free,
-    /// Of places in which nothing is tried before a call needs it.
+    /// Places that are tried only once a call needs them.
     Dormant,
 }
 
-/// What a place's connections have brought.
+/// Whether a place's connections have been of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     /// The connection was answered since it was made.
     Answered,
-    /// It was not, and neither were as many attempts before it.
+    /// Neither it nor this many attempts before it were answered.
     Unanswered {
         /// Attempts in a row that brought no answer.
         attempts: u32,
@@ -72,7 +72,7 @@ impl Service {
 
 /// One of a worker's connections.
 pub(crate) struct Connection {
-    /// Where it goes, by the worker's number for it.
+    /// Its destination, by the worker's number for it.
     pub(crate) origin: usize,
     /// Bytes received since it was made, after decryption.
     pub(crate) bytes_in: u64,
@@ -86,37 +86,38 @@ pub(crate) struct Connection {
     pub(super) queue: VecDeque<CallId>,
     /// Bytes that the socket did not take yet.
     pub(super) unsent: Unsent,
-    /// When the connection ends unless its peer takes one of the bytes that wait; [`NEVER`] while none do.
+    /// When the connection ends unless its peer takes one of the waiting bytes; [`NEVER`] while none wait.
     pub(super) stalled_until: u64,
-    /// How many of them, at most, answer what the peer asked by itself.
+    /// Upper bound on the waiting bytes that answer the peer's own messages.
     pub(super) unsent_aside: usize,
     /// Bytes given to it since it was made, sent or not, before encryption.
     pub(super) bytes_out: u64,
     /// The most calls in flight that the plan asks for.
     pub(super) most: usize,
-    /// What its peer's limits hold back.
+    /// The calls that its peer's limits hold back.
     pub(super) holds: Holds,
     /// Grows whenever the connection is closed: an event for an earlier generation is stale.
     pub(super) generation: u32,
     /// When the socket began to connect.
     pub(super) began: u64,
-    /// When the socket was connected, or TLS was there: when what comes next in connecting began.
+    /// When the socket was connected, or the TLS handshake was done: the start of the next step of connecting.
     pub(super) connected: u64,
     /// How long the socket took to connect, in nanoseconds.
     pub(super) connect_ns: u64,
-    /// Since when its place is without a server, as far as that was not written down yet; [`NEVER`] if it is not.
+    /// Since when its place is without a server, as far as that is not recorded yet; [`NEVER`] if it has one.
     pub(super) without_since: u64,
-    /// Since when it could carry (another) call.
+    /// Since when it could carry a call, or another one.
     pub(crate) ready_since: u64,
     /// How much earlier that would have been had this program been in time, in nanoseconds.
     pub(crate) held_up: u64,
-    /// When connecting is given up, backing off is over, or a pause before its next call; [`NEVER`] for none.
+    /// When connecting is given up, backing off is over, or a pause before the next call ends; [`NEVER`] for none.
     pub(crate) deadline: u64,
-    /// What it has brought, and those before it in its place.
+    /// Whether it, and the connections before it in its place, were of use.
     pub(super) service: Service,
     /// When this attempt to connect is given up.
     pub(super) connect_until: u64,
-    /// The addresses that may take it yet, the one under way first, if the target has several; and how many were tried.
+    /// The addresses that may still take it, the one under way first, if the target has several; and how many were
+    /// tried.
     pub(super) addresses: VecDeque<Address>,
     pub(super) tried: usize,
     /// The list of its load that it is in.
@@ -126,7 +127,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Takes the call at this position out of those in flight. It is the oldest most often, which costs no moving of others.
+    /// Takes the call at this position out of those in flight. Most often it is the oldest, so that no others move.
     #[inline]
     pub(super) fn take_call(&mut self, position: usize) -> Option<CallId> {
         if position == 0 { self.calls.pop_front() } else { self.calls.remove(position) }
@@ -164,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Calls on it, sent or waiting for it.
+    /// Calls on it, in flight or queued.
     #[inline]
     pub(crate) fn carried(&self) -> usize {
         self.calls.len() + self.queue.len()
@@ -176,10 +177,10 @@ impl Connection {
         self.streams_left(most).saturating_sub(self.queue.len())
     }
 
-    /// How many more calls can be sent on it, of `most` in flight at once, those that wait for it included.
+    /// How many more calls can be sent on it, of `most` in flight at once; queued calls are counted.
     #[inline]
     pub(crate) fn streams_left(&self, most: usize) -> usize {
-        // What waits for the socket is not added to: a header block, once composed, cannot be taken back.
+        // Nothing is added to bytes that wait for the socket: a composed header block cannot be taken back.
         if self.state != State::Open || self.is_stalled() {
             return 0;
         }
@@ -192,7 +193,7 @@ impl Connection {
         self.stalled_until != NEVER
     }
 
-    /// When something is to be done about it, at the latest.
+    /// When it has to be looked at, at the latest.
     #[inline]
     pub(super) fn due(&self) -> u64 {
         self.deadline.min(self.stalled_until)
@@ -214,7 +215,7 @@ impl Connection {
         self.state == State::Leaving
     }
 
-    /// Whether it is there: calls are on it, or can be.
+    /// Whether it is established: calls are on it, or can be.
     pub(super) fn is_there(&self) -> bool {
         matches!(self.state, State::Open | State::Leaving)
     }
@@ -260,7 +261,7 @@ impl Connection {
         matches!(self.service, Service::Unanswered { attempts: 1.. })
     }
 
-    /// The peer has said something that was understood: nothing is wrong with the way to it.
+    /// The peer has sent something valid: the way to it works.
     #[inline]
     pub(super) fn has_served(&mut self) {
         self.service = Service::Answered;

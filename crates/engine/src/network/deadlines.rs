@@ -1,19 +1,19 @@
-//! Deadlines of many things; most never come.
+//! Deadlines of many things, most of which never pass.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time that has not come.
+/// A time in an endless future.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Stale alarms in the heap for which it is not worth making it anew.
+/// The number of stale alarms in the heap up to which it is not worth rebuilding.
 const TOLERATED_STALE: usize = 64;
 
-/// Says when to look at things with deadlines, by small numbers for them.
+/// Alarms of things with deadlines, by small numbers.
 ///
-/// A deadline that moves to a later time, as that of a slot does with each call, costs a comparison and nothing else: the
-/// alarm stays where it is, and whoever looks when it rings sets it anew ([`Deadlines::arm`]). One that moves to an earlier time
-/// gets another alarm, and the old one goes stale; stale ones never outnumber the things.
+/// A deadline that moves to a later time, as that of a slot does with each call, costs only a comparison: the alarm
+/// stays, and the caller that it rings for sets it anew ([`Deadlines::arm`]). A deadline that moves to an earlier time
+/// gets another alarm, and the old one goes stale. Stale alarms never outnumber the things.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     /// When each thing's alarm rings; [`NEVER`] where none is set.
@@ -22,7 +22,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// `thing` is to be looked at by `at` at the latest.
+    /// `thing` has to be looked at by `at`.
     #[inline]
     pub(super) fn arm(&mut self, thing: u32, at: u64) {
         if self.alarms.get(thing as usize).is_none_or(|alarm| *alarm > at) {
@@ -46,7 +46,7 @@ impl Deadlines {
         }
     }
 
-    /// Something whose alarm rings at `now`; it has none any more.
+    /// A thing whose alarm rings at `now`; the alarm is then unset.
     pub(super) fn due(&mut self, now: u64) -> Option<u32> {
         while let Some(Reverse((at, thing))) = self.heap.peek().copied()
             && at <= now

@@ -1,4 +1,4 @@
-//! Examples of calls that were not ok. What is done here is done for few calls of each way to end.
+//! Examples of calls that were not ok. Few calls of each kind of ending come here.
 
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
@@ -11,7 +11,7 @@ use crate::transport::Driver;
 use brunt_protocol::Answer;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// An answer with a status that is no success has come, at the end of these bytes: keeps what it said for its example.
+    /// An answer whose status is no success has come, at the end of these bytes: keeps an excerpt of it for an example.
     #[cold]
     pub(super) fn keep_excerpt<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
         let connection = &self.connections[token];
@@ -22,7 +22,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call has ended, and not with a status that is a success.
+    /// A call has ended otherwise than with a successful status.
     #[cold]
     pub(super) fn ended_otherwise<L: Load<D, Tag = T>>(
         &mut self,
@@ -47,7 +47,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call was a success that took longer than those that are kept of this interval: keeps it, if it has a trace.
+    /// A successful call took longer than those kept of this interval: keeps it, if it has a trace.
     #[cold]
     pub(super) fn note_slow<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, status: u16, now: u64) {
         let took_ns = self.recorder.response_ns(call, now);
@@ -88,12 +88,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 }
 
-/// The beginning of a body as it may be shown; nothing of one that is no text.
+/// The beginning of a body as it may be shown; empty if the body is not text.
 pub(super) fn shown(body: &[u8]) -> String {
     let (beginning, is_cut) = shown_beginning(body, LONGEST_SAID);
     let mut text = String::from_utf8_lossy(&beginning).into_owned();
     if is_cut {
-        // A character that the cut went through is no sign of another kind of body.
+        // A character that was cut in two does not make a text binary.
         while text.ends_with('\u{fffd}') {
             text.pop();
         }

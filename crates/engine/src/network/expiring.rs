@@ -8,7 +8,7 @@ use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::transport::Driver;
 
-/// Why a connection ends whose peer reads nothing.
+/// The reason of a connection whose peer reads nothing.
 const UNREAD: &str = "the peer has read nothing within the timeout";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
@@ -35,7 +35,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let reason = match self.connections[token].state {
             State::Backoff => return self.backed_off(load, token, now),
-            // A pause before the connection's next call is over; whoever set it takes it away.
+            // A pause before the connection's next call is over; the code that set it removes it.
             State::Vacant => return,
             State::Idle | State::Open => return load.next_calls(self, token, now),
             State::Leaving => {
@@ -49,19 +49,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connecting_failed(load, token, Failure::ConnectTimeout, reason, now);
     }
 
-    /// A call whose answer nobody waits for any more: it ends as if its time were up.
+    /// A call whose answer nobody waits for any more: it ends as if it had timed out.
     pub(crate) fn give_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
         self.call_late(load, id, now);
     }
 
-    /// A call has taken too long. Its connection goes on without it where the protocol can tell a late answer from
-    /// another's, and ends otherwise.
+    /// A call has timed out. Its connection goes on without it where the protocol can tell a late answer from
+    /// another's, and otherwise ends.
     fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
         let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
         match call.place {
-            // What was sent before and waits to be sent again has its deadline still.
+            // A call that was sent before and waits to be sent again still has its deadline.
             Place::Waiting => self.complete(load, id, end, now),
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
@@ -82,7 +82,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.flush_aside(token);
                     self.send_waiting(load, token, now);
                     self.complete(load, id, end, now);
-                    // A peer that takes no more calls may say nothing about those that it has.
+                    // A peer that takes no more calls may never answer those that it has.
                     if self.retire_if_drained(load, token, now) {
                         self.freed.push((token, now));
                     }

@@ -1,12 +1,13 @@
-//! What a peer's limits hold back: calls for want of a stream, bodies for want of a flow-control window.
+//! Time in which a peer's limits hold something back: calls for want of a stream, bodies for want of a flow-control
+//! window.
 
 use super::deadlines::NEVER;
 use brunt_record::catalogue::{Counter, Numbers};
 
-/// What holds a connection back, and since when. Times are nanoseconds on the run's clock.
+/// The limits that hold a connection back, and since when. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holds {
-    /// Whether data waits, and the peer's flow control holds back all of it.
+    /// Whether waiting data is wholly held back by the peer's flow control.
     pub(super) is_blocked: bool,
     blocked_since: u64,
     full_since: u64,
@@ -45,13 +46,13 @@ impl Holds {
         *self = Self::default();
     }
 
-    /// Whether that differs from what was noted last.
+    /// Whether the state differs from the one noted last.
     #[inline]
     pub(super) fn differ(&self, is_full: bool) -> bool {
         is_full != (self.full_since != NEVER) || self.is_blocked != (self.blocked_since != NEVER)
     }
 
-    /// Notes what holds the connection back from `now` on.
+    /// Notes the limits that hold the connection back from `now` on.
     #[cold]
     pub(super) fn change(&mut self, is_full: bool, now: u64, numbers: &mut Numbers) {
         self.count(now, numbers);

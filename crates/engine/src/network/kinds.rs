@@ -1,4 +1,4 @@
-//! Kinds of answers, as far as answers are looked at.
+//! Kinds of answers, sampled.
 
 use brunt_protocol::Answer;
 
@@ -8,14 +8,14 @@ use super::{Load, Network};
 use crate::transport::Driver;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// An answer has come on a connection that looks at one, or is to look at the next.
+    /// An answer has come on a connection that looks at this answer, or has to look at the next.
     #[cold]
     pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
         let is_pending = connection.look == LookRequest::Pending;
         if is_pending && connection.client.looked().is_none() && connection.client.look() {
-            // Of several calls that are under way another one is looked at, which is still to come.
+            // Of several calls under way another one is looked at, whose answer is still to come.
             return;
         }
         if is_pending
@@ -34,13 +34,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.connections[token].look = LookRequest::None;
-        // One that ends now leaves it to the next that is made.
+        // A connection that ends now leaves the look to the next one that is made.
         if answer.reusable && !self.terms.reconnect {
             self.look_at_next(token);
         }
     }
 
-    /// The next answer on this connection is looked at, if one is to be.
+    /// Looks at the next answer on this connection, if one is wanted.
     #[inline]
     pub(super) fn look_at_next(&mut self, token: usize) {
         if self.recorder.looks.wants_one() {

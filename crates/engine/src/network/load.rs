@@ -1,4 +1,4 @@
-//! What makes the calls that a network carries, as the network knows it.
+//! The source of the calls that a network carries, as the network knows it.
 
 use brunt_protocol::Client;
 use brunt_protocol::user::{Message, Refusal};
@@ -11,27 +11,27 @@ use super::calls::CallId;
 use super::recorder::Recorder;
 use crate::transport::Driver;
 
-/// What makes the calls that a network carries, and hears what comes of them.
+/// The source of the calls that a network carries; it is told how they end.
 ///
-/// The network calls back within its own methods, with itself lent along. An implementation may begin, send and complete calls
-/// and open connections from there.
+/// The network calls back from within its own methods, and lends itself. An implementation may begin, send and complete
+/// calls and open connections from there.
 pub(crate) trait Load<D: Driver>: Sized {
-    /// What the load knows its calls by.
+    /// The load's key for a call.
     type Tag: Copy + std::fmt::Debug + Send + 'static;
 
-    /// What a call sends. Asked again for a call that is sent again.
+    /// The bytes of a call. Asked again for a call that is sent again.
     ///
     /// # Errors
     /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the load
     /// remembers why.
     fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, Refusal>;
 
-    /// How long a call may take, in nanoseconds, if not as long as the plan says.
+    /// A call's timeout, in nanoseconds, if it differs from the plan's.
     fn timeout_ns(&self, _tag: Self::Tag) -> Option<u64> {
         None
     }
 
-    /// Whether a call may be answered with this status, which is no success otherwise.
+    /// Whether this status, otherwise no success, is one for this call.
     fn excuses(&self, _tag: Self::Tag, _status: u16) -> bool {
         false
     }
@@ -51,12 +51,12 @@ pub(crate) trait Load<D: Driver>: Sized {
         None
     }
 
-    /// A call in flight was answered: whether that is its end.
+    /// A call in flight was answered: does it end with that?
     fn judge(&mut self, _network: &mut Network<D, Self::Tag>, _answer: &AnswerOf<Self::Tag>) -> Judgement {
         Judgement::Ended
     }
 
-    /// A message of a call has come, and was recorded. The connection's client has it until it is given more bytes.
+    /// A message of a call has come and was recorded. The connection's client keeps it until it gets more bytes.
     fn streamed(&mut self, _network: &mut Network<D, Self::Tag>, _message: &MessageOf<Self::Tag>) {}
 
     /// A call whose answer comes as messages has ended, and counts; [`Load::ended`] follows.
@@ -66,11 +66,11 @@ pub(crate) trait Load<D: Driver>: Sized {
     /// parts.
     fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: u64);
 
-    /// The connection may have room for a call, or have nothing to do: it is open, or idle after its backoff.
+    /// The connection may have room for a call, or nothing to do: it is open, or idle after its backoff.
     fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
 
-    /// An attempt to connect has failed at `now`; calls that waited for that connection have failed with it. True if it cost
-    /// others.
+    /// An attempt to connect has failed at `now`, and with it the calls that waited for that connection. Returns true
+    /// if other calls failed, too.
     fn connect_failed(
         &mut self,
         _network: &mut Network<D, Self::Tag>,
@@ -80,10 +80,11 @@ pub(crate) trait Load<D: Driver>: Sized {
         false
     }
 
-    /// The peer takes no more calls on the connection; it ends once those on it have. Told once for each connection.
+    /// The peer takes no more calls on the connection, which ends once the calls on it have. Called once a connection.
     fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
 
-    /// The peer has not processed these calls, and takes no more on their connection: they are to be sent again elsewhere.
+    /// The peer has not processed these calls, and takes no more on their connection: they have to be sent again
+    /// elsewhere.
     fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: u64);
 
     /// The connection is gone, and no call waits for another in its place.
@@ -103,17 +104,17 @@ pub(crate) struct AnswerOf<T> {
     pub(crate) now: u64,
 }
 
-/// What a [`Load`] says of an answer.
+/// A [`Load`]'s judgement on an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    /// It is the last of its call.
+    /// The answer is the last of its call.
     Ended,
-    /// The call takes another one; its load has begun to ask for that ([`Network::ask_on`]).
+    /// The call waits for another answer; its load has begun to ask for it ([`Network::ask_on`]).
     GoesOn {
-        /// The status with which the call ends once what it asks for is sent, if it waits for no other answer.
+        /// The status with which the call ends once that request is sent, if it needs no further answer.
         ends_sent: Option<u16>,
     },
-    /// It is the wrong one, for this reason. Its connection can carry other calls, or not.
+    /// The answer is the wrong one.
     Wrong {
         /// Why.
         reason: String,
@@ -125,7 +126,7 @@ pub(crate) enum Judgement {
 /// An attempt to connect that has failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedAttempt<'a> {
-    /// Where it was to go, by the worker's number for it.
+    /// Its destination, by the worker's number for it.
     pub(crate) origin: usize,
     /// How it ended.
     pub(crate) failure: Failure,
@@ -137,15 +138,15 @@ pub(crate) struct FailedAttempt<'a> {
 
 /// A connection that is gone.
 pub(crate) struct Gone<'a> {
-    /// Its number, which is free once the load says so ([`Network::vacate`]).
+    /// Its number, which is free once its load gives it up ([`Network::vacate`]).
     pub(crate) token: usize,
-    /// The protocol's state of it, with what had come.
+    /// The protocol's state, with the bytes that had come.
     pub(crate) client: Box<dyn Client>,
     /// How it ended.
     pub(crate) failure: Failure,
     /// Why.
     pub(crate) reason: &'a str,
-    /// Whether the peer had said before that it takes no more calls on it ([`Load::draining`]).
+    /// Whether the peer had announced that it takes no more calls on it ([`Load::draining`]).
     pub(crate) drained: bool,
     /// Whether it could carry calls.
     pub(crate) was_ready: bool,
@@ -162,9 +163,9 @@ pub(crate) struct MessageOf<T> {
     pub(crate) tag: T,
     /// The status so far.
     pub(crate) status: u16,
-    /// How long it took.
+    /// Its times.
     pub(crate) came: MessageArrival,
-    /// Whether it is written down.
+    /// Whether it is recorded.
     pub(crate) counts: bool,
     /// When it was read.
     pub(crate) now: u64,

@@ -1,27 +1,27 @@
-//! Which answers are looked at for their kind: a hundred a second, all of them where they are fewer.
+//! The sample of answers whose kind is examined: a hundred a second, or all where there are fewer.
 
 use brunt_record::snapshot::Snapshot;
 
-/// Answers that are looked at in a second before the next are spaced out. A look costs about half of what a request does.
+/// Answers examined in a second before the next ones are spaced out. A look costs about half as much as a request.
 const ENOUGH: u32 = 100;
 
 /// Whether a connection's client was asked to look at its next answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookRequest {
-    /// It was not.
+    /// The client was not asked.
     None,
-    /// It was, and the answer has not come.
+    /// The client was asked, and the answer has not come.
     Pending,
 }
 
 /// Counts answers down to the next one that is looked at.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    /// One answer of so many is looked at, on average.
+    /// The average interval between examined answers.
     one_in: u32,
-    /// Answers until the next one that is.
+    /// Answers until the next examined one.
     left: u32,
-    /// Those in this second.
+    /// Answers examined in this second.
     looked: u32,
     /// Answers in this second, as far as they were handed over.
     answers: u64,
@@ -36,20 +36,20 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// An answer has come: whether the next one on its connection is to be looked at.
+    /// Counts an answer. Returns whether the next one on its connection is to be examined.
     #[inline]
     pub(super) const fn is_due(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0
     }
 
-    /// Whether one is to be looked at on the next connection that is read.
+    /// Whether an answer is wanted from the next connection that is read.
     #[inline]
     pub(super) const fn wants_one(&self) -> bool {
         self.left == 0
     }
 
-    /// One more is to be looked at.
+    /// Counts one more look.
     pub(super) fn space_out(&mut self) {
         self.looked += 1;
         if self.looked > ENOUGH {
@@ -66,7 +66,7 @@ impl Looks {
         self.answers += handed_over.statuses.total();
     }
 
-    /// A second is over: what it had says how far apart the next second's are.
+    /// A second is over: spaces the looks of the next one by its answers.
     pub(crate) fn fit(&mut self) {
         let answers = u32::try_from(std::mem::take(&mut self.answers)).unwrap_or(u32::MAX);
         (self.one_in, self.looked) = ((answers / ENOUGH).clamp(1, 1 << 20), 0);

@@ -1,4 +1,4 @@
-//! Losing connections, and what becomes of the calls on them.
+//! Losing connections, and what happens to the calls on them.
 
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
@@ -12,15 +12,15 @@ use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
 use crate::channel::Channel;
 use crate::transport::Driver;
 
-/// A call that was sent on an idle connection may have met its end on the way: if the end comes within this time, in nanoseconds, or within
-/// twice the time that connecting took.
+/// A call that was sent on an idle connection may have crossed the connection's end: if the end comes within this time,
+/// in nanoseconds, or within twice the time that connecting took.
 const MET_ITS_END_NS: u64 = 10_000_000;
 
-/// Why calls end with a connection whose last answer has come.
+/// The reason of calls whose connection ended with an earlier answer.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// An attempt to connect has failed: so have the calls that waited for it.
+    /// An attempt to connect has failed, and with it the calls that waited for it.
     pub(super) fn connecting_failed<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -34,7 +34,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.connections[token].state == State::Connecting {
             self.origins.seek_addresses(self.connections[token].origin, now);
         }
-        // A target that says nothing has refused nothing.
+        // A silent target has not refused anything.
         if !self.has_connected && failure != Failure::ConnectTimeout {
             self.refusal = Some(reason.to_owned());
         }
@@ -72,7 +72,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A connection that was ready is gone. The failure is that of the oldest call on it.
+    /// A ready connection is gone. The failure is that of the oldest call on it.
     pub(super) fn lost<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -82,20 +82,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: u64,
     ) {
         let culprit = match failure {
-            // Those that took too long have each a failure of their own.
+            // Calls that took too long have failures of their own.
             Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
         self.lose(load, token, culprit, failure, reason, now);
     }
 
-    /// A connection is gone after an answer that was to be its last: the peer has not processed what came behind (RFC 9112 §9.6).
+    /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
+    /// (RFC 9112 §9.6).
     pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let culprit = self.connections[token].calls.front().copied();
         self.lose(load, token, culprit, Failure::Closed, LAST_ANSWER, now);
     }
 
-    /// The same where the failure is that of this call.
+    /// A ready connection is gone. The failure is that of this call.
     pub(super) fn lost_with<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -108,8 +109,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.lose(load, token, Some(culprit), failure, reason, now);
     }
 
-    /// A connection that was ready is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call that it was idle before, and whose bytes met the end on the way, is sent again, once, if it
-    /// may be. Of the others `culprit` has the failure, and the rest end with the connection.
+    /// A ready connection is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call
+    /// that was sent on an idle connection and crossed its end is sent again, once, if it may be. Of the other calls
+    /// `culprit` has the failure, and the rest end with the connection.
     fn lose<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -121,7 +123,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
-        // In time, its successor would have been there so much earlier.
+        // In time, its successor would have been there that much earlier.
         connection.held_up = connection.held_up.max(behind);
         let resendable = connection.service == Service::Answered
             && connection.state == State::Open
@@ -164,7 +166,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.carry_on(load, gone, now);
     }
 
-    /// Closes a connection that its load is done with, with a goodbye. Calls that are left on it fail.
+    /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
     pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         const REASON: &str = "the connection was closed while the call was on it";
 
@@ -178,7 +180,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Forgets the socket and everything about it; what is left is given back.
+    /// Drops the socket and its state; returns what is left.
     fn shut<'a>(&mut self, token: usize, failure: Failure, reason: &'a str) -> Gone<'a> {
         self.driver.close(token);
         self.outgoing.clear();
@@ -209,8 +211,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Gone { token, client, failure, reason, drained, was_ready }
     }
 
-    /// After a connection is gone: another for the calls that wait for it, at once, or after a while if the last ones came
-    /// to nothing. Without such calls its load decides.
+    /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
+    /// ones were of no use. Without such calls the load decides.
     fn carry_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, gone: Gone<'_>, now: u64) {
         let token = gone.token;
         let connection = &mut self.connections[token];
@@ -234,7 +236,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Waits before the connection is made again, if the last attempt came to nothing; false if it did not.
+    /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
     pub(crate) fn back_off(&mut self, token: usize, now: u64) -> bool {
         if !self.connections[token].came_to_nothing() {
             return false;
@@ -245,8 +247,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         true
     }
 
-    /// `fresh` takes the place of a connection on which the peer takes no more calls. Whether that came to nothing is known once it ends: if it
-    /// carries none, that is now, and `fresh` waits before it is made. False if it need not.
+    /// `fresh` replaces a connection on which the peer takes no more calls. Whether that one was of use is known when
+    /// it ends: if it carries no calls, that is now, and `fresh` may have to wait before it is made. Returns whether it
+    /// waits.
     pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: u64) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
@@ -257,7 +260,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.back_off(fresh, now)
     }
 
-    /// The wait after an attempt that came to nothing is over.
+    /// The wait after an attempt of no use is over.
     pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let connection = &mut self.connections[token];
         connection.state = State::Idle;

@@ -1,8 +1,9 @@
 //! A worker's network: its connections, the calls on them, and where they go.
 //!
-//! [`Network`] does what is the same whoever makes calls: connecting and losing connections (`connecting`), bytes out
-//! (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from its beginning to its one end (`call`).
-//! It is lent to what makes the calls, a flood or virtual users, which it knows as a [`Load`] and nothing more.
+//! [`Network`] does the part that is the same for every source of calls: connecting and losing connections
+//! (`connecting`), bytes out (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from
+//! its beginning to its one end (`call`). It is lent to the source of the calls, a flood or virtual users, which it
+//! knows only as a [`Load`].
 
 mod absences;
 pub(crate) mod attempts;
@@ -46,8 +47,8 @@ use crate::transport::{Driver, Ready};
 
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// How many turns of reading come before something ends by its deadline: more than a socket's buffer takes, and an end to a peer that never
-/// stops.
+/// The most reads before something ends by its deadline: more than a socket's buffer takes, yet a limit for a peer that
+/// never stops.
 const MOST_CATCHING_UP: usize = 64;
 
 /// How calls are made on connections, from the plan.
@@ -61,12 +62,12 @@ pub(crate) struct Terms {
     pub(crate) reconnect: bool,
     /// Whether calls are due at times of their own.
     pub(crate) is_open: bool,
-    /// Who tells when an answer arrived.
+    /// The source of answers' arrival times.
     pub(crate) arrival_times: ArrivalTimes,
 }
 
 impl Terms {
-    /// Those of `plan`.
+    /// The terms of `plan`.
     pub(crate) fn from_plan(plan: &Plan) -> Self {
         Self {
             timeout_ns: plan.timeout_ns,
@@ -78,17 +79,17 @@ impl Terms {
     }
 }
 
-/// A worker's network. `T` is what the load knows its calls by.
+/// A worker's network. `T` is the load's key for a call.
 pub(crate) struct Network<D, T> {
     pub(crate) driver: D,
     pub(crate) connections: Connections,
     pub(crate) origins: Origins,
     pub(crate) recorder: Recorder,
-    /// Connections on which a call has ended since the load last had its turn, and when.
+    /// Connections on which a call has ended since the load last had its turn, with the times.
     pub(crate) freed: Vec<(usize, u64)>,
     /// Connections being made.
     pub(crate) connecting: usize,
-    /// Connections that take calls, and those that take no more and have some in flight.
+    /// Connections that take calls, and connections that take no more and have some in flight.
     pub(crate) taking: usize,
     pub(crate) leaving: usize,
     /// When the last answer, or message of one, was read.
@@ -97,7 +98,7 @@ pub(crate) struct Network<D, T> {
     pub(crate) attempts: Attempts,
     /// When a connection was last made.
     pub(crate) last_connected: u64,
-    /// Whether one ever was; and whether anything came back before, and why the last attempt was refused.
+    /// Whether a connection was ever made, whether anything came back on one, and why the last attempt was refused.
     pub(crate) has_connected: bool,
     pub(crate) has_heard: bool,
     pub(crate) refusal: Option<String>,
@@ -105,11 +106,11 @@ pub(crate) struct Network<D, T> {
     calls: Calls<T>,
     /// The connection that was made last.
     newest: usize,
-    /// From when on time without a server is written down; [`NEVER`] while it is not.
+    /// From when on time without a server is recorded; [`NEVER`] while it is not.
     watched_since: u64,
-    /// Until when the worker waited last, if nothing came: what it notices later than that, it notices late.
+    /// Until when the worker last waited, if nothing came: later than that, it notices events late.
     waited_until: u64,
-    /// Those of connections.
+    /// Deadlines of connections.
     deadlines: Deadlines,
     /// Unused places among the connections.
     vacant: Vec<usize>,
@@ -168,7 +169,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections.len() - 1
     }
 
-    /// The same in place of a connection that is gone, and has come to nothing or not.
+    /// Adds a connection in place of one that is gone, and that was of use or not.
     pub(crate) fn add_after(&mut self, origin: usize, came_to_nothing: bool) -> usize {
         let token = self.add(origin);
         self.connections[token].service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
@@ -181,7 +182,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections.len() - self.vacant.len()
     }
 
-    /// The place of a connection that is gone is free for another.
+    /// Frees the place of a connection that is gone.
     pub(crate) fn vacate(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         debug_assert!(connection.state != State::Vacant, "a place is given back once");
@@ -195,13 +196,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Whether the connection that was made last takes no calls, and has answered none: another would do no better.
+    /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
     pub(crate) fn newest_is_barren(&self) -> bool {
         self.connections.0.get(self.newest).is_some_and(Connection::is_barren)
     }
 
-    /// How late this worker is at `now`, in nanoseconds: it was to wake by the time until which it waited last. What it notices now may have been
-    /// there for so long.
+    /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
+    /// it notices now may be that old.
     #[inline]
     pub(crate) fn behind(&self, now: u64) -> u64 {
         now.saturating_sub(self.waited_until)
@@ -247,8 +248,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.calls.oldest_due()
     }
 
-    /// A call ends: it leaves the calls under way, is recorded, and its load hears of it. Every call ends here, and once: for
-    /// one that has ended already nothing happens.
+    /// Ends a call: it leaves the calls under way, is recorded, and its load is told. Every call ends here, once; for a
+    /// call that has ended already nothing happens.
     ///
     /// Its connection's lists are the caller's to keep.
     #[inline]
@@ -290,7 +291,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         for id in self.calls.ids() {
             let end = match self.calls.get(id) {
-                // As no answer has come, it counts for nothing.
+                // Without an answer it counts for nothing.
                 Some(call) if call.is_optional() => End::Withdrawn,
                 // A call that waits for its connection waits for the target.
                 Some(call) if call.was_sent() || matches!(call.place, Place::Queued(_)) => End::Unfinished,
@@ -300,8 +301,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Writes down what protocols have counted on connections since this was last asked, and how long connections were held back up
-    /// to `now`.
+    /// Records the events that protocols have counted on connections since the last time, and how long connections were
+    /// held back up to `now`.
     pub(crate) fn note_events(&mut self, now: u64) {
         let snapshot = &mut self.recorder.snapshot;
         let events = &mut snapshot.events;
@@ -338,7 +339,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         !self.unread.is_empty() || !self.freed.is_empty()
     }
 
-    /// The worker woke to read what has come.
+    /// The worker woke to read.
     #[inline]
     pub(crate) fn woke(&mut self) {
         if self.recorder.is_sampling() {
@@ -347,7 +348,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Reads all that had come, and what is left of it: whatever is overdue then, is.
+    /// Reads everything that has come, in full: what is still overdue after that has expired.
     pub(crate) fn catch_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, events: &[Ready]) {
         for &event in events {
             self.handle(load, event);
@@ -360,7 +361,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Reads on where there may be more than was read in one turn.
+    /// Goes on reading connections that may have more than one turn's share.
     pub(crate) fn read_on<L: Load<D, Tag = T>>(&mut self, load: &mut L) {
         for _ in 0..self.unread.len() {
             if let Some(token) = self.unread.pop_front() {
@@ -369,12 +370,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// When something is due by time, at the latest.
+    /// The next time at which something has to be done.
     pub(crate) fn next_deadline(&self) -> u64 {
         self.calls.next_deadline().min(self.deadlines.next())
     }
 
-    /// The connection is to be looked at by `at` at the latest, since its deadline is then.
+    /// Sets the connection's deadline: it is looked at by `at`.
     pub(crate) fn set_deadline(&mut self, token: usize, at: u64) {
         self.connections[token].deadline = at;
         self.deadlines.arm(token as u32, at);

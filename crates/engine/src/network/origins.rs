@@ -29,7 +29,7 @@ pub(crate) type MakeClient = dyn Fn() -> Box<dyn Client> + Send + Sync;
 /// How an origin can be reached.
 enum Reach {
     Known(Route),
-    /// It is being looked for.
+    /// The way to it is being sought.
     Sought,
     /// No origin.
     None(Failure, String),
@@ -37,54 +37,55 @@ enum Reach {
 
 /// A scheme, a host and a port, for the calls of one client of a script, or of a flood.
 pub(crate) struct Origin {
-    /// The client of the script, by its place.
+    /// The script's client, by its index.
     client: usize,
     scheme: String,
     authority: String,
     reach: Reach,
     /// The most calls in flight on one of its connections.
     pipeline: usize,
-    /// Makes the state of its connections.
+    /// Makes the protocol's state for its connections.
     clients: Arc<MakeClient>,
-    /// Connections that all users share, if they share them.
+    /// Connections that all users share, if they do.
     pub(crate) pool: Option<Pool>,
     /// Calls that wait for the way to be found, or for a connection of the pool.
     pub(crate) waiting: VecDeque<CallId>,
     renewal: Renewal,
 }
 
-/// The addresses of an origin's name, looked up once more since none of those that are known took a connection.
+/// A second lookup of an origin's name, since none of its known addresses took a connection.
 #[derive(Debug, Default)]
 struct Renewal {
-    /// Before this, it is not looked up again.
+    /// The next lookup happens at this time or later.
     not_before: u64,
-    /// Where the addresses come that are being looked up.
+    /// Receives the addresses being looked up.
     coming: Option<Receiver<Vec<Address>>>,
 }
 
 /// Connections of one worker that all its users share.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// The most there may be.
+    /// The most connections.
     pub(crate) most: usize,
-    /// How many there are, without those that leave.
+    /// The number of connections, without those that leave.
     pub(crate) count: usize,
-    /// Those on which the peer takes no more calls, and in whose places others may be made; no more than there may be connections.
+    /// Connections on which the peer takes no more calls, and which may be replaced already; no more than there may be
+    /// connections.
     leaving: usize,
-    /// Those on which the peer takes no more calls, and which keep their places.
+    /// Connections on which the peer takes no more calls, and which keep their places.
     staying: usize,
-    /// Whether there are as few as calls take: another is made once all are full.
+    /// Whether it grows with its calls: another connection is made once all are full.
     pub(crate) grows: bool,
-    /// Those being made, as far as they grow; some may be there or gone by now.
+    /// Connections being made while it grows; some may be open or gone by now.
     pub(crate) making: Vec<usize>,
-    /// How many calls one of them takes, as far as that is known.
+    /// How many calls one connection takes, as far as that is known.
     pub(crate) streams: usize,
-    /// Those that may be free; some may have gone since.
+    /// Connections that may be free; some may be gone by now.
     pub(crate) free: Vec<usize>,
 }
 
 impl Pool {
-    /// The peer takes no more calls on a connection; true if another may be made in its place.
+    /// The peer takes no more calls on a connection. Returns whether it may be replaced.
     pub(crate) fn begins_to_leave(&mut self) -> bool {
         let has_room = self.leaving < self.most;
         if has_room {
@@ -121,7 +122,7 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Those of a flood, by its targets; `pipeline` is the most calls in flight on a connection.
+    /// The origins of a flood, by its targets; `pipeline` is the most calls in flight on a connection.
     pub(crate) fn of_flood(
         routes: impl IntoIterator<Item = Route>,
         clients: &Arc<MakeClient>,
@@ -147,12 +148,12 @@ impl Origins {
         }
     }
 
-    /// None at first; the ways to those that are called are found by `find`.
+    /// No origins at first; `find` finds the way to each one that users call.
     pub(crate) fn of_users(find: Arc<Find>, share: Share) -> Self {
         Self { list: Vec::new(), find: Some(find), finding: channel(), sought: 0, share }
     }
 
-    /// Has TLS sessions of its own to resume: workers share nothing per call.
+    /// Gives each worker TLS sessions of its own to resume: workers share nothing per call.
     pub(crate) fn keep_own_sessions(&mut self) {
         for origin in &mut self.list {
             if let Reach::Known(route) = &mut origin.reach {
@@ -179,7 +180,7 @@ impl Origins {
         let (again, (sender, receiver)) = (again.clone(), channel());
         // Names are looked up by the C library, which blocks.
         let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
-            // Where nothing is found, the addresses that are known stay. Nobody listens once the run is over.
+            // If nothing is found, the known addresses stay. Nobody listens once the run is over.
             let _ = again.find().map(|addresses| sender.send(addresses));
         });
         renewal.not_before = now.saturating_add(SECOND_NS);
@@ -198,7 +199,7 @@ impl Origins {
         }
     }
 
-    /// Why there is no way to it, if that is so.
+    /// The reason for which there is no way to it, if there is none.
     pub(crate) fn lost(&self, origin: usize) -> Option<(Failure, String)> {
         match &self.list.get(origin)?.reach {
             Reach::None(failure, reason) => Some((*failure, reason.clone())),
@@ -235,13 +236,14 @@ impl Origins {
         self.list.get(origin).map_or(1, |origin| origin.pipeline)
     }
 
-    /// How many calls a connection to it is asked to carry at once. Where another is made once one is full, that is no more than it can.
+    /// How many calls a connection to it should carry at once. Where another is made once one is full, no more than one
+    /// can carry.
     pub(crate) fn asked_of(&self, origin: usize) -> usize {
         let grows = self.list.get(origin).and_then(|origin| origin.pool.as_ref()).is_some_and(|pool| pool.grows);
         if grows { 1 } else { self.pipeline(origin) }
     }
 
-    /// The number of an origin that is known to a client already.
+    /// The number of an origin that a client knows already.
     pub(crate) fn place(&self, client: usize, target: &Target) -> Option<usize> {
         self.list.iter().position(|origin| {
             origin.client == client && origin.scheme == target.scheme && origin.authority == target.authority()
@@ -276,7 +278,7 @@ impl Origins {
         self.list.len() - 1
     }
 
-    /// Adds an origin and begins to look for the way to it.
+    /// Adds an origin and begins to seek the way to it.
     ///
     /// # Errors
     /// When there are too many.
@@ -305,7 +307,7 @@ impl Origins {
         Ok(origin)
     }
 
-    /// An origin that was looked for since this was last asked, if one was; its way is known now, or that it has none.
+    /// An origin whose way was found since the last time, or found not to exist.
     pub(crate) fn found(&mut self) -> Option<usize> {
         if self.sought == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Bytes in, and what they mean.
+//! Reading: bytes in, and their meaning.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,19 +15,19 @@ use crate::channel::{Clear, Socket};
 use crate::transport::Driver;
 use brunt_protocol::Progress;
 
-/// How often one connection is read before the others have their turn.
+/// How many reads in a row one connection gets before the others have their turn.
 const READS_IN_A_ROW: usize = 16;
 /// Plain text taken from TLS at once, in bytes: a record's size.
 const CLEAR_BYTES: usize = 16 * 1024;
-/// How long a peer that ends a connection for an error has to close it, in nanoseconds.
+/// How long a peer that announced an error may take to close the connection, in nanoseconds.
 const FAREWELL_NS: u64 = 100_000_000;
-/// How often a call is sent again since a peer did not process it.
+/// How often a call is sent again after a peer did not process it.
 pub(super) const MOST_TURNED_AWAY: u8 = 8;
 /// Why a call has failed that was sent again so often.
 pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// Reads what is there. `ended` says that the end is near, so that it is read for, too.
+    /// Reads available bytes. `ended` says that the end of the stream is near, so that it is read as well.
     pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, ended: bool) {
         let generation = self.connections[token].generation;
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -90,7 +90,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Bytes for the channel arrived: of its handshake, of the protocol, or both.
+    /// Bytes for the channel have arrived: its handshake, the protocol's bytes, or both.
     fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
         let generation = self.connections[token].generation;
         let mut clear = std::mem::take(&mut self.clear);
@@ -99,7 +99,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
             let channel = &mut self.connections[token].channel;
             if let Err(reason) = channel.feed(&mut rest) {
-                // The alert that says why, as far as the socket takes it.
+                // Sends the alert with the reason, as far as the socket takes it.
                 let _ = channel.flush(&mut Socket { driver: &mut self.driver, token });
                 self.broken(load, token, Failure::Tls, &reason, now);
                 break;
@@ -151,7 +151,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.freed.push((token, self.recorder.arrival(now)));
     }
 
-    /// What comes of the bytes that `came`; false if the connection is gone.
+    /// Handles the progress that the bytes `came` made. False if the connection is gone.
     #[inline]
     fn progressed<L: Load<D, Tag = T>>(
         &mut self,
@@ -177,7 +177,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.has_served();
                 self.last_answer = now;
                 let connection = &self.connections[token];
-                // An answer before the request was sent in full: nobody will read the rest of it.
+                // The answer came before the request was sent in full: nobody will read the rest of that.
                 let sent =
                     self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
                 match self.answered(load, token, answer.position, id, answer.status, now) {
@@ -209,7 +209,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         true
     }
 
-    /// The same for what is rare.
+    /// Handles progress of the rare kinds.
     fn progressed_otherwise<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -276,7 +276,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call in flight, at this position, was answered: it ends, unless its load wants another answer for it.
+    /// The call in flight at this position was answered: it ends, unless its load wants another answer for it.
     #[inline]
     pub(super) fn answered<L: Load<D, Tag = T>>(
         &mut self,
@@ -298,7 +298,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return After::Ended;
             }
             Judgement::GoesOn { ends_sent } => {
-                // To the client it has begun anew, behind the calls that wait.
+                // For the client it has begun anew, behind the calls that wait.
                 self.connections[token].take_call(position);
                 if let Some(call) = self.calls.get_mut(id) {
                     call.ends_sent = ends_sent;
@@ -317,8 +317,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         After::Ended
     }
 
-    /// A call takes another answer, which may be there already, or may be all that was to be sent for it. The one that it did not take may be
-    /// another call's. False if the connection is gone.
+    /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
+    /// answer that it did not take may be another call's. False if the connection is gone.
     fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
@@ -335,8 +335,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].generation == generation
     }
 
-    /// The peer takes no more calls on a connection. Those that it has not processed, from this position on, and those that were not
-    /// sent yet, are made again elsewhere; the others may still be answered.
+    /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
+    /// that were not sent yet, are made again elsewhere; the others may still be answered.
     fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: u64) {
         let connection = &mut self.connections[token];
         let from = unprocessed.min(connection.calls.len());
@@ -344,7 +344,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
         if connection.state == State::Open {
             connection.state = State::Leaving;
-            // A peer that ends the connection for an error closes it (RFC 9113 §5.4.1): what it has sent before is read until then.
+            // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
+            // read until then.
             let fails = connection.client.farewell().is_some();
             (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
             if fails {
@@ -363,7 +364,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.turn_away(load, turned_away, TURNED_AWAY, now);
     }
 
-    /// Why the peer ends a connection, as far as it has said so.
+    /// The reason with which the peer ends a connection, as far as it gave one.
     pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
         self.connections[token]
             .client
@@ -371,8 +372,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
     }
 
-    /// The peer has not processed these calls. They are made again, unless that has happened too often already: then they end, for
-    /// `reason`.
+    /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
+    /// they end, for `reason`.
     fn turn_away<L: Load<D, Tag = T>>(&mut self, load: &mut L, calls: Vec<CallId>, reason: &str, now: u64) {
         let mut again = Vec::new();
         for id in calls {
@@ -391,7 +392,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Closes a connection on which the peer takes no more calls once none is left; false if it did.
+    /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
     #[inline]
     pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
         let connection = &self.connections[token];

@@ -1,4 +1,4 @@
-//! What a worker writes down about its calls.
+//! The recorder: writes down outcomes and times of a worker's calls.
 
 mod by_name;
 mod examples;
@@ -19,16 +19,16 @@ use super::deadlines::NEVER;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 
-/// What is known of the arrival of the bytes that are being handled.
+/// The arrival time of the bytes being handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Reading {
-    /// None are: what ends now is ended by this program.
+    /// No bytes are: this program ends the call.
     #[default]
     Nothing,
-    /// The kernel was not asked, or told nothing: another call stands for those that they end, if there is one. Where it never
-    /// tells (Unix sockets), a result is as read and says so.
+    /// Unknown, since the kernel was not asked or did not tell: another call stands for this one, if there is one.
+    /// Where the kernel never tells (Unix sockets), times are those of reading, and the result says so.
     Untimed,
-    /// When they did.
+    /// Known.
     Arrived(u64),
 }
 
@@ -36,16 +36,16 @@ enum Reading {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) snapshot: Snapshot,
-    /// Calls that were sent when due and whose answer came in one piece: response time, service time and first byte are
-    /// one, and are written down once.
+    /// Calls that were sent when due and answered in one piece: their response time, service time and first byte are
+    /// one number, recorded once.
     plain: Histogram,
-    /// Such calls of the closed model that were due, and ended well, within the current tick.
+    /// Such calls of the closed model that came due, and ended well, within the current tick.
     in_tick: Histogram,
-    /// The current tick, from when to when; empty where calls are written into the timeline one by one.
+    /// The current tick, from and to; empty where calls enter the timeline one by one.
     tick: (u64, u64),
     /// Calls of the measured part by when they were due.
     by_due: DueLog,
-    /// Such calls by the kernel's time of arrival, by weight, and how many they were.
+    /// Such calls by the kernel's time of arrival, weighted, and their number.
     exact: Histogram,
     exact_calls: u64,
     sampler: Sampler,
@@ -53,27 +53,28 @@ pub(crate) struct Recorder {
     woke_at: u64,
     /// The times of the last answer that was timed by chance, and whether it was a success.
     last_timed: Option<(CallTimes, bool)>,
-    /// The times of the first answer as they were read, and whether it was a success, if the kernel told none: it begins to a moment
-    /// after it was asked.
+    /// The times of the first answer as read, and whether it was a success, if the kernel told none: it begins to tell
+    /// a moment after it was asked.
     untimed: Option<(CallTimes, bool)>,
     reading: Reading,
-    /// Reads so far, so that messages of one are told from those of another.
+    /// The number of reads, which tells messages of one read from those of another.
     reads: u64,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: u64,
     /// Which statuses are a success.
     ok: OkStatus,
-    /// The last status that was: it needs no looking up.
+    /// The last successful status, which needs no look-up.
     usual: Option<u16>,
-    /// Whether the next answer that is no success by its status counts as one.
+    /// Whether the next answer counts as a success although its status does not.
     excused: bool,
-    /// What the answer to a call said that is being handled, where it is no success by its status.
+    /// An excerpt of the answer being handled, where its status is no success, with its call.
     pub(super) excerpt: Option<(CallId, String)>,
     /// Which answers are looked at.
     pub(crate) looks: Looks,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
-    /// How long a call with success has to take to be asked for its trace, in nanoseconds; [`NEVER`] where none is traced.
+    /// The response time from which on a successful call is asked for its trace, in nanoseconds; [`NEVER`] where no
+    /// call is traced.
     pub(in crate::network) slow_from_ns: u64,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
@@ -84,7 +85,7 @@ impl Recorder {
     pub(super) fn new(terms: Terms, ok: OkStatus) -> Self {
         let timed = match terms.arrival_times {
             ArrivalTimes::Read => Timed::None,
-            // A call may wait for a connection, and each answer says when that was free.
+            // A call may wait for a connection, and each answer tells when that was free.
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
@@ -95,7 +96,7 @@ impl Recorder {
     pub(crate) fn begin_measured(&mut self, now: u64) {
         self.warming_up = false;
         self.by_due = DueLog::beginning_at(now);
-        // Where each arrival is timed, the target's part of a call is known by itself.
+        // Where each arrival is timed, the target's part of each call is known.
         self.tick = if self.sampler.timed == Timed::All { (NEVER, 0) } else { self.by_due.tick_around(now) };
     }
 
@@ -110,8 +111,8 @@ impl Recorder {
         }
     }
 
-    /// A call has ended at `now` whose answer arrived, or whose failure came about, at `at`: its point in the timeline. With `failure` it
-    /// failed; one that brunt's own clock ended says nothing of what the target did then.
+    /// The timeline's point for a call that has ended at `now`, and whose answer arrived, or failure happened, at `at`.
+    /// With `failure` it failed; a failure by brunt's own clock says nothing about what the target did then.
     #[inline]
     fn completes<T>(&mut self, call: &Call<T>, failure: Option<Failure>, at: u64, now: u64) -> Option<&mut DueLog> {
         if !call.measured {
@@ -128,7 +129,7 @@ impl Recorder {
         Some(&mut self.by_due)
     }
 
-    /// Hands over what was written down, and begins anew.
+    /// Returns everything recorded, and begins anew.
     pub(crate) fn take(&mut self) -> Snapshot {
         // The numbers of names hold for the whole run.
         let figures = self.snapshot.figures.take();
@@ -146,8 +147,8 @@ impl Recorder {
         self.plain.clear();
         let exact_calls = std::mem::take(&mut self.exact_calls);
         instrument::add_exact(&mut snapshot.numbers, &mut snapshot.times, &self.exact, exact_calls);
-        // The last one that was timed stands for those after it, too, also where that was in the interval before.
-        // Where none was, and failures alone would speak for all, those before stand as they were read.
+        // The last timed answer stands for those after it, even from the interval before. Without a timed one, where
+        // failures alone would stand for all, the times as read stand.
         let is_of_failures = Parts::of_response(&snapshot.times).cover();
         if let Some(last) = self.last_timed.as_ref().or(self.untimed.as_ref().filter(|_| is_of_failures)) {
             let (last, is_ok) = last;
@@ -161,20 +162,20 @@ impl Recorder {
         snapshot
     }
 
-    /// Whether the next read is to be timed, of a connection whose oldest call was `sent` then.
+    /// Whether to time the next read of a connection whose oldest call was `sent` then.
     #[inline]
     pub(super) fn times_next_read(&mut self, sent: impl FnOnce() -> Option<u64>) -> bool {
         let woke_at = self.woke_at;
         self.sampler.next(|| sent().map_or(0, |sent| woke_at.saturating_sub(sent)))
     }
 
-    /// What a call usually takes, in nanoseconds, where reads are sampled; 0 where that is not known.
+    /// The usual duration of a call, in nanoseconds, where reads are sampled; 0 where it is not known.
     #[inline]
     pub(crate) fn usual_service_ns(&self) -> u64 {
         if self.sampler.timed == Timed::Some { self.sampler.slow_from / SLOW } else { 0 }
     }
 
-    /// Whether it is of use to be told when the worker woke ([`Self::woke`]).
+    /// Whether [`Self::woke`] is of use.
     #[inline]
     pub(super) fn is_sampling(&self) -> bool {
         self.sampler.one_in > 1
@@ -186,7 +187,7 @@ impl Recorder {
         self.woke_at = now;
     }
 
-    /// Bytes are about to be handled that arrived at `arrived`, where the kernel was asked and told.
+    /// Bytes are about to be handled that arrived at `arrived`, if the kernel was asked and told.
     #[inline]
     pub(super) fn reads(&mut self, arrived: Option<u64>, now: u64) {
         self.reads = self.reads.wrapping_add(1);
@@ -197,13 +198,13 @@ impl Recorder {
         self.reading = arrived.map_or(Reading::Untimed, Reading::Arrived);
     }
 
-    /// How many reads there were: the number of the one that is being handled.
+    /// The number of the read being handled.
     pub(super) fn reads_so_far(&self) -> u64 {
         self.reads
     }
 
-    /// From now on every read is timed, if any is: answers come as messages, and a gap between a message whose arrival the
-    /// kernel told and one whose arrival it did not would be off by the generator's own delay.
+    /// From now on every read is timed, if any is: answers come as messages, and a gap between one message with a known
+    /// arrival and one without would be wrong by the generator's own delay.
     #[inline]
     pub(super) fn times_streams(&mut self) {
         if self.sampler.timed == Timed::Some {
@@ -211,29 +212,30 @@ impl Recorder {
         }
     }
 
-    /// The latest time at which an answer arrived, as far as that is known.
+    /// The latest known arrival of an answer.
     pub(crate) fn last_arrival(&self) -> u64 {
         self.last_arrival
     }
 
-    /// When the bytes arrived that are being handled, read at `now`; as far as that is known.
+    /// When the bytes being handled arrived; `now`, when they were read, if that is not known.
     #[inline]
     pub(super) fn arrival(&self, now: u64) -> u64 {
         if let Reading::Arrived(at) = self.reading { at.min(now) } else { now }
     }
 
-    /// When a call ended whose end was noticed at `now`: when its answer arrived, or its time was over; as far as that is known.
+    /// When a call ended whose end was noticed at `now`: when its answer arrived or its time was over, as far as that
+    /// is known.
     #[inline]
     pub(crate) fn ended_at<T>(&self, call: &Call<T>, failure: Option<Failure>, now: u64) -> u64 {
         match failure {
             _ if !call.was_sent() => now,
-            // This program's own clock ends it, at its time.
+            // This program's own clock ended it, at its time.
             Some(Failure::Timeout | Failure::Stalled) => call.expires.min(now),
             _ => self.arrival(now).max(call.sent),
         }
     }
 
-    /// They were handled.
+    /// The bytes have been handled.
     #[inline]
     pub(super) fn has_read(&mut self) {
         self.reading = Reading::Nothing;
@@ -245,7 +247,7 @@ impl Recorder {
         call.measured || self.warming_up
     }
 
-    /// A time as one after the measured part's beginning.
+    /// A time, counted from the beginning of the measured part.
     pub(super) fn measured_at(&self, at: u64) -> u64 {
         self.by_due.since_beginning(at)
     }
@@ -256,7 +258,7 @@ impl Recorder {
         self.snapshot.troubles.record(failure, reason);
     }
 
-    /// A call counts as due from now on. Asked again for the same call, it changes nothing.
+    /// A call counts as due from now on. A second time changes nothing.
     #[inline]
     pub(super) fn due<T>(&mut self, call: &mut Call<T>) {
         if call.counted != Counted::Already {
@@ -346,7 +348,7 @@ impl Recorder {
                     self.last_timed = Some((times, is_ok));
                 }
             }
-            // What ends when it is sent has no answer that could be late.
+            // A call that ends when it is sent has no answer that could be late.
             Reading::Nothing => {
                 let times = Self::times(call, Self::first_byte(call, now, now), now, now);
                 snapshot.arrived(&times, 1);
@@ -385,7 +387,7 @@ impl Recorder {
         self.usual == Some(status) || self.ok.holds(status)
     }
 
-    /// An answer came with another status than the last success: whether this one is a success.
+    /// An answer has another status than the last success. Returns whether this status is a success.
     #[cold]
     fn unusual(&mut self, status: u16, response_ns: u64) -> bool {
         let is_excused = std::mem::take(&mut self.excused);
@@ -419,16 +421,16 @@ impl Recorder {
             return;
         }
         snapshot.times.record(Timing::Service, call.service_ns(now));
-        // As in the times as read, only answers have a first byte.
+        // As with times as read, only answers have a first byte.
         snapshot.arrived(&times, 1);
         snapshot.had_no_success(&times, 1);
     }
 
-    /// When the first byte of an answer came that arrived at `arrived` and was read at `now`.
+    /// When the first byte of an answer came, which arrived at `arrived` and was read at `now`.
     fn first_byte<T>(call: &Call<T>, arrived: u64, now: u64) -> Option<u64> {
         match call.first_byte {
             NEVER => None,
-            // It came with the last.
+            // It came with the last byte.
             first if first == now => Some(arrived),
             first => Some(first.min(now)),
         }
@@ -447,8 +449,8 @@ impl Recorder {
         }
     }
 
-    /// So many calls that never were any of [`Calls`](super::calls::Calls), due at about `due`, are not sent by `end`: no
-    /// connection was free for them.
+    /// This many calls, due at about `due`, were never any of [`Calls`](super::calls::Calls) and are not sent by `end`:
+    /// no connection was free for them.
     pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
@@ -456,7 +458,7 @@ impl Recorder {
         self.by_due.unsent(due, end.saturating_sub(due), calls);
     }
 
-    /// So many calls, due at about `due`, were held back until `now` as nobody had granted them, and are never sent.
+    /// This many calls, due at about `due`, were held back until `now` because nobody granted them, and are never sent.
     pub(crate) fn held_overdue(&mut self, due: u64, calls: u64, measured: bool, now: u64) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
@@ -466,7 +468,7 @@ impl Recorder {
         }
     }
 
-    /// As [`Self::unsent_overdue`] where the target has said nothing since `due`: nobody knows what would have come of them.
+    /// As [`Self::unsent_overdue`], where the target has been silent since `due`: their outcome is unknown.
     pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
         self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
@@ -474,8 +476,8 @@ impl Recorder {
         self.by_due.unfinished(due, end.saturating_sub(due), calls);
     }
 
-    /// A call that never was one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: it is counted by the
-    /// schedule, and no connection came about for it.
+    /// A call that was never one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: the schedule
+    /// counts it, and no connection was made for it.
     pub(crate) fn failed_overdue(&mut self, due: u64, measured: bool, failure: Failure, reason: &str, now: u64) {
         let mut call = Call::new((), due, measured, Counted::Already);
         self.ended(&mut call, End::Failed(failure, reason), now);

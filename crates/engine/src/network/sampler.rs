@@ -2,14 +2,14 @@
 
 use brunt_record::SECOND_NS;
 
-/// Reads that are timed in a second, at most, where some may stand for the others. Asking the kernel and writing down what it
-/// says takes about 1 µs, so this is a quarter of a hundredth of a CPU.
+/// The most timed reads a second, where some stand for the others. Asking the kernel and recording its answer takes
+/// about 1 µs, so this is a quarter of a hundredth of a CPU.
 const TIMED_PER_S: u64 = 2_000;
-/// Reads after which the share that is timed is fitted to how many there are in a second.
+/// Reads after which the share of timed ones is fitted to their number a second.
 const FITTED_AFTER: u64 = 1024;
-/// A call that takes so many times the usual is slow.
+/// A call that takes this many times the usual is slow.
 pub(super) const SLOW: u64 = 4;
-/// The fewest that are timed: one in so many.
+/// The lowest share of timed reads: one in this many.
 const MOST_SKIPPED: u64 = 4096;
 
 /// Which reads may be timed.
@@ -22,29 +22,29 @@ pub(super) enum Timed {
     None,
 }
 
-/// Says of each read whether it is timed. Of ordinary calls the choice goes by the number of reads and by chance, and never by when
-/// a read comes: those behind a pause would be taken more often than those in a burst. Slow calls are few and are what
-/// high percentiles are made of, so all of them are timed, and each stands for itself alone (W. G. Cochran, "Sampling
+/// Decides for each read whether it is timed. Ordinary calls are chosen by the number of reads and by chance, never by
+/// when a read comes: reads after a pause would be chosen more often than those in a burst. Slow calls are few and make
+/// up the high percentiles, so all of them are timed, and each stands only for itself (W. G. Cochran, "Sampling
 /// Techniques", 1977, chapter 5: strata).
 #[derive(Debug)]
 pub(super) struct Sampler {
     pub(super) timed: Timed,
-    /// One read of so many is timed, on average.
+    /// The average interval between timed reads.
     pub(super) one_in: u32,
-    /// Reads until the next one that is.
+    /// Reads until the next timed one.
     pub(super) left: u32,
     /// Reads that were timed or passed over since `fitted_at`.
     pub(super) reads: u64,
     /// When `one_in` was fitted to the rate of reads.
     pub(super) fitted_at: u64,
-    /// A call that has been in flight for longer when its answer is read, in nanoseconds, is slow.
+    /// The time in flight from which on a call is slow when its answer is read, in nanoseconds.
     pub(super) slow_from: u64,
     /// Whether the read under way is that of a slow call.
     pub(super) is_slow: bool,
-    /// Where random numbers stand (xorshift; G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8, 2003). They
-    /// keep the choice from falling in step with the connections.
+    /// State of the random numbers (xorshift; G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8, 2003).
+    /// They keep the choice from falling into step with the connections.
     pub(super) random: u32,
-    /// Calls that have ended since the last one that was recorded with its arrival.
+    /// Calls ended since the last one that was recorded with its arrival.
     pub(super) skipped: u64,
 }
 
@@ -66,7 +66,7 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Whether the next read is timed, of a connection whose oldest call has been in flight for so long.
+    /// Whether to time the next read of a connection whose oldest call has been in flight this long.
     #[inline]
     pub(super) fn next(&mut self, in_flight_ns: impl FnOnce() -> u64) -> bool {
         if self.timed != Timed::Some {
@@ -97,7 +97,7 @@ impl Sampler {
         }
     }
 
-    /// How many calls the one that is recorded now stands for, which took so long.
+    /// How many calls the one being recorded stands for, which took this long.
     pub(super) fn weight(&mut self, service_ns: u64) -> u64 {
         // Four times a moving mean, which no single call moves far.
         let most = self.slow_from.saturating_add(1000);

@@ -14,16 +14,16 @@ use crate::transport::Driver;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Pending, Started};
 
-/// The most bytes that wait on one connection to answer what its peer asks without being called (pings), beyond which
-/// the connection ends: a peer that asks and never reads must not fill our memory.
+/// Limit on waiting bytes of one connection that answer its peer's own messages (pings). Beyond it the connection ends:
+/// a peer that asks and never reads must not fill our memory.
 const MOST_ASIDE_BYTES: usize = 64 << 10;
 
-/// What came of an answer.
+/// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// Its call has ended.
     Ended,
-    /// Its call takes another.
+    /// Its call waits for another answer.
     GoesOn,
     /// Its connection is gone.
     Gone,
@@ -37,7 +37,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The call waits for the connection, and is sent when that is ready.
+    /// Queues the call for the connection; it is sent once that is ready.
     pub(crate) fn enqueue(&mut self, token: usize, id: CallId) {
         if let Some(call) = self.calls.get_mut(id) {
             call.place = Place::Queued(token);
@@ -45,7 +45,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The same on a connection that is open and takes no call yet: the call waits for as long as it may take.
+    /// Queues the call for an open connection that takes no call yet: the call waits for as long as it may take.
     pub(crate) fn await_room<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, id: CallId) {
         self.enqueue(token, id);
         self.bound_wait(load, id);
@@ -56,8 +56,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].queue.pop_front()
     }
 
-    /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts them in flight. False if there is
-    /// nothing to flush: the load had no such call.
+    /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts the calls in flight. False if
+    /// there is nothing to flush, since the load had no such call.
     pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) -> bool {
         debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
         let mut next = Some(id);
@@ -102,7 +102,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if let Some(id) = next
                     && self.connections[token].client.capacity() <= self.connections[token].calls.len()
                 {
-                    // A batch goes on once its peer takes more.
+                    // The batch goes on once its peer takes more calls.
                     self.await_room(load, token, id);
                     break;
                 }
@@ -111,8 +111,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         composed
     }
 
-    /// Puts a call in flight. Those that end once they are sent stand behind those that wait for an answer: a client's positions
-    /// count the latter alone.
+    /// Puts a call in flight. Calls that end once they are sent stand behind those that wait for an answer: a client's
+    /// positions count only the latter.
     #[inline]
     pub(super) fn put_in_flight(&mut self, token: usize, id: CallId, ends_sent: bool) {
         let in_flight = &mut self.connections[token].calls;
@@ -125,13 +125,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         in_flight.insert(in_flight.len() - behind, id);
     }
 
-    /// Asks for another answer of the call that was just answered on this connection; the status with which it ends once
-    /// that is sent, if it waits for none.
+    /// Asks for another answer for the call just answered on this connection. Returns the status with which the call
+    /// ends once that request is sent, if it needs no answer.
     pub(crate) fn ask_on(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
         ends_sent(self.append(token, message))
     }
 
-    /// Sends what a user says besides on a call; false if the call is not in flight. One that takes no more fails.
+    /// Sends a further message of a user on a call. False if the call is not in flight. A call that takes no more
+    /// messages fails.
     pub(crate) fn say<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -168,7 +169,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         started
     }
 
-    /// Sends what is in the outgoing buffer, and what the connection still holds.
+    /// Sends the outgoing buffer, and the bytes that the connection still holds.
     pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         let was_stalled = self.connections[token].is_stalled();
         match self.send_outgoing(token).and_then(|()| self.send_more(token)) {
@@ -185,7 +186,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sends what a connection's client has left to say, as long as the socket takes it.
+    /// Sends further bytes of a connection's client, as long as the socket takes them.
     fn send_more(&mut self, token: usize) -> io::Result<()> {
         loop {
             let connection = &mut self.connections[token];
@@ -202,20 +203,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The same after bytes came, which may have made room for more.
+    /// Sends further bytes after some came in, which may have made room.
     #[inline]
     pub(super) fn send_more_aside(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         if connection.client.pending() == Pending::Nothing {
             connection.holds.is_blocked = false;
         } else {
-            // That the socket fails is seen by who reads it.
+            // A failing socket is noticed by the next read.
             let _ = self.send_more(token);
         }
         self.note_holds(token);
     }
 
-    /// Sends what a client has to say by itself, if anything. That the socket fails is seen by who reads it.
+    /// Sends a client's own bytes, if it has any. A failing socket is noticed by the next read.
     #[inline]
     pub(super) fn flush_aside(&mut self, token: usize) {
         if !self.outgoing.is_empty() {
@@ -223,10 +224,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// The same where a peer's bytes made the client say it.
+    /// Sends a client's own bytes in answer to its peer.
     ///
     /// # Errors
-    /// When more waits to be sent than a peer may make us keep.
+    /// When more bytes wait than a peer may make us keep.
     #[inline]
     pub(super) fn reply_aside(&mut self, token: usize) -> Result<(), &'static str> {
         if self.outgoing.is_empty() {
@@ -244,11 +245,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Ok(())
     }
 
-    /// Notes what holds a connection back since calls or bytes came or went.
+    /// Notes the limits that hold a connection back, after calls or bytes came or went.
     #[inline]
     pub(super) fn note_holds(&mut self, token: usize) {
         let connection = &mut self.connections[token];
-        // What the plan does not ask for is held back by nobody.
+        // Calls that the plan does not ask for are not held back.
         let is_full = connection.most > 1 && connection.state == State::Open && {
             let limit = connection.client.capacity();
             limit < connection.most && connection.carried() >= limit
@@ -268,21 +269,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let outcome = connection.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
             let stalls = connection.is_stalled() || !connection.is_sent();
             self.outgoing.clear();
-            // A large body must not be kept in memory for ever after.
+            // The buffer of a large body must not be kept for ever.
             self.outgoing.shrink_to(1 << 20);
             self.count(sent);
             if stalls {
                 self.note_stall(token, sent.wire > 0);
             }
-            // What the client owed while nothing could be sent.
+            // Adds the bytes that the client owed while nothing could be sent.
             if outcome.is_err() || self.outgoing.is_empty() {
                 return outcome;
             }
         }
     }
 
-    /// Notes whether bytes wait for a socket, which has just taken some or not. The client of the connection is told when that begins and ends;
-    /// what it says then is in the outgoing buffer.
+    /// Notes whether bytes wait for a socket, which has just taken some or not. The connection's client is told when
+    /// waiting begins and when it ends; its bytes then are in the outgoing buffer.
     #[cold]
     fn note_stall(&mut self, token: usize, has_taken: bool) {
         let now = self.driver.now();
@@ -313,7 +314,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.recorder.snapshot.numbers.add(Counter::WireOut, sent.wire as u64);
     }
 
-    /// Ends the calls that wait for nothing but to be sent, once the socket has taken everything.
+    /// Ends calls that end once they are sent, when the socket has taken everything.
     pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
         if !self.connections[token].is_sent() {
@@ -348,7 +349,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call in flight that ends once it is sent: its position, and its status then.
+    /// A call in flight that ends once it is sent: its position, its name, and its status then.
     #[inline]
     fn ends_sent(&self, token: usize) -> Option<(usize, CallId, u16)> {
         let in_flight = &self.connections[token].calls;
@@ -356,14 +357,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Some((in_flight.len() - 1, id, self.calls.get(id)?.ends_sent?))
     }
 
-    /// The run is over: says goodbye on every connection where the protocol has a word for it.
+    /// The run is over: says goodbye on every connection whose protocol has a goodbye.
     pub(crate) fn take_leave(&mut self) {
         for token in 0..self.connections.len() {
             self.say_goodbye(token);
         }
     }
 
-    /// Says on a connection, as far as its protocol and TLS have words for it, that nothing more will come (RFC 8446 §6.1).
+    /// Announces on a connection, as far as its protocol and TLS can, that nothing more will come (RFC 8446 §6.1).
     pub(super) fn say_goodbye(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         if !connection.is_there() {
@@ -402,9 +403,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sending failed. An answer may have come all the same, sent before the peer closed: it counts.
+    /// Sending failed. An answer that the peer sent before it closed may still have come, and counts.
     pub(super) fn write_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error) {
-        // The buffer is in use: what was read before means something yet. This connection is read next, and takes nothing until then.
+        // The buffer is in use, as bytes read before are being handled. This connection is read next, and takes nothing
+        // until then.
         if self.buffer.is_empty() {
             let now = self.driver.now();
             let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
@@ -424,7 +426,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 }
 
-/// The status with which a call ends once it is sent, if it waits for no answer.
+/// The status with which a call ends once it is sent, if it needs no answer.
 fn ends_sent(started: Started) -> Option<u16> {
     match started {
         Started::Awaited | Started::Streamed { .. } => None,
@@ -432,7 +434,7 @@ fn ends_sent(started: Started) -> Option<u16> {
     }
 }
 
-/// The system's own words for an error, without what is added to them.
+/// The system's words for an error, without additions.
 pub(super) fn reason_of(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionReset => "connection reset by the peer".to_owned(),

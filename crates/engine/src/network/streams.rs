@@ -1,4 +1,4 @@
-//! Calls whose answers come as messages: when each came, and whether the next is late.
+//! Calls whose answers come as messages: the times of messages, and late ones.
 
 use brunt_record::outcome::Failure;
 
@@ -7,13 +7,14 @@ use super::calls::CallId;
 use super::{Load, MessageOf, Network};
 use crate::transport::Driver;
 
-/// Why a call that its user left has failed, if nothing of it had come.
+/// The reason of a call that its user left before any message had come.
 const LEFT: &str = "its user left the stream before its first message";
-/// What becomes of a connection on which a stream goes on that nobody reads.
+/// The reason of a connection closed because nobody reads a stream on it.
 const CUT: &str = "the user of a stream left it before its end";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// A message of the call in flight at this position has come, which was read at `now`. False if the connection is gone.
+    /// A message for the call in flight at this position has come and was read at `now`. False if the connection is
+    /// gone.
     pub(super) fn message_came<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
@@ -44,15 +45,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].generation == generation
     }
 
-    /// What becomes of a call that is late: it has stalled, or taken too long as a whole.
+    /// The failure of a late call: it has stalled, or timed out as a whole.
     pub(super) fn lateness(&self, id: CallId) -> (Failure, &'static str) {
         let streaming = self.calls.get(id).filter(|call| call.streams).zip(self.calls.stream(id));
         streaming.and_then(|(call, stream)| stream.lateness(call)).unwrap_or((Failure::Timeout, LATE))
     }
 
-    /// The user of a call wants no more of its answer. With a reason, the call fails for it. Without one, it counts as answered, by the
-    /// status that its last message came with; if no message has come, it fails. The connection is closed, unless the protocol can
-    /// cancel a single call.
+    /// The user of a call leaves its answer. With a reason, the call fails for it. Without one, it counts as answered,
+    /// with the status of its last message; if no message has come, it fails. The connection is closed, unless the
+    /// protocol can cancel a single call.
     pub(crate) fn leave<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,

@@ -1,4 +1,4 @@
-//! A replay as its network sees it.
+//! A replay as the load of its network.
 
 use brunt_protocol::replay::Ended;
 use brunt_protocol::user::{Message, Refusal};
@@ -17,6 +17,10 @@ impl<D: Driver> Load<D> for Replaying {
 
     fn request_name(&self, tag: Tag) -> Option<&str> {
         Some(self.log.name(tag.number).1)
+    }
+
+    fn trace_id(&self, tag: Tag) -> Option<String> {
+        self.log.trace(tag.number).map(|ids| ids.trace_id())
     }
 
     fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: u64) {
@@ -43,7 +47,7 @@ impl<D: Driver> Load<D> for Replaying {
     }
 
     fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: usize, _now: u64) {
-        // The next call of its session has another.
+        // The next call of the session gets another connection.
         let owner = self.disown(token);
         if let Some(session) = owner.and_then(|slot| self.sessions.get(slot)) {
             session.connection = None;
@@ -74,7 +78,7 @@ impl<D: Driver> Load<D> for Replaying {
 }
 
 impl Replaying {
-    /// Writes a call that has ended down by its name.
+    /// Records an ended call under its name.
     fn record_by_name<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: u64) {
         let (place, name) = self.log.name(call.tag.number);
         let place = place as usize;

@@ -1,6 +1,7 @@
-//! A log that is replayed: its calls, due at its times, each session's one after the other on a connection of its own.
+//! Replays a log: its calls are due at its times, and each session makes them one after the other on its own
+//! connection.
 //!
-//! Calls without a session share connections: each goes on one that is free, or on a new one.
+//! Calls without a session share connections: each goes on a free one, or on a new one.
 
 mod load;
 mod phases;
@@ -11,7 +12,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Share;
-use brunt_protocol::replay::{LoggedCall, Replay, Upcoming};
+use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::NameId;
@@ -19,20 +20,21 @@ use brunt_record::outcome::Failure;
 
 use self::sessions::{Session, Sessions};
 use crate::flood::own_delay;
-use crate::network::{Call, CallId, Counted, End, Network, Place};
+use crate::gate::{Horizon, Reach};
+use crate::network::{Call, CallId, Counted, End, NEVER, Network, Place};
 use crate::transport::Driver;
 
-/// How long a session's connection stays without a call, in nanoseconds.
+/// The time after which the idle connection of a session is closed, in nanoseconds.
 const IDLE_NS: u64 = 60 * SECOND_NS;
-/// How often it is looked whether the log has been read on, in nanoseconds.
+/// The time between two looks at whether the log has been read further, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
-/// Why a call fails whose turn does not come.
+/// The reason for the failure of a call whose turn does not come in time.
 const NO_TURN: &str = "its session's calls before it took all of its time";
 
-/// What a call is known by.
+/// The tag of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// The log's number for it.
+    /// The number of the call in the log.
     number: u64,
     /// The slot of its session.
     slot: u32,
@@ -50,10 +52,11 @@ pub(crate) struct Replaying {
     next: Option<LoggedCall>,
     is_over: bool,
     failed: Option<String>,
-    /// When the measured part began.
+    /// When the measured part began, and when it ends at the latest: calls due at the end or later are not part of it.
     began: u64,
+    until: u64,
     loading: bool,
-    /// Whether the time between a session's calls is kept, and not when they are due.
+    /// Whether the time between a session's calls is kept instead of their due times.
     thinks: bool,
     timeout_ns: u64,
     sessions: Sessions,
@@ -62,18 +65,22 @@ pub(crate) struct Replaying {
     thinking: BinaryHeap<Thinking>,
     /// Calls that have begun, in the order of their due times; some were sent or have ended since.
     waiting: VecDeque<CallId>,
-    /// Whose the network's connections are, by their numbers.
+    /// The sessions' slots that own the network's connections, by the connections' numbers.
     owners: Vec<Option<u32>>,
     /// Sessions that found no place for a connection.
     starved: VecDeque<u32>,
     /// The most connections.
     most: usize,
-    /// Names as the recorder counts by them, by the log's numbers for them.
+    /// The recorder's ids of names, by the log's numbers for them.
     names: Vec<Option<NameId>>,
+    /// The horizon up to which calls may be made; and the time until which due calls are never sent, as they had waited
+    /// for the horizon to move on.
+    reach: Reach,
+    held_until: u64,
 }
 
 impl Replaying {
-    /// The part of a worker, whose calls `log` has.
+    /// One worker's part of the log, with the calls of `log`.
     pub(crate) fn new(log: Box<dyn Replay>, plan: &Plan, share: Share, thinks: bool) -> Self {
         Self {
             log,
@@ -81,6 +88,7 @@ impl Replaying {
             is_over: false,
             failed: None,
             began: 0,
+            until: NEVER,
             loading: false,
             thinks,
             timeout_ns: plan.timeout_ns,
@@ -92,10 +100,17 @@ impl Replaying {
             starved: VecDeque::new(),
             most: share.part_of(u64::from(plan.connections.most())).max(1) as usize,
             names: Vec::new(),
+            reach: Reach::default(),
+            held_until: 0,
         }
     }
 
-    /// Takes the log's next call, if none is there; false while it is being read.
+    /// The same part, with calls only up to this horizon.
+    pub(crate) fn within(self, horizon: Horizon) -> Self {
+        Self { reach: horizon.into(), ..self }
+    }
+
+    /// Takes the log's next call, if none was taken yet; `false` while it is still being read.
     fn look_ahead(&mut self) -> bool {
         if self.next.is_some() || self.is_over || self.failed.is_some() {
             return true;
@@ -109,17 +124,25 @@ impl Replaying {
         true
     }
 
-    /// When the next call is due, on the network's clock.
+    /// When the next call of the measured part is due, on the network's clock.
     fn due(&self) -> Option<u64> {
-        self.next.map(|call| self.began.saturating_add(call.due_ns))
+        self.next.map(|call| self.began.saturating_add(call.due_ns)).filter(|due| *due < self.until)
     }
 
-    /// Begins every call that is due by `now`.
+    /// Begins every call that is due by `now` and before the horizon. Calls that waited for the horizon to move on are
+    /// never sent, as a burst would be a load that nobody asked for.
     fn begin_due<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
         while self.look_ahead()
-            && let Some(due) = self.due().filter(|due| *due <= now)
+            && let Some(due) = self.due().filter(|due| *due <= now && !self.reach.holds_back(*due))
             && let Some(call) = self.next.take()
         {
+            if self.reach.lets_go(due) {
+                self.held_until = now;
+            }
+            if due <= self.held_until {
+                self.hold(network, call.number, due, now);
+                continue;
+            }
             let slot = self.sessions.slot_of(call.session);
             let Some(session) = self.sessions.get(slot) else { return };
             if self.thinks && call.session.is_some() {
@@ -131,7 +154,24 @@ impl Replaying {
         }
     }
 
-    /// A call begins: it is due.
+    /// Records a due call that was held back: it is never sent.
+    fn hold<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, number: u64, due: u64, now: u64) {
+        network.recorder.snapshot.numbers.add(Counter::Due, 1);
+        network.recorder.held_overdue(due, 1, true, now);
+        self.log.ended(number, Ended::Cut);
+    }
+
+    /// Ends every call that is due by `end` and lies beyond the horizon.
+    fn hold_rest<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, end: u64) {
+        while self.look_ahead()
+            && let Some(due) = self.due().filter(|due| *due <= end)
+            && let Some(call) = self.next.take()
+        {
+            self.hold(network, call.number, due, end);
+        }
+    }
+
+    /// Begins a call, which is due from then on.
     fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: u64) {
         let id = network.begin(Call::new(Tag { number, slot }, due, true, Counted::AtOnce));
         self.waiting.push_back(id);
@@ -141,7 +181,8 @@ impl Replaying {
         self.serve(network, slot);
     }
 
-    /// With `--think`: the session's next call is due once its user has thought as long as in the log, and not before its time.
+    /// With `--think`: plans the session's next call. It is due once its user has thought as long as in the log, and
+    /// not before its logged time.
     fn plan_next(&mut self, slot: u32) {
         let began = self.began;
         let Some(session) = self.sessions.get(slot) else { return };
@@ -155,15 +196,28 @@ impl Replaying {
         self.thinking.push(Reverse((at, slot)));
     }
 
-    /// Begins the calls whose users have thought long enough.
+    /// Begins the calls whose users have thought long enough. As in [`Self::begin_due`], calls that waited for the
+    /// horizon to move on are never sent.
     fn begin_thought<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
-        while let Some(Reverse((at, slot))) = self.thinking.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(Reverse((at, slot))) = self.thinking.peek().copied()
+            && at <= now
+            && at < self.until
+            && !self.reach.holds_back(at)
+        {
             self.thinking.pop();
+            if self.reach.lets_go(at) {
+                self.held_until = now;
+            }
             let Some(session) = self.sessions.get(slot) else { continue };
             session.is_thinking = false;
             let Some(call) = session.planned.pop_front() else { continue };
             session.last = Some(call);
-            self.begin(network, slot, call.number, at);
+            if at > self.held_until {
+                self.begin(network, slot, call.number, at);
+            } else {
+                self.hold(network, call.number, at, now);
+                self.plan_next(slot);
+            }
         }
     }
 
@@ -172,7 +226,7 @@ impl Replaying {
         loop {
             let Some(session) = self.sessions.get(slot).filter(|session| session.current.is_none()) else { return };
             let Some(id) = session.queue.pop_front() else { return };
-            // It may have ended while it waited.
+            // The call may have ended while it waited.
             let Some(call) = network.call(id) else { continue };
             let number = call.tag.number;
             let now = network.driver.now();
@@ -182,7 +236,7 @@ impl Replaying {
                     session.note_delay(network, id, false, now);
                     return network.send(self, token, id, now);
                 }
-                // Its peer takes no more calls on it: it ends by itself.
+                // The peer takes no more calls on this connection: it ends by itself.
                 session.connection = None;
                 self.disown(token);
             }
@@ -216,12 +270,13 @@ impl Replaying {
         }
     }
 
-    /// The session whose connection this was.
+    /// Ends a session's ownership of a connection. Returns the session's slot.
     fn disown(&mut self, token: usize) -> Option<u32> {
         self.owners.get_mut(token)?.take()
     }
 
-    /// Closes the connection that has been idle for longest, if one is; true if there is a place for another then.
+    /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
+    /// another.
     fn close_idle<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) -> bool {
         let Some(token) = self.sessions.take_idle(u64::MAX) else { return false };
         self.close(network, token, now);
@@ -234,14 +289,14 @@ impl Replaying {
         network.vacate(token);
     }
 
-    /// Closes connections that have been idle for long.
+    /// Closes connections that have been idle for too long.
     fn close_old<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
         while let Some(token) = self.sessions.take_idle(now.saturating_sub(IDLE_NS)) {
             self.close(network, token, now);
         }
     }
 
-    /// Ends calls whose turn has not come for as long as a call may take.
+    /// Ends calls that have waited for their turn as long as a call may take.
     fn expire_waiting<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
         while let Some(id) = self.waiting.front().copied() {
             let waits = network.call(id).filter(|call| call.place == Place::Waiting);
@@ -255,7 +310,7 @@ impl Replaying {
         }
     }
 
-    /// Gives everybody who may have a call to make a turn.
+    /// Serves every session that may have a call to make.
     fn serve_ready<D: Driver>(&mut self, network: &mut ReplayNetwork<D>) {
         let mut ready = std::mem::take(&mut self.ready);
         for slot in ready.drain(..) {
@@ -274,7 +329,7 @@ impl Replaying {
             })
             && let Some(slot) = self.starved.pop_front()
         {
-            // Until now it waited for others' connections, and not for this worker.
+            // So far the session waited for others' connections, and not for this worker.
             if let Some(session) = self.sessions.get(slot) {
                 session.ready_since = network.driver.now();
             }
@@ -282,7 +337,7 @@ impl Replaying {
         }
     }
 
-    /// The session's call under way has ended, or goes elsewhere.
+    /// Marks the session's current call as ended, or as going elsewhere.
     fn free(&mut self, slot: u32, number: u64, now: u64) {
         if let Some(session) = self.sessions.get(slot).filter(|session| session.current == Some(number)) {
             session.current = None;
@@ -293,7 +348,8 @@ impl Replaying {
 }
 
 impl Session {
-    /// Writes down how late a call is by this worker's own doing, which is sent or `connects` first.
+    /// Records how late a call is by this worker's own doing, at the time when it is sent, or when its connection is
+    /// begun (`connects`).
     fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, connects: bool, now: u64) {
         let Some(call) = network.call_mut(id) else { return };
         let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);

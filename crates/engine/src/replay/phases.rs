@@ -1,4 +1,4 @@
-//! A replay as its worker takes it through the phases of a run.
+//! A replay through the phases of a run, as its worker takes it.
 
 use std::cmp::Reverse;
 
@@ -11,13 +11,16 @@ use crate::worker::{Leaving, Phases};
 
 impl<D: Driver> Phases<D> for Replaying {
     fn prepare(&mut self, _network: &mut ReplayNetwork<D>, _now: u64) -> bool {
-        // Reading has to be ahead of the load.
+        // The log has to be read ahead of the load.
         self.look_ahead()
     }
 
-    fn begin(&mut self, _network: &mut ReplayNetwork<D>, phase: Phase, began: u64, _until: u64) {
+    fn begin(&mut self, network: &mut ReplayNetwork<D>, phase: Phase, began: u64, until: u64) {
         if phase == Phase::Measured {
-            (self.began, self.loading) = (began, true);
+            (self.began, self.until, self.loading) = (began, until, true);
+            if self.log.traces() {
+                network.recorder.keep_slowest();
+            }
         }
     }
 
@@ -48,12 +51,16 @@ impl<D: Driver> Phases<D> for Replaying {
         if !self.ready.is_empty() {
             return now;
         }
+        // Beyond the horizon, the next heartbeat checks whether it has moved on.
         let due = match self.due() {
+            Some(due) if self.reach.ends_before(due) => NEVER,
             Some(due) => due,
-            None if self.is_over => NEVER,
+            // The next call is due after the end.
+            None if self.is_over || self.next.is_some() => NEVER,
             None => now + LOOK_NS,
         };
         let thought = self.thinking.peek().map_or(NEVER, |Reverse((at, _))| *at);
+        let thought = if thought >= self.until || self.reach.ends_before(thought) { NEVER } else { thought };
         let idle = self.sessions.rested_since().map_or(NEVER, |since| since.saturating_add(IDLE_NS));
         due.min(thought).min(idle)
     }
@@ -78,8 +85,9 @@ impl<D: Driver> Phases<D> for Replaying {
         if !self.loading {
             return;
         }
-        // What was due a moment ago has begun before the load ends.
+        // Calls that were due a moment ago begin before the load ends.
         self.begin_due(network, end);
+        self.hold_rest(network, end);
         self.loading = false;
         let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();
         for id in waiting {

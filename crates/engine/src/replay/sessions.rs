@@ -1,4 +1,4 @@
-//! Sessions of a log: what each has to do, and its connection.
+//! Sessions of a log: the calls and the connection of each.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use brunt_protocol::replay::LoggedCall;
 
 use crate::network::CallId;
 
-/// A session, or a place for calls without one, which carries one after the other.
+/// A session, or a place for calls without one, which carries them one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Which it is; none of a place.
+    /// The session's key; `None` for a place.
     key: Option<u64>,
     /// Its connection.
     pub(super) connection: Option<usize>,
@@ -18,37 +18,39 @@ pub(super) struct Session {
     pub(super) queue: VecDeque<CallId>,
     /// Its call that is on a connection, or waits for one to be made.
     pub(super) current: Option<u64>,
-    /// Since when it could carry a call, and how much earlier that would have been had the worker been in time.
+    /// Since when it could carry a call, and how much earlier that would have been had the worker been on time.
     pub(super) ready_since: u64,
     pub(super) held_up: u64,
-    /// With `--think`: its calls that are due by the log, the last one that began, when it ended, and whether the next one's time is set.
+    /// With `--think`: its calls that are due by the log, the last one that began, when that ended, and whether the
+    /// next one's time is set.
     pub(super) planned: VecDeque<LoggedCall>,
     pub(super) last: Option<LoggedCall>,
     pub(super) ended_at: Option<u64>,
     pub(super) is_thinking: bool,
-    /// Grows each time it rests, so that an older entry of the list of those that do is known as old.
+    /// The number of times that it has rested: an entry of the list of resting sessions with another number is
+    /// outdated.
     rests: u32,
     is_resting: bool,
 }
 
 impl Session {
-    /// Whether a call of it has begun and not ended.
+    /// Whether one of its calls has begun and not ended.
     pub(super) fn is_busy(&self) -> bool {
         self.current.is_some() || !self.queue.is_empty()
     }
 
-    /// A call has ended.
+    /// Records that a call has ended.
     pub(super) fn ended(&mut self, now: u64) {
         self.ready_since = now;
         self.ended_at = Some(now);
     }
 
-    /// How long its user thought before this call, as the log has it.
+    /// How long its user thought before this call, according to the log.
     pub(super) fn thought_ns(&self, call: &LoggedCall) -> u64 {
         self.last.map_or(0, |last| call.due_ns.saturating_sub(last.due_ns.saturating_add(last.logged_ns)))
     }
 
-    /// Whether nothing is known of it that is needed.
+    /// Whether it may be forgotten: it has no call under way, planned or being thought about.
     fn is_done(&self) -> bool {
         !self.is_busy() && self.planned.is_empty() && !self.is_thinking
     }
@@ -60,9 +62,9 @@ pub(super) struct Sessions {
     slots: Vec<Session>,
     vacant: Vec<u32>,
     by_key: ByNumber<u32>,
-    /// Places for calls without a session that have none.
+    /// Free places for calls without a session.
     free: Vec<u32>,
-    /// Sessions that do nothing, those that have for longest first; some have begun again since.
+    /// Idle sessions, the longest idle first; some have begun again since.
     resting: VecDeque<(u64, u32, u32)>,
 }
 
@@ -97,12 +99,12 @@ impl Sessions {
         self.slots.get_mut(slot as usize)
     }
 
-    /// All of them.
+    /// All sessions.
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Session> {
         self.slots.iter_mut()
     }
 
-    /// Notes that a session has nothing to do, if that is so.
+    /// Adds a session to the idle ones, if it has nothing to do.
     pub(super) fn rest(&mut self, slot: u32, now: u64) {
         let Some(session) = self.slots.get_mut(slot as usize).filter(|session| session.is_done()) else { return };
         if session.is_resting {
@@ -116,12 +118,13 @@ impl Sessions {
         }
     }
 
-    /// Since when the one has rested that has for longest, as far as the list tells.
+    /// Since when the first session of the list of idle ones has been idle.
     pub(super) fn rested_since(&self) -> Option<u64> {
         self.resting.front().map(|(since, ..)| *since)
     }
 
-    /// Takes the connection of the session that has rested for longest, since `since` or before, and forgets the session.
+    /// Takes the connection of the session that has been idle for longest, since `since` or before, and forgets the
+    /// session.
     pub(super) fn take_idle(&mut self, since: u64) -> Option<usize> {
         while let Some((rested, slot, rests)) = self.resting.front().copied().filter(|(rested, ..)| *rested <= since) {
             self.resting.pop_front();

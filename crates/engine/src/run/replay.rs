@@ -16,7 +16,7 @@ use crate::watchdog::Watchdog;
 use crate::worker::Shared;
 use crate::{Finished, Observer};
 
-/// Carries out a plan whose calls `logs` have, one for each worker.
+/// Carries out a plan with the calls of `logs`, one for each worker.
 pub(crate) fn run_replay<M: Machine>(
     plan: &Plan,
     logs: Vec<Box<dyn Replay>>,
@@ -25,6 +25,9 @@ pub(crate) fn run_replay<M: Machine>(
 ) -> Result<Finished, EngineError> {
     let portion = given.part.portion;
     let plan = Plan { workers: portion.workers(), ..plan.clone() };
+    if let Some(gate) = &given.part.gate {
+        gate.keep_time(given.machine.clock());
+    }
     let carried = replay(&plan, logs, given, observer);
     carried.map_err(|error| error.without(&plan.secrets()))
 }
@@ -43,10 +46,14 @@ fn replay<M: Machine>(
     let thinks = matches!(&plan.load, Load::Replay(replay) if replay.think);
     let part = |(share, log): (Share, Box<dyn Replay>)| {
         let protocol = Arc::clone(&prepared);
-        // What came is held against the log.
+        // Answers are compared with the log.
         let make: Arc<MakeClient> = Arc::new(move || protocol.client(true));
         let origins = Origins::of_flood([route.clone()], &make, 1);
-        WorkerPart { load: Replaying::new(log, plan, share, thinks), origins, connections: 0 }
+        WorkerPart {
+            load: Replaying::new(log, plan, share, thinks).within(shared.line.horizon()),
+            origins,
+            connections: 0,
+        }
     };
     let parts = portion.shares().zip(logs).map(part).collect();
     let mut run = carry_out(given.machine, &shared, parts, &mut Watchdog::default(), observer)?;

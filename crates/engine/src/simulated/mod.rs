@@ -1,11 +1,12 @@
-//! A simulated machine, for tests of whole runs: its time and peers are made up, so that a run of minutes takes no time and always goes
-//! the same way.
+//! A simulated machine, for tests of whole runs: its time and its peers are made up, so that a run of minutes takes no
+//! time and always goes the same way.
 //!
-//! [`run_part`] is [`crate::run_part`] on such a machine. After each step of a worker its connections and calls are held against the rules
-//! that must hold between two steps; one that does not panics.
+//! [`run_part`] is [`crate::run_part`] on such a machine. After each step of a worker its connections and calls are
+//! checked against the invariants between two steps; a violation panics.
 //!
-//! Its drivers share one clock. It moves when every driver waits, to whatever comes first for any of them, and then only that
-//! driver goes on: however many workers there are, one thread runs at a time, in an order that is always the same.
+//! Its drivers share one clock. The clock moves when every driver waits, to the next event of any of them, and then
+//! only that driver goes on: however many workers there are, one thread runs at a time, in an order that is always the
+//! same.
 
 mod world;
 
@@ -44,26 +45,27 @@ pub fn run_part(
     run::run(plan, Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
 }
 
-/// Replays logs on a simulated machine, one for each worker of `plan`, and returns what happened.
+/// Replays logs on a simulated machine, one for each worker of `part`, and returns what happened.
 ///
 /// # Errors
-/// As [`crate::run_replay`].
-pub fn run_replay(
+/// As [`crate::run_replay_part`].
+pub fn run_replay_part(
     net: &VirtualNet,
     plan: &Plan,
+    part: Part,
     logs: Vec<Box<dyn Replay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
-    let (part, stop) = (Part::whole(plan.workers), &StopHandle::default());
+    let stop = &StopHandle::default();
     run::run_replay(plan, logs, &Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
 }
 
-/// What a peer does, and how long after what it reacts to, in nanoseconds.
+/// A peer's actions, each with its delay after the event that it reacts to, in nanoseconds.
 pub type Reaction = Vec<(u64, Act)>;
 
-/// What can happen to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// It is accepted.
@@ -82,12 +84,12 @@ pub enum Act {
 
 /// The other end of every connection.
 pub trait Peer: Send + 'static {
-    /// Somebody connects.
+    /// A connection is being made.
     fn connecting(&mut self, _now: u64) -> Reaction {
         vec![(50_000, Act::Accept)]
     }
 
-    /// The same to one of several addresses.
+    /// A connection is being made to one of several addresses.
     fn connecting_to(&mut self, _address: &Address, now: u64) -> Reaction {
         self.connecting(now)
     }
@@ -97,7 +99,7 @@ pub trait Peer: Send + 'static {
         usize::MAX
     }
 
-    /// Bytes came; `connection` is a number that no other connection has.
+    /// Bytes arrived. `connection` is a number that no other connection has.
     fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction;
 }
 
@@ -133,19 +135,20 @@ impl VirtualNet {
         Self { world: Arc::new((Mutex::new(world), Condvar::new())) }
     }
 
-    /// One write takes, or one read gives, so many bytes at most.
+    /// Limits each write and each read to this many bytes.
     #[must_use]
     pub fn in_pieces_of(self, piece: usize) -> Self {
         self.changed(|world| world.piece = piece)
     }
 
-    /// The same for reads alone.
+    /// Limits each read to this many bytes.
     #[must_use]
     pub fn read_in_pieces_of(self, piece: usize) -> Self {
         self.changed(|world| world.read_piece = piece)
     }
 
-    /// At any step a worker may stand still for up to 40 ms, or hear of a socket to which nothing has happened, as `seed` has it.
+    /// At any step a worker may stand still for up to 40 ms, or be told of a socket without an event. `seed` decides
+    /// when.
     #[must_use]
     pub fn with_whims(self, seed: u64) -> Self {
         self.changed(|world| world.whims = Some(seed))
@@ -165,7 +168,7 @@ impl VirtualNet {
         lock(&self.world.0).waits
     }
 
-    /// Workers sleep so much too long, at each wait that ends by time.
+    /// Workers sleep too long by this much, at each wait that ends by time.
     #[must_use]
     pub fn oversleeping(self, ns: u64) -> Self {
         self.changed(|world| world.oversleeps_ns = ns)
@@ -176,13 +179,14 @@ impl VirtualNet {
         lock(&self.world.0).most_sockets
     }
 
-    /// The same, as a signal stops and continues it: its wait ends without a word.
+    /// The first worker that waits at this time or later is stopped and continued by a signal: its wait ends without an
+    /// event.
     #[must_use]
     pub fn interrupted_at(self, at: u64, ns: u64) -> Self {
         self.changed(|world| world.interrupted = (at, ns))
     }
 
-    /// The first worker that waits at this time or later stands still for so long.
+    /// The first worker that waits at this time or later stands still for this long.
     #[must_use]
     pub fn standing_still(self, at: u64, ns: u64) -> Self {
         self.changed(|world| world.stands_still = (at, ns))
@@ -195,7 +199,7 @@ impl VirtualNet {
         self
     }
 
-    /// The first worker that waits at this time or later cannot.
+    /// The first wait at this time or later fails.
     #[must_use]
     pub fn failing_at(self, at: u64) -> Self {
         self.changed(|world| world.fails_at = at)
@@ -224,7 +228,7 @@ impl Machine for VirtualNet {
         Arc::new(move || lock(&world.0).now)
     }
 
-    /// Every address is its own name, and there are no others.
+    /// Every address is its own name; there are no other names.
     fn resolve(&self) -> Resolve {
         Arc::new(|host, port| {
             let host = if host == "localhost" { "127.0.0.1" } else { host };
@@ -295,7 +299,7 @@ impl Driver for VirtualDriver {
                 *to = byte;
             }
             if !socket.inbox.is_empty() && n < buffer.len() {
-                // A short read means there is no more for now: what is left is announced again.
+                // A short read means that no more is ready: the rest is announced again.
                 let connection = socket.connection;
                 world.schedule(place, connection, vec![(0, Act::Send(Vec::new()))]);
             }
@@ -368,7 +372,7 @@ impl Driver for VirtualDriver {
             panic!("a defect, for a test");
         }
         world.drivers.insert(self.driver, Some(until));
-        // Somebody else may be first now.
+        // Another driver may be first now.
         self.world.1.notify_all();
         loop {
             let all_wait = world.drivers.values().all(Option::is_some);

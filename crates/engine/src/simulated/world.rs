@@ -1,4 +1,4 @@
-//! What the drivers of a simulated machine share: its time, its sockets, and what will happen to them.
+//! The state that the drivers of a simulated machine share: time, sockets, and future events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(super) struct Socket {
     pub(super) connection: u64,
     pub(super) connected: Option<Result<(), ()>>,
     pub(super) inbox: Vec<u8>,
-    /// When the last of it came.
+    /// When its last bytes came.
     pub(super) arrived: u64,
     pub(super) closed: bool,
     pub(super) reset: bool,
@@ -34,28 +34,29 @@ pub(super) struct World {
     pub(super) now: u64,
     pub(super) peer: Box<dyn Peer>,
     pub(super) sockets: BTreeMap<Place, Socket>,
-    /// What will happen: at which time, in which order; to which socket and connection.
+    /// Future events by time and order, each with its socket and connection.
     pub(super) future: BTreeMap<(u64, u64), (Place, u64, Act)>,
     pub(super) count: u64,
-    /// Every driver, and until when it waits, if it does.
+    /// Every driver, with the time until which it waits, if it waits.
     pub(super) drivers: BTreeMap<usize, Option<u64>>,
-    /// Those that wait for nothing but the time.
+    /// Drivers that wait only for a time.
     pub(super) deaf: BTreeSet<usize>,
     pub(super) made: usize,
     pub(super) connections: u64,
     /// How often a driver has waited.
     pub(super) waits: u64,
-    /// What chooses when a worker stands still for a moment, and which sockets it hears of for nothing.
+    /// Random state that decides when a worker stands still for a moment, and which sockets are announced without an
+    /// event.
     pub(super) whims: Option<u64>,
     /// The most sockets that there were at once.
     pub(super) most_sockets: usize,
     pub(super) piece: usize,
-    /// The most that one read gives.
+    /// The most bytes that one read gives.
     pub(super) read_piece: usize,
     pub(super) oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
     pub(super) stands_still: (u64, u64),
-    /// The same, in a wait that a signal interrupts: the wait names no socket.
+    /// The same for a wait that a signal interrupts: it announces no socket.
     pub(super) interrupted: (u64, u64),
     pub(super) fails_at: u64,
     pub(super) panics_at: u64,
@@ -99,7 +100,7 @@ impl World {
         timed.chain(event.map(|(time, driver)| (time.max(self.now), driver))).min()
     }
 
-    /// What is ready for a driver that waits until `until`; nothing ends the wait by time.
+    /// The ready sockets of a driver that waits until `until`. Does not end the wait by time.
     pub(super) fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
         self.waits += 1;
         self.follow_whim(driver, ready);
@@ -127,7 +128,7 @@ impl World {
         }
     }
 
-    /// Stands still for a moment, or tells of a socket to which nothing has happened.
+    /// Stands still for a moment, or announces a socket without an event.
     pub(super) fn follow_whim(&mut self, driver: usize, ready: &mut Vec<Ready>) {
         let Some(seed) = self.whims else { return };
         let whim = mix(seed.wrapping_add(self.waits));

@@ -1,5 +1,5 @@
-//! What the connections of a flood send and receive, seen between the worker and the protocol, so that it is the same for
-//! every protocol, and costs nothing where nobody looks.
+//! Shows the bytes that the connections of a flood send and receive. It sits between the worker and the protocol, so it
+//! works the same for every protocol, and costs nothing where no trace is asked for.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,20 +18,20 @@ use brunt_protocol::{
     Progress, Started,
 };
 
-/// How much of what is received at once is kept to be shown, in bytes.
+/// The most of the bytes received at once that are kept to be shown.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
-/// Messages of an answer that are shown one by one.
+/// The most messages of an answer that are shown one by one.
 const MOST_MESSAGES: usize = 50;
 
-/// The most parts of what is received at once that are kept to be shown.
+/// The most narrated parts of the bytes received at once that are kept to be shown.
 const MOST_TOLD: usize = 100;
 
-/// A protocol whose connections show `trace` what they do.
+/// A protocol whose connections show `trace` their bytes.
 pub(crate) struct FloodTrace {
     shared: Arc<Shared>,
 }
 
-/// What its connections have in common.
+/// State that its connections share.
 struct Shared {
     prepared: Arc<dyn Prepared>,
     trace: Arc<dyn Trace>,
@@ -43,14 +43,15 @@ struct Shared {
 }
 
 impl FloodTrace {
-    /// `prepared`, shown to `trace` with times by `clock` (nanoseconds).
+    /// Wraps `prepared`, to be shown to `trace` with times by `clock` (nanoseconds).
     pub(crate) fn new(prepared: Arc<dyn Prepared>, trace: Arc<dyn Trace>, clock: Clock) -> Self {
         let shared =
             Shared { status_names: prepared.status_names(), prepared, trace, clock, ended: AtomicBool::new(false) };
         Self { shared: Arc::new(shared) }
     }
 
-    /// The run is over: shows how its call ended, if no protocol could know: the connection failed, or time was up.
+    /// Shows at the end of the run how its call ended, if no protocol could know: the connection failed, or time was
+    /// up.
     pub(crate) fn finish(&self, run: &Recording) {
         if self.shared.ended.load(Ordering::Relaxed) {
             return;
@@ -129,29 +130,29 @@ impl fmt::Debug for FloodTrace {
     }
 }
 
-/// A connection that is looked at.
+/// A connection whose bytes are shown.
 struct SeenClient {
     inner: Box<dyn Client>,
     shared: Arc<Shared>,
-    /// Puts its bytes into words, if they have to be.
+    /// Narrates its bytes, where the protocol has a narrator.
     narrator: Option<Box<dyn Narrator>>,
-    /// What came and was not shown yet, in words.
+    /// The narration of received bytes that was not shown yet.
     told: Option<Vec<Narration>>,
     is_open: bool,
-    /// When it sent something last.
+    /// When it last sent bytes.
     sent_at: u64,
     /// When its call was sent.
     called_at: Option<u64>,
-    /// The first of what came and was not shown yet.
+    /// The beginning of the received bytes that were not shown yet.
     received: Vec<u8>,
-    /// How much came that was not shown yet, in bytes.
+    /// The number of received bytes that were not shown yet.
     count: u64,
-    /// Messages that were shown one by one.
+    /// The number of messages shown one by one.
     messages: usize,
 }
 
 impl SeenClient {
-    /// Shows what was appended to `out` from `from` on, and `more` behind it.
+    /// Shows the bytes of `out` from `from` on, and `more` behind them.
     fn sent(&mut self, part: Part, out: &[u8], from: usize, more: &[u8]) {
         let bytes = [out.get(from..).unwrap_or_default(), more].concat();
         if bytes.is_empty() {
@@ -162,7 +163,7 @@ impl SeenClient {
         self.moved(Direction::Sent, part, &bytes, bytes.len() as u64, None, told.as_deref());
     }
 
-    /// Shows what came.
+    /// Shows the received bytes.
     fn show_received(&mut self, part: Part) {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
@@ -207,7 +208,7 @@ impl SeenClient {
                 self.is_open = true;
             }
             Progress::Message { .. } => {
-                // What comes after the first of very many is shown at the end, as far as it is kept.
+                // Messages after the most that are shown are shown at the end, as far as they are kept.
                 if self.messages < MOST_MESSAGES {
                     self.messages += 1;
                     self.show_received(Part::Call);
@@ -272,7 +273,7 @@ impl Client for SeenClient {
         if let Some(told) = self.narrator.as_mut().and_then(|narrator| narrator.narrate(Direction::Received, bytes)) {
             let all = self.told.get_or_insert_default();
             all.extend(told);
-            // No more is shown than would be of bytes.
+            // No more parts are shown than the limit.
             all.truncate(MOST_TOLD);
         }
         let room = MOST_KEPT_BYTES.saturating_sub(self.received.len());
@@ -362,7 +363,7 @@ impl Client for SeenClient {
 }
 
 impl Drop for SeenClient {
-    /// What came of an answer that was never complete is worth seeing most.
+    /// The bytes of an answer that was never complete are worth seeing most.
     fn drop(&mut self) {
         self.show_received(self.part());
     }

@@ -1,4 +1,4 @@
-//! Everything that one user does, or one call of a flood, as `--once` shows it.
+//! Traces: everything that one user, or one call of a flood, does, as `--once` shows it.
 
 mod flood;
 
@@ -7,20 +7,20 @@ use brunt_record::outcome::Failure;
 
 pub(crate) use self::flood::FloodTrace;
 
-/// What bytes of a connection belong to.
+/// The part of an exchange that bytes of a connection belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What the protocol opens its connection with.
+    /// The opening exchange of the protocol.
     Handshake,
     /// The call.
     Call,
-    /// No call: a ping and its answer, or what nobody asked for.
+    /// No call: a ping and its answer, or bytes that no call asked for.
     Aside,
     /// The end of the connection.
     Goodbye,
 }
 
-/// Something that a user or a flood did, or that came of it.
+/// An event of a user or a flood.
 #[derive(Debug, Clone, Copy)]
 pub enum Traced<'a> {
     /// A user begins an iteration.
@@ -30,136 +30,136 @@ pub enum Traced<'a> {
     },
     /// A call was answered.
     Answered {
-        /// What it is called by.
+        /// The name of the call.
         name: &'a str,
         /// The call, as its protocol encoded it.
         request: &'a [u8],
         /// The protocol's own status.
         status: u16,
-        /// What came before the body.
+        /// The part of the answer before the body.
         head: &'a [u8],
         /// The body.
         body: &'a [u8],
-        /// From when it was sent to its end, in nanoseconds.
+        /// The time from sending to the end, in nanoseconds.
         service_ns: u64,
     },
     /// A call has failed.
     Failed {
-        /// What it is called by.
+        /// The name of the call.
         name: &'a str,
         /// The call, as its protocol encoded it.
         request: &'a [u8],
-        /// How.
+        /// The kind of failure.
         failure: Failure,
-        /// Why.
+        /// The reason.
         reason: &'a str,
     },
     /// A connection of a flood sent or received bytes, before encryption.
     Moved {
-        /// Which way they went.
+        /// The direction in which the bytes went.
         direction: Direction,
-        /// What they belong to.
+        /// The part that they belong to.
         part: Part,
         /// The bytes, or the first of them.
         bytes: &'a [u8],
-        /// How many there were.
+        /// The number of bytes.
         count: u64,
-        /// What they say, where they are not what people read.
+        /// Their meaning in words, where the bytes are not readable text.
         meaning: Option<&'a str>,
-        /// The same part by part; shown in place of the bytes.
+        /// The meaning part by part; shown in place of the bytes.
         told: Option<&'a [Narration]>,
-        /// Since what was sent last, in nanoseconds; none for what was sent.
+        /// The time since the last bytes were sent, in nanoseconds; `None` for sent bytes.
         after_ns: Option<u64>,
     },
     /// A call of a flood was answered.
     CallAnswered {
         /// The protocol's own status.
         status: u16,
-        /// What the protocol calls that, if it has a name for it.
+        /// The protocol's name for the status, if it has one.
         status_name: Option<&'a str>,
-        /// From when it was sent to its end, in nanoseconds.
+        /// The time from sending to the end, in nanoseconds.
         service_ns: u64,
     },
-    /// A call of a flood has failed.
+    /// The failure of a call of a flood.
     CallFailed {
-        /// How.
+        /// The kind of failure.
         failure: Failure,
-        /// Why.
+        /// The reason.
         reason: &'a str,
-        /// From when it was sent to its end, in nanoseconds; none if it was not sent.
+        /// The time from sending to the end, in nanoseconds; `None` if it was not sent.
         service_ns: Option<u64>,
     },
-    /// A check held or did not.
+    /// The result of a check.
     Checked {
-        /// Its name, after that of the call that it is about.
+        /// The name of the check, after the name of its call.
         name: &'a str,
         /// Whether it held.
         held: bool,
     },
     /// An error ended the iteration.
     Error {
-        /// Its message and where it came from.
+        /// The message and the place of the error.
         traceback: &'a str,
     },
-    /// The script has written something down.
+    /// A line that the script logged.
     Logged {
-        /// How much it matters.
+        /// The level of the line.
         level: Level,
-        /// The user's number and its scenario.
+        /// The number of the user.
         user: u64,
-        /// Its scenario.
+        /// The user's scenario.
         scenario: &'a str,
-        /// What it says.
+        /// The text of the line.
         text: &'a str,
     },
 }
 
-/// How much it matters what a script writes down.
+/// The level of a script's log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// For whoever looks for a mistake.
+    /// Details for finding a mistake.
     Debug,
-    /// What is usual.
+    /// Normal events.
     Info,
-    /// What is not as it should be.
+    /// Something unexpected.
     Warn,
-    /// What has failed.
+    /// A failure.
     Error,
 }
 
 impl Level {
-    /// All there are, by their names in scripts, from what matters least.
+    /// All levels by their names in scripts, the least severe first.
     pub const NAMED: [(&'static str, Self); 4] =
         [("debug", Self::Debug), ("info", Self::Info), ("warn", Self::Warn), ("error", Self::Error)];
 
-    /// Its name in scripts.
+    /// The name in scripts.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, level)| *level == self).map_or("", |(name, _)| name)
     }
 
-    /// By its name in scripts.
+    /// The level with this name in scripts.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
     }
 }
 
-/// What of a run is seen.
+/// The part of a run that a trace sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// Everything, of one user or one call.
     Everything,
-    /// Of any load: what scripts write down, and calls of users that failed, were answered with no success, or failed a check.
+    /// Of any load: what scripts log, and calls of users that failed, were answered without success, or failed a check.
     Failures,
-    /// Of any load: what scripts write down alone.
+    /// Of any load: what scripts log alone.
     Said,
 }
 
-/// Sees what is done, on the worker's thread.
+/// An observer of users and floods, called on the worker's thread.
 pub trait Trace: Send + Sync {
-    /// It has just happened.
+    /// Called right after the event has happened.
     fn see(&self, traced: &Traced<'_>);
 
-    /// What it is shown.
+    /// The part of the run that it is shown.
     fn sight(&self) -> Sight {
         Sight::Everything
     }

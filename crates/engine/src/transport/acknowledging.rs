@@ -1,10 +1,11 @@
-//! Reads that would each send an acknowledgement of their own.
+//! Reads that would each send an acknowledgement of their own, avoided.
 //!
-//! When a read empties a socket, Linux acknowledges at once what came in more than one small segment (`tcp_cleanup_rbuf`,
-//! net/ipv4/tcp.c). nginx sends head and body of a short answer over HTTP/2 as two segments, and the packet that acknowledges them is a quarter of
-//! what such a call costs this program. Here the answer is looked at first (`MSG_PEEK`) and taken out of the socket after the next
-//! request was written, which carries the acknowledgement. This takes another system call for each answer, so it is done
-//! on connections where most reads were seen to send an acknowledgement and where it was seen to help, behind short reads alone.
+//! When a read empties a socket, Linux at once acknowledges data that came in more than one small segment
+//! (`tcp_cleanup_rbuf`, net/ipv4/tcp.c). nginx sends head and body of a short answer over HTTP/2 as two segments, and
+//! the packet that acknowledges them is a quarter of such a call's cost for this program. Here the answer is peeked at
+//! first (`MSG_PEEK`) and taken out of the socket after the next request was written, which carries the
+//! acknowledgement. This costs another system call for each answer. So it is done on connections where most reads were
+//! seen to send an acknowledgement and where it was seen to help, and only after short reads.
 
 use std::io;
 
@@ -15,12 +16,12 @@ use rustix::net::{RecvFlags, recv};
 const READS_BEFORE: u32 = 64;
 /// Reads between two looks.
 const READS_BETWEEN: u32 = 64;
-/// What is longer than this, in bytes, comes in many segments, and Linux acknowledges it on the way in any case.
+/// A longer answer, in bytes, comes in many segments, which Linux acknowledges on the way in any case.
 const SHORT: usize = 4096;
 /// Bytes that are taken out of a socket at once.
 pub(super) const TAKEN_AT_ONCE: usize = 16 * 1024;
 
-/// A TCP socket, some of whose bytes were read and are still to be taken out of it.
+/// A TCP socket that may still hold bytes which were read already.
 pub(super) struct Reader {
     pub(super) stream: TcpStream,
     untaken: usize,
@@ -34,8 +35,8 @@ impl Reader {
         Self { stream, untaken: 0, was_short: true, trial: Trial::default() }
     }
 
-    /// Reads with `read`, which is given the flags to read with and says how many bytes came. What is still to be taken out of the
-    /// socket goes to `scratch`.
+    /// Reads with `read`, which gets the flags to read with and returns the number of bytes. Bytes that have to be
+    /// taken out of the socket go to `scratch`.
     #[inline]
     pub(super) fn read<T>(
         &mut self,
@@ -62,14 +63,14 @@ impl Reader {
         self.untaken > 0
     }
 
-    /// Takes out of the socket what was read.
+    /// Takes the bytes that were read out of the socket.
     #[inline]
     pub(super) fn take(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         while self.untaken > 0 {
             let most = scratch.len().min(self.untaken);
             // On TCP, with this flag, Linux copies nothing (tcp(7)).
             let (_, taken) = recv(&self.stream, scratch.get_mut(..most).unwrap_or_default(), RecvFlags::TRUNC)?;
-            // No bytes would mean the end of the stream, which does not come before these.
+            // 0 bytes would mean the end of the stream, which cannot come before these bytes.
             self.untaken = if taken == 0 { 0 } else { self.untaken.saturating_sub(taken) };
         }
         Ok(())
@@ -85,13 +86,13 @@ impl Drop for Reader {
     }
 }
 
-/// Whether looking at answers first saves acknowledgements.
+/// A trial whether peeking at answers saves acknowledgements.
 #[derive(Debug, PartialEq, Eq)]
 struct Trial {
     peeks: bool,
     /// Reads until the next look; 0 when all is settled.
     left: u32,
-    /// Segments without data up to the last look, if there was one, and how many there were before answers were looked at first.
+    /// Segments without data up to the last look, if there was one, and their number before answers were peeked at.
     bare: Option<u32>,
     before: u32,
 }
@@ -103,7 +104,7 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// So many segments without data were sent so far.
+    /// Notes the number of segments without data that were sent so far.
     #[cold]
     fn look(&mut self, bare: Option<u32>) {
         let Some(bare) = bare else { return };
@@ -120,13 +121,14 @@ impl Trial {
     }
 }
 
-/// How many segments without data a socket has sent: acknowledgements, but for those that open and close its connection. Since Linux 4.6.
+/// The number of segments without data that a socket has sent: acknowledgements, besides those that open and close its
+/// connection. Since Linux 4.6.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "no library that is used here reads TCP_INFO on every kernel without panicking")]
 fn bare_segments(stream: &TcpStream) -> Option<u32> {
     use std::os::fd::AsRawFd as _;
 
-    /// `struct tcp_info` (include/uapi/linux/tcp.h) in words, as far as it is needed, and where these are in it.
+    /// The needed length of `struct tcp_info` (include/uapi/linux/tcp.h) in words, and the fields' places in it.
     const WORDS: usize = 40;
     const SEGMENTS_OUT: usize = 34;
     const DATA_SEGMENTS_OUT: usize = 39;

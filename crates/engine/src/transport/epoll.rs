@@ -1,4 +1,4 @@
-//! Sockets by readiness, edge-triggered: registered once, so that a call costs one write and one read.
+//! Sockets by readiness, edge-triggered: a socket is registered once, so that a call costs one write and one read.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -38,21 +38,21 @@ impl AsFd for Socket {
 
 /// The driver for real sockets.
 pub(crate) struct Epoll {
-    /// What the system's monotonic clock said when the run's time began, in nanoseconds.
+    /// The system's monotonic clock when the run's time began, in nanoseconds.
     epoch_ns: u64,
     poll: Poll,
     events: Events,
     timer: Timer,
     sockets: Vec<Option<Socket>>,
-    /// Those with bytes that were read and may still be in the socket.
+    /// Sockets that may still hold bytes which were read already.
     untaken: Vec<usize>,
-    /// Room for bytes that are taken out of a socket and were seen before.
+    /// Room for bytes that are taken out of a socket after they were read.
     scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
-    /// Whether the thread was told to wake up from sleep in time.
+    /// Whether the thread asked for exact wake-ups.
     #[cfg(target_os = "linux")]
     sleeps_exactly: bool,
-    /// Room for what the kernel says besides bytes.
+    /// Room for the kernel's control messages.
     #[cfg(target_os = "linux")]
     control: Control,
 }
@@ -117,7 +117,7 @@ impl Epoll {
         })
     }
 
-    /// Takes out of their sockets what was read and is still in them.
+    /// Takes bytes that were read out of their sockets.
     fn take_all(&mut self) {
         for token in self.untaken.drain(..) {
             if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
@@ -145,11 +145,11 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
     // A request is one write, and must not wait for more to fill a segment.
     socket.set_tcp_nodelay(true)?;
     if address.ip().is_loopback() {
-        // Nothing is congested there, and what paces (BBR, where it is the default) could hold a request back, unseen.
-        // Where the kernel lets us choose no other, its own is as good as any.
+        // Nothing is congested there, and a pacing algorithm (BBR, where it is the default) could hold a request back,
+        // unseen. If the kernel allows no other, its own will do.
         let _ = socket.set_tcp_congestion(b"reno");
     }
-    // Best effort: without it answers count as arrived when they are read, and their intervals say so.
+    // Best effort: without it answers count as arrived when they are read, and their intervals state that.
     #[cfg(target_os = "linux")]
     if arrival_times == ArrivalTimes::Kernel {
         timestamps::ask_for(&socket);
@@ -212,7 +212,8 @@ impl Driver for Epoll {
         }
     }
 
-    // These two are half the cost of a call, so they go to the kernel directly: the C library's are cancellation points.
+    // These two are half the cost of a call, so they call the kernel directly: the C library's versions are
+    // cancellation points.
     #[inline]
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
         match place(&mut self.sockets, token)? {
@@ -247,7 +248,7 @@ impl Driver for Epoll {
         let socket = place(&mut self.sockets, token)?;
         let sent = send(socket.as_fd(), bytes, SendFlags::NOSIGNAL)?;
         if let Socket::Tcp(reader) = socket {
-            // What is wrong with the socket, the next read says.
+            // The next read reports an error of the socket.
             let _ = reader.take(&mut self.scratch);
         }
         Ok(sent)

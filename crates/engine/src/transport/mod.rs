@@ -1,7 +1,7 @@
 //! Connections: the seam between the workers and the operating system.
 //!
-//! A [`Driver`] owns a worker's sockets and its time. The real one is [`epoll`]; tests have one whose time and peers are
-//! made up. Another way to do I/O (`io_uring`) is another driver, and neither workers nor protocols change.
+//! A [`Driver`] owns a worker's sockets and its time. The real one is [`epoll`]; tests have one whose time and peers
+//! are made up. Another way to do I/O (`io_uring`) is another driver: neither workers nor protocols change for it.
 
 mod acknowledging;
 pub(crate) mod epoll;
@@ -36,7 +36,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Whether this system says when the bytes of an answer arrived. It is tried on a connection of loopback's.
+/// Whether this system tells when the bytes of an answer arrived, tried on a connection over loopback.
 pub fn has_arrival_times() -> bool {
     #[cfg(target_os = "linux")]
     return timestamps::are_kept().unwrap_or(false);
@@ -44,7 +44,7 @@ pub fn has_arrival_times() -> bool {
     false
 }
 
-/// How many events one wait tells of at most.
+/// The most events of one wait.
 pub(crate) const MOST_EVENTS: usize = 512;
 
 /// A connection for which something can be done.
@@ -52,11 +52,11 @@ pub(crate) const MOST_EVENTS: usize = 512;
 pub(crate) struct Ready {
     /// The connection, by its worker's number for it.
     pub token: usize,
-    /// Something may be read, or the end of what the peer sends has come.
+    /// Something can be read, or the peer's end of stream has come.
     pub readable: bool,
     /// Something may be written, or connecting has ended.
     pub writable: bool,
-    /// The peer sends no more: reading until it says so is worth while.
+    /// The peer sends no more: read until the end.
     pub ended: bool,
 }
 
@@ -65,55 +65,57 @@ pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
     fn now(&mut self) -> u64;
 
-    /// Whether time passes by itself, so that the CPU time of the thread can be held against it. It does not in a simulation.
+    /// Whether time passes by itself, so that the thread's CPU time can be compared with it. In a simulation it does
+    /// not.
     fn is_real_time(&self) -> bool {
         true
     }
 
-    /// Begins to connect `token`. Its end is announced as writable.
+    /// Begins to connect `token`. The outcome is announced as writable.
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()>;
 
     /// Whether connecting has ended, and how.
     fn connected(&mut self, token: usize) -> io::Result<bool>;
 
-    /// Reads what is there; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once for each time it comes
-    /// about: after it, read until less than the buffer's length comes.
+    /// Reads available bytes; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
+    /// read then until less than the buffer's length comes.
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// The same, and when the operating system had the last of these bytes, if it tells: in the time of [`Driver::now`].
+    /// Reads, and tells when the operating system had the last of these bytes, if it knows: in the time of
+    /// [`Driver::now`].
     fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         Ok((self.read(token, buffer)?, None))
     }
 
-    /// Writes what fits; `WouldBlock` when nothing does, and writable is announced when it does again.
+    /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: usize);
 
-    /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and says what is. Connections
-    /// closed since may still be among it.
+    /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and lists what is ready.
+    /// Connections closed since may still be listed.
     fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
 
     /// Sleeps for so long, in nanoseconds, whatever becomes ready meanwhile.
     fn pause(&mut self, ns: u64);
 }
 
-/// Where the sockets and the time of a run come from: the operating system, or a test's imagination.
+/// The source of a run's sockets and time: the operating system, or a simulation.
 pub(crate) trait Machine: Sync {
-    /// One worker's.
+    /// One worker's driver.
     type Driver: Driver + Send + 'static;
 
-    /// A driver for a worker, which will have about so many connections.
+    /// A driver for a worker, which will have about this many connections.
     ///
     /// # Errors
-    /// When the system has no more of what it takes.
+    /// When the system is out of a resource that it needs.
     fn driver(&self, connections: usize) -> io::Result<Self::Driver>;
 
     /// The clock that the drivers' [`Driver::now`] reads, for the watchdog.
     fn clock(&self) -> Clock;
 
-    /// What finds the addresses of a host.
+    /// Finds the addresses of a host.
     fn resolve(&self) -> Resolve;
 }
 

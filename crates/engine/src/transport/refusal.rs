@@ -1,11 +1,11 @@
-//! Why TLS with a target came to nothing, by the mistake that it most likely is, with the way out.
+//! Reasons for failures of TLS with a target, by their most likely mistake, with the way out.
 
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::{AlertDescription, CertificateError, Error, OtherError};
 
-/// A certificate that its own key has signed, and that nobody vouches for.
+/// A self-signed certificate that no trusted certificate vouches for.
 #[derive(Debug)]
 pub(super) struct SelfSigned;
 
@@ -22,7 +22,7 @@ pub(super) fn self_signed() -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(SelfSigned))))
 }
 
-/// The reason why a handshake or a record was not understood; `bytes` are those that came.
+/// The reason for which a handshake or a record was not understood; `bytes` are those that came.
 pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
     match error {
         Error::InvalidMessage(_) if bytes.starts_with(b"HTTP/") => {

@@ -1,4 +1,4 @@
-//! Which ways lead to the target: its addresses, the local ones to connect from, TLS.
+//! Routes to the target: its addresses, the local addresses to connect from, TLS.
 
 use std::fmt;
 use std::io;
@@ -16,11 +16,11 @@ use super::{Address, Resolve};
 pub(crate) struct Route {
     /// At least one; connections take them in turn.
     pub(crate) addresses: Vec<Address>,
-    /// Local addresses that connections take in turn; empty leaves it to the system.
+    /// Local addresses that connections take in turn; if empty, the system chooses.
     pub(crate) sources: Vec<IpAddr>,
-    /// None for plain connections.
+    /// `None` for plain connections.
     pub(crate) tls: Option<TlsRoute>,
-    /// Looks the target's name up once more, if it has one.
+    /// A further lookup of the target's name, if it has one.
     pub(crate) again: Option<Again>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Route {
 pub(crate) struct Again(Arc<dyn Fn() -> Result<Vec<Address>, RouteError> + Send + Sync>);
 
 impl Again {
-    /// The addresses that the target's name has now.
+    /// The current addresses of the target's name.
     ///
     /// # Errors
     /// When it has none.
@@ -64,13 +64,13 @@ impl Route {
         Ok(Self { addresses, sources, tls, again })
     }
 
-    /// All addresses, beginning with that whose turn it is at connection number `connection`.
+    /// All addresses, beginning with the one whose turn it is at connection number `connection`.
     pub(crate) fn in_turn(&self, connection: usize) -> impl Iterator<Item = &Address> {
         let (before, from) = self.addresses.split_at(connection % self.addresses.len().max(1));
         from.iter().chain(before)
     }
 
-    /// The local address for connection number `connection` to `address`: of the same family.
+    /// The local address for connection number `connection` to `address`, of the same family.
     pub(crate) fn source(&self, connection: usize, address: &Address) -> Option<IpAddr> {
         let Address::Tcp(address) = address else { return None };
         let mut fitting = self.sources.iter().filter(|source| source.is_ipv4() == address.is_ipv4());
@@ -104,7 +104,7 @@ pub enum RouteError {
         /// The family that the plan allows.
         family: Family,
     },
-    /// The host has addresses, and none is of a family that the plan has a source address of.
+    /// The host has addresses, but none in the family of a source address of the plan.
     #[error(
         "'{host}' cannot be resolved: it has only {0}addresses, and none of the source addresses is an {0}one",
         family_word(*.family)
@@ -123,13 +123,13 @@ pub enum RouteError {
         /// The system's words.
         source: io::Error,
     },
-    /// TLS cannot be had as the plan wants it.
+    /// TLS as the plan wants it is impossible.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
 impl RouteError {
-    /// Whether the target has no address that could be tried. Everything else is wrong in the plan.
+    /// Whether the target has no address that could be tried. Every other error is a mistake in the plan.
     pub fn is_no_address(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => true,
@@ -163,7 +163,7 @@ fn is_address(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
 
-/// Finds every address of the plan's target that can be reached as the plan wants it.
+/// Every address of the plan's target that can be reached as the plan wants it.
 fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Address>, RouteError> {
     let transport = &plan.transport;
     if let Some(path) = &transport.unix_socket {
@@ -184,7 +184,7 @@ fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Ad
         Family::V6 => address.is_ipv6(),
     };
     let found = found.into_iter().filter(wanted);
-    // A connection comes from the addresses that were asked for, or not at all.
+    // A connection comes from one of the addresses that were asked for, or is not made.
     let sources = &transport.source_ips;
     let reached =
         |address: &SocketAddr| sources.is_empty() || sources.iter().any(|ip| ip.is_ipv4() == address.is_ipv4());
@@ -210,26 +210,26 @@ fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Ad
     Ok(addresses)
 }
 
-/// The share of an address' ports that is counted on: others use some, and closed connections hold theirs for a while.
+/// The share of an address' ports that is relied on: others use some, and closed connections hold theirs for a while.
 const PORTS_COUNTED_ON: f64 = 0.75;
-/// The ports of one address (Linux' default), where the system does not say.
+/// The ports of one address by Linux' default, where the system does not tell.
 const USUAL_PORTS: u32 = 28_232;
 
-/// How many ports the system gives out to one address (ip(7), `ip_local_port_range`).
+/// The number of ports that the system gives out to one address (ip(7), `ip_local_port_range`).
 pub(crate) fn ports_of_an_address() -> u32 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     ports_in(&range).unwrap_or(USUAL_PORTS)
 }
 
-/// How many ports are in a range as the system writes it (`32768 60999`); none where it is no range.
+/// The number of ports in a range as the system writes it (`32768 60999`); `None` if it is not a range.
 pub fn ports_in(range: &str) -> Option<u32> {
     let mut ends = range.split_whitespace().map(str::parse::<u32>);
     let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
     last.checked_sub(first).filter(|between| *between > 0).map(|between| between + 1)
 }
 
-/// Addresses of 127.0.0.0/8 to connect from, as many as it takes for so many connections with so many ports each; none
-/// where one is enough, or the target is elsewhere.
+/// Addresses of 127.0.0.0/8 to connect from: enough for this many connections with this many ports each. Empty where
+/// one address suffices, or the target is elsewhere.
 fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
     let local = |address: &Address| matches!(address, Address::Tcp(SocketAddr::V4(to)) if to.ip().is_loopback());
     let each = (f64::from(ports) * PORTS_COUNTED_ON).max(1.0);
@@ -240,14 +240,14 @@ fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
     (0..needed).map(|n| IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + n))).collect()
 }
 
-/// The local addresses to connect from: those of the plan, each of which must be one of this machine's; or several of
-/// 127.0.0.0/8, where the target is there and the ports of one are not enough.
+/// The local addresses to connect from: the plan's, each of which must belong to this machine; or several of
+/// 127.0.0.0/8, where the target is there and the ports of one address are too few.
 fn sources(plan: &Plan, addresses: &[Address]) -> Result<Vec<IpAddr>, RouteError> {
     if plan.transport.source_ips.is_empty() {
         return Ok(spread(plan.connections.most(), ports_of_an_address(), addresses));
     }
     for &address in &plan.transport.source_ips {
-        // A socket that is bound and sends nothing: whether the address can be had at all.
+        // Binds a socket that sends nothing, to see whether the address is available.
         UdpSocket::bind((address, 0)).map_err(|source| RouteError::Source { address, source })?;
     }
     Ok(plan.transport.source_ips.clone())

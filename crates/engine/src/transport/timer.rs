@@ -1,4 +1,4 @@
-//! Waking up in time. A poll's own timeout has steps of a millisecond; on Linux a timerfd has none.
+//! Waking up in time. A poll's own timeout has steps of a millisecond; a timerfd, on Linux, has none.
 
 use std::io;
 use std::time::Duration;
@@ -33,12 +33,12 @@ mod system {
             Ok(Self { fd, armed_for: u64::MAX })
         }
 
-        /// Sees to it that a poll ends at `until`; returns the timeout to poll with.
+        /// Makes a poll end at `until`. Returns the timeout to poll with.
         pub(in super::super) fn arm(&mut self, until: u64, now: u64) -> io::Result<Option<Duration>> {
             if until <= now {
                 return Ok(Some(Duration::ZERO));
             }
-            // Most waits end at the same time as the one before: arming again would be a system call for nothing.
+            // Most waits end at the same time as the one before: arming again would waste a system call.
             if until != self.armed_for {
                 let wait = until - now;
                 let value = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };

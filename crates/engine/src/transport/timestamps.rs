@@ -1,8 +1,9 @@
-//! When the kernel had the bytes that a read takes: Linux' software receive timestamps (Documentation/networking/timestamping,
-//! `SO_TIMESTAMPNS`), which come with the bytes as a control message (`recvmsg(2)`).
+//! The time at which the kernel had the bytes of a read: Linux' software receive timestamps
+//! (Documentation/networking/timestamping, `SO_TIMESTAMPNS`), which come with the bytes as a control message
+//! (`recvmsg(2)`).
 //!
-//! On TCP the timestamp is that of the last segment that the read took from. It is of the real-time clock, which is read
-//! beside it, so that the delay is what counts: an offset between the clocks that was measured once would drift.
+//! On TCP the timestamp is that of the last segment in the read. It is of the real-time clock, which is read at the
+//! same moment, so that only the delay counts: an offset between the clocks, measured once, would drift.
 
 use std::io::{self, IoSliceMut, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -28,7 +29,8 @@ pub(super) fn ask_for(socket: &impl AsFd) {
     let _ = setsockopt(socket, ReceiveTimestampns, &true);
 }
 
-/// Reads what is there, with these flags, and how long ago the kernel had the last of it, in nanoseconds, if it tells.
+/// Reads available bytes, with these flags, and returns how long ago the kernel had the last of them, in nanoseconds,
+/// if it tells.
 #[inline]
 pub(super) fn read(
     socket: &impl AsRawFd,
@@ -52,10 +54,10 @@ pub(super) fn read(
     Ok((message.bytes, delay))
 }
 
-/// Messages after which a kernel that has said nothing will not: it begins to keep times soon after it was asked.
+/// Messages after which a silent kernel will stay silent: it begins to keep times soon after it was asked.
 const TRIES: usize = 10_000;
 
-/// Whether the kernel keeps them, as a connection to ourselves shows.
+/// Whether the kernel keeps them, tried on a connection to ourselves.
 pub(super) fn are_kept() -> io::Result<bool> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let reader = TcpStream::connect(listener.local_addr()?)?;

@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// TLS as a plan wants it cannot be had.
+/// TLS as the plan wants it is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// A PEM text that should hold something does not.
@@ -23,15 +23,15 @@ pub enum TlsError {
     Pem {
         /// Which text.
         setting: Setting,
-        /// What should be in it.
+        /// The content that was expected.
         expected: &'static str,
         /// What is wrong.
         problem: String,
     },
-    /// The system trusts nobody.
+    /// The system has no trusted certificates.
     #[error("no trusted certificates were found on this system ({problem})")]
     NoRoots {
-        /// What was tried.
+        /// The problem, with the places tried.
         problem: String,
     },
     /// The name to verify is no name.
@@ -40,12 +40,12 @@ pub enum TlsError {
         /// The name.
         name: String,
     },
-    /// Only one is there of the client's certificate and its key.
+    /// The client's certificate was given without its key, or the key without the certificate.
     #[error("{given} needs {missing}")]
     Half {
-        /// The one that is there.
+        /// The setting that was given.
         given: Setting,
-        /// The one that is not.
+        /// The setting that is missing.
         missing: Setting,
     },
     /// The client's key is a reference to the environment, and cannot be had.
@@ -99,7 +99,7 @@ impl TlsRoute {
         Ok(Self { config: Arc::new(config), server_name })
     }
 
-    /// The same for another worker, which keeps its own sessions for resumption: workers share nothing per call.
+    /// The route for another worker, which resumes only its own sessions: workers share nothing per call.
     pub(crate) fn for_worker(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = rustls::client::Resumption::in_memory_sessions(256);
@@ -139,7 +139,7 @@ fn roots(options: &Tls) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// What the TLS library says when it cannot be configured.
+/// The error of a TLS library that cannot be configured.
 fn setup(error: &impl ToString) -> TlsError {
     TlsError::Setup { problem: error.to_string() }
 }
@@ -181,13 +181,15 @@ fn client_auth(options: &Tls, environment: &Environment) -> Result<Option<Identi
 enum Trust {
     /// Everybody's, as an insecure plan asks for.
     Anyone,
-    /// Those that the trusted certificates vouch for, and these themselves: a server that shows a self-signed certificate
-    /// is known by it, as it is to OpenSSL, though webpki takes no authority's certificate for a server's.
+    /// Certificates for which the trusted ones vouch, and the trusted ones themselves: a server that shows a trusted
+    /// self-signed certificate is accepted, as OpenSSL does, though webpki accepts no authority's certificate as a
+    /// server's.
     Known { authorities: Arc<WebPkiServerVerifier>, trusted: Vec<CertificateDer<'static>> },
 }
 
 impl Verifier {
-    /// Whether a certificate vouches for itself: as its own authority it is known, or refused only for being one.
+    /// Whether a certificate vouches for itself: it is valid as its own authority, or is refused only for being an
+    /// authority.
     fn is_self_signed(&self, certificate: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> bool {
         let mut roots = RootCertStore::empty();
         if roots.add(certificate.clone().into_owned()).is_err() {
@@ -218,8 +220,8 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Trust::Known { authorities, trusted } = &self.trust else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // That an authority shows its own certificate has no name of its own among the errors; all that would be
-            // wrong with it besides, such as its dates, has.
+            // No error says that an authority shows its own certificate. Any other problem with it, such as its dates,
+            // has an error of its own.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) if trusted.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())

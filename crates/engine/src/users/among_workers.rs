@@ -1,4 +1,4 @@
-//! What the users of all workers of a run have in common.
+//! State that the users of all workers of a run share.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use brunt_plan::share::Portion;
 use crate::pace::Quota;
 use crate::tally::{Tallies, Tally};
 
-/// The tally of workers on which the population with this place is over.
+/// The name of the tally that counts the workers on which the population at this place has ended.
 pub fn over_on(place: usize) -> String {
     format!("population {place} is over")
 }
 
-/// What the workers' shares of the populations have in common.
+/// State that the workers' shares of the populations have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct AmongWorkers(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// How many workers the run has, on all machines.
+    /// The number of workers of the run, on all machines.
     workers: u64,
-    /// The iterations that the users of a population share, if they do.
+    /// The iterations that the users of a population share, where they share them.
     quotas: Vec<Option<Quota>>,
-    /// On how many workers a population is over.
+    /// For each population, the number of workers on which it has ended.
     over: Vec<Arc<Tally>>,
-    /// Who is alive and who comes to meetings, among others.
+    /// Counts of all workers, such as users alive and users at a meeting.
     tallies: Tallies,
 }
 
 impl AmongWorkers {
-    /// For the populations of a plan that the workers of this portion carry out. What all machines count is in `tallies`.
+    /// For the populations of a plan that this portion's workers carry out. `tallies` holds the counts of all machines.
     pub(crate) fn new(scenarios: &Scenarios, portion: Portion, tallies: &Tallies) -> Self {
         let quota = |step: Option<&Step>| match step {
             Some(Step::IterationsShared { iterations, .. }) => Some(Quota::new(Some(*iterations as u64), portion)),
@@ -42,40 +42,41 @@ impl AmongWorkers {
         Self(Arc::new(Inner { workers, quotas, over, tallies: tallies.clone() }))
     }
 
-    /// For one user alone.
+    /// For a single user.
     pub(super) fn of_one() -> Self {
         let (over, tallies) = (vec![Arc::default()], Tallies::default());
         Self(Arc::new(Inner { workers: 1, quotas: vec![None], over, tallies }))
     }
 
-    /// How many have come, all workers of all machines together, to the meeting of this name where so many users meet.
+    /// The tally of users, on all workers of all machines, who have come to the meeting of this name for this number of
+    /// users.
     pub(super) fn meeting(&self, name: &str, users: u64) -> Arc<Tally> {
         self.0.tallies.named(&format!("meeting of {users}: {name}"))
     }
 
-    /// The iterations that the users of a population share, if they do.
+    /// The iterations that the users of a population share, where they share them.
     pub(super) fn quota(&self, population: usize) -> Option<Quota> {
         self.0.quotas.get(population).cloned().flatten()
     }
 
-    /// A population is over on one more worker.
+    /// Records that a population has ended on one more worker.
     pub(super) fn ended(&self, population: usize) {
         if let Some(over) = self.0.over.get(population) {
             over.add_one();
         }
     }
 
-    /// Whether a population is over on all workers.
+    /// Whether a population has ended on all workers.
     pub(super) fn is_over(&self, population: usize) -> bool {
         self.0.over.get(population).is_none_or(|over| over.total() >= self.0.workers)
     }
 
-    /// A user comes; gives how many are alive then, on all workers of this machine.
+    /// Counts a new user. Returns the number of users then alive on all workers of this machine.
     pub(super) fn came(&self) -> u64 {
         self.0.tallies.came()
     }
 
-    /// A user has gone.
+    /// Counts a user as gone.
     pub(super) fn went(&self) {
         self.0.tallies.went();
     }

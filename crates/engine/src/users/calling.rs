@@ -1,4 +1,4 @@
-//! Users' calls: from what a user wants to a connection.
+//! Users' calls, from a user's request to a connection.
 
 use brunt_plan::profile::Profile;
 use brunt_plan::target::Target;
@@ -13,7 +13,7 @@ use brunt_protocol::scenario::Encoded;
 use brunt_script::Placement;
 use brunt_script::Wanted;
 
-/// What is asked of a call besides its message.
+/// The properties of a requested call besides its message.
 struct Asked {
     client: usize,
     label: u32,
@@ -24,31 +24,31 @@ struct Asked {
     streams: bool,
 }
 
-/// Lets no more calls go than a rate allows.
+/// Limits the rate of calls.
 #[derive(Debug)]
 pub(super) struct Throttle {
     pub(super) planned: Timetable,
     pub(super) profile: Profile,
-    /// This worker's share of it.
+    /// The number of workers, which share the rate.
     pub(super) workers: f64,
     pub(super) began: u64,
-    /// How many calls were let go, all workers together, if all were like this one.
+    /// The number of calls released by all workers together, as if each released as many as this one.
     pub(super) calls: f64,
     pub(super) hint: usize,
 }
 
 impl Throttle {
-    /// Takes changes of the rate. Pauses need nothing here: users make no calls in them.
+    /// Applies changes of the rate. Pauses need no handling here: users make no calls during them.
     pub(super) fn change(&mut self, changes: &[Change]) {
         let rates = changes.iter().filter(|change| matches!(change.action, Action::Rate(_)));
         self.profile = self.planned.with(&rates.cloned().collect::<Vec<_>>(), 0);
         self.hint = 0;
     }
 
-    /// When the next call may be made, which is asked for at `now`.
+    /// The time at which a call requested at `now` may be made.
     fn release(&mut self, now: u64) -> u64 {
         let elapsed = now.saturating_sub(self.began) as f64 / 1e9;
-        // What was not used of the rate is not made up for.
+        // An unused part of the rate is not made up for later.
         self.calls = self.calls.max(self.profile.calls_held_until(elapsed) - self.workers);
         let at = self.profile.time_held_of(self.calls, &mut self.hint);
         self.calls += self.workers;
@@ -57,10 +57,10 @@ impl Throttle {
 }
 
 impl VirtualUsers {
-    /// Makes a call that a user wants, whose end it waits for or not; the slot that holds it.
+    /// Makes a call that a user wants, whether or not the user waits for its end. Returns the slot that holds it.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// When the call cannot be made; the text says why.
     pub(super) fn ask<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -80,6 +80,7 @@ impl VirtualUsers {
                 if let Some(call) = self.calls.get_mut(slot as usize) {
                     call.chain = chain;
                 }
+                self.trace_call(slot, wanted.client);
                 let Wanted { client, label, timeout_ns, way, judged, optional, streams, .. } = *wanted;
                 let asked = Asked { client, label, timeout_ns, way, judged, optional, streams };
                 self.make_call(network, slot, user, &asked, origin, awaited, now);
@@ -105,7 +106,7 @@ impl VirtualUsers {
         client.caller.encode(&wanted.values, &mut call.encoded).map_err(|e| e.0)?;
         let target = call.encoded.target.take();
         match wanted.way {
-            // It goes where its connection does.
+            // The call goes to the origin of its connection.
             Placement::On(_) => Ok(0),
             Placement::Any | Placement::Open(_) => self.origin_of(network, wanted.client, target.as_ref()),
         }
@@ -139,10 +140,10 @@ impl VirtualUsers {
         Ok(origin)
     }
 
-    /// Encodes a call that is to be made by its number from then on, which counts from 1.
+    /// Encodes a call for reuse. Returns the number by which it is made from then on, counted from 1.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// When the call cannot be encoded; the text says why.
     pub(super) fn prepare_call(&mut self, wanted: &Wanted) -> Result<u32, String> {
         let Some(client) = self.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
         let mut encoded = Encoded::default();
@@ -152,10 +153,10 @@ impl VirtualUsers {
         Ok(self.prepared.len() as u32)
     }
 
-    /// Makes a call that was prepared, whose end its user waits for.
+    /// Makes a prepared call, whose user waits for its end.
     ///
     /// # Errors
-    /// When it cannot go where it is to go.
+    /// When the call cannot be placed where it should go.
     pub(super) fn ask_prepared<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -179,13 +180,14 @@ impl VirtualUsers {
         if let Some(call) = self.calls.get_mut(slot as usize) {
             call.prepared = Some(number);
         }
+        self.trace_call(slot, client);
         let way = Placement::Any;
         let asked = Asked { client, label, timeout_ns, way, judged: false, optional: false, streams: false };
         self.make_call(network, slot, user, &asked, origin, true, now);
         Ok(())
     }
 
-    /// Makes a call whose message and origin are known: now, or when the throttle lets it go.
+    /// Makes a call whose message and origin are known: now, or when the throttle releases it.
     #[allow(clippy::too_many_arguments)]
     fn make_call<D: Driver>(
         &mut self,
@@ -217,7 +219,7 @@ impl VirtualUsers {
         call.judged = asked.judged;
         call.optional = asked.optional;
         call.inbox = asked.streams.then(Box::default);
-        // What the throttle holds back is due when it lets it go.
+        // A call that the throttle holds back is due at its release.
         call.due = if release > now { release } else { arrived.unwrap_or(now) };
         if release > now {
             self.set_timer(release, user, TimedWake::Release(slot));
@@ -226,14 +228,15 @@ impl VirtualUsers {
         }
     }
 
-    /// A call is due, and goes to a connection.
+    /// Takes a call that is due to a connection.
     pub(super) fn make_due<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
         if self.begin(network, slot).is_some() {
             self.place(network, slot, now);
         }
     }
 
-    /// A call begins: it counts as due from now on, unless that depends on what comes of it. By its name it does once it has ended.
+    /// Begins a call. It counts as due from now on, unless it is optional: then its end decides. Its name counts it
+    /// once it has ended.
     pub(super) fn begin<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32) -> Option<CallId> {
         let call = self.calls.get_mut(slot as usize).filter(|call| call.state == State::Throttled)?;
         let counted = if call.optional { Counted::OnceEnded } else { Counted::AtOnce };
@@ -243,7 +246,7 @@ impl VirtualUsers {
         Some(id)
     }
 
-    /// Closes connections whose user is done with them.
+    /// Closes connections that their user no longer needs.
     pub(super) fn close_connections<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -257,7 +260,7 @@ impl VirtualUsers {
         }
     }
 
-    /// The ways that were looked for, if one was found: calls that waited for it go it.
+    /// Takes the origins whose lookup has ended. Where one succeeded, the calls that waited for it go there.
     pub(super) fn take_found<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
         while let Some(origin) = network.origins.found() {
             let waiting =
@@ -270,14 +273,14 @@ impl VirtualUsers {
         }
     }
 
-    /// Ends a call that is with its user yet.
+    /// Ends a call that its user still has under way.
     pub(super) fn complete<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, end: End<'_>, now: u64) {
         if let Some(id) = self.calls.get(slot as usize).and_then(|call| call.id) {
             network.complete(self, id, end, now);
         }
     }
 
-    /// The measured part ended at `end`: calls that wait for a connection are never sent.
+    /// Ends the calls that still wait for a connection when the measured part ends at `end`: they are never sent.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: u64) {
         self.ready.clear();
         self.timers.clear();
@@ -287,7 +290,7 @@ impl VirtualUsers {
         for slot in 0..self.calls.len() as u32 {
             let Some(call) = self.calls.get(slot as usize) else { break };
             match call.state {
-                // It was due a moment ago, or has not become due.
+                // A throttled call was due a moment ago and begins now, or is not due yet and is forgotten.
                 State::Throttled if call.due <= end => {
                     self.begin(network, slot);
                 }

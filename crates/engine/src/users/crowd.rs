@@ -1,9 +1,9 @@
-//! When users come, and whether they iterate again.
+//! When users arrive, and whether they iterate again.
 
 use brunt_plan::injection::{Curve, UserArrivals, population_seed};
 use brunt_plan::plan::Plan;
 use brunt_plan::random;
-use brunt_plan::scenario::{Population, Step};
+use brunt_plan::scenario::{MOST_ALIVE, Population, Step};
 use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
 
@@ -12,27 +12,27 @@ use crate::network::{NEVER, Recorder};
 use crate::pace::Quota;
 use brunt_script::{Library, ScriptError};
 
-/// The most users of a population alive at once, over all workers, if the script does not say.
-const MOST_ALIVE: u64 = 100_000;
-
-/// How many users there are.
+/// How the number of users is determined.
 enum Kind {
-    /// They come at times of their own, each for one iteration: when the next is due after the beginning.
+    /// Users arrive at their own due times, each for one iteration. `next` is the next due time, from the beginning.
     Open { arrivals: Box<UserArrivals>, next: Option<u64> },
-    /// So many are there, over time.
-    Closed { curve: Curve, target: usize },
-    /// So many, each iterating so often.
+    /// A number of users that follows a curve over time.
+    Closed { curve: Curve, target: usize, changes: Changes },
+    /// A fixed number of users, each with a fixed number of iterations.
     Each { users: u64, iterations: u64 },
-    /// So many, who share iterations.
+    /// A fixed number of users who share a number of iterations.
     Shared { users: u64, quota: Quota },
 }
+
+/// Changed numbers of users: from which time of the run's clock on, and how many users, in the order of time.
+type Changes = Vec<(u64, u64)>;
 
 /// A scenario that users of a population may carry out.
 struct Choice {
     place: u32,
     name: String,
     id: Option<NameId>,
-    /// The weights up to this one, it included.
+    /// The sum of the weights up to and including this choice.
     weight: f64,
 }
 
@@ -43,21 +43,21 @@ pub(super) struct Crowd {
     most_alive: usize,
     after: Option<usize>,
     share: Share,
-    /// What the choices of its users start from, and how many of them were made.
+    /// The seed of its users' choices, and the number of choices made.
     seed: u64,
     chosen: u64,
     began: Option<u64>,
-    /// Whether it was looked after since it began.
+    /// Whether it was looked after at least once since it began.
     looked: bool,
     pub(super) alive: usize,
-    /// Whether nobody comes any more, and who is there ends with its iteration.
+    /// Whether no user comes any more, and present users end with their iteration.
     pub(super) closed: bool,
-    /// Whether the other workers know that it is over here.
+    /// Whether the other workers were told that it has ended here.
     pub(super) announced: bool,
 }
 
 impl Crowd {
-    /// One worker's share of the population with this place in the plan.
+    /// One worker's share of the population at this place in the plan.
     pub(super) fn new(
         population: &Population,
         place: usize,
@@ -85,7 +85,7 @@ impl Crowd {
                 let next = arrivals.next();
                 Kind::Open { arrivals: Box::new(arrivals), next }
             }
-            _ => Kind::Closed { curve: Curve::new(&population.steps), target: 0 },
+            _ => Kind::Closed { curve: Curve::new(&population.steps), target: 0, changes: Vec::new() },
         };
         let most = population.most_alive.unwrap_or(MOST_ALIVE);
         Ok(Self {
@@ -122,9 +122,9 @@ impl Crowd {
         }
     }
 
-    /// Joins a load after so many nanoseconds. Returns the number of its users that were due before.
+    /// Joins a load that has lasted `after_ns` nanoseconds. Returns the number of its users that were due before.
     pub(super) fn join(&mut self, after_ns: u64) -> u64 {
-        // The controller counts the lost agent's populations as over already.
+        // The controller counts the lost agent's populations as ended already.
         self.announced = true;
         if let Kind::Open { arrivals, next } = &mut self.kind {
             while next.is_some_and(|at| at < after_ns) {
@@ -135,12 +135,19 @@ impl Crowd {
         self.chosen
     }
 
-    /// The name of its scenario with this place in the script.
+    /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
+    pub(super) fn change(&mut self, users: &[(u64, u64)]) {
+        if let Kind::Closed { changes, .. } = &mut self.kind {
+            *changes = users.to_vec();
+        }
+    }
+
+    /// The name of its scenario at this place in the script.
     pub(super) fn scenario(&self, place: u32) -> Option<&str> {
         self.choices.iter().find(|choice| choice.place == place).map(|choice| choice.name.as_str())
     }
 
-    /// Begins with the load, unless it comes after another.
+    /// Begins with the load, unless it follows another population.
     pub(super) fn begin_first(&mut self, now: u64) {
         if self.after.is_none() {
             self.began = Some(now);
@@ -157,7 +164,7 @@ impl Crowd {
         if self.began.is_none() { self.after } else { None }
     }
 
-    /// When iterations stop, where a time stops them.
+    /// The time at which iterations stop, where a time stops them.
     pub(super) fn ends(&self) -> Option<u64> {
         match (&self.kind, self.began) {
             (Kind::Closed { curve, .. }, Some(began)) => Some(began + nanoseconds(curve.seconds())),
@@ -165,12 +172,12 @@ impl Crowd {
         }
     }
 
-    /// Whether everybody who is there iterates again, as far as that is certain without asking for each.
+    /// Whether every present user iterates again, as far as that is certain without asking for each.
     pub(super) fn wants_all(&self) -> bool {
         matches!(&self.kind, Kind::Closed { target, .. } if !self.closed && self.alive <= *target)
     }
 
-    /// When somebody comes, or may have to go.
+    /// The time at which a user comes, or may have to go.
     pub(super) fn next_wake(&self, now: u64) -> u64 {
         let Some(began) = self.began else { return NEVER };
         if self.closed {
@@ -179,7 +186,11 @@ impl Crowd {
         match &self.kind {
             Kind::Open { next, .. } => next.map_or(NEVER, |next| began + next),
             Kind::Closed { .. } if !self.looked => began,
-            Kind::Closed { curve, .. } => began + nanoseconds(curve.next_change(seconds(now.saturating_sub(began)))),
+            Kind::Closed { curve, changes, .. } => {
+                let curves = began + nanoseconds(curve.next_change(seconds(now.saturating_sub(began))));
+                let change = changes.iter().map(|(at, _)| *at).find(|at| *at > now);
+                change.map_or(curves, |at| at.min(curves))
+            }
             Kind::Each { .. } | Kind::Shared { .. } => now,
         }
     }
@@ -189,13 +200,13 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / brunt_record::SECOND_NS as f64
 }
 
-/// Never before the time that it stands for.
+/// Rounds up, so that the result is never before the given time.
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).ceil() as u64
 }
 
 impl VirtualUsers {
-    /// Lets those come who are due at `now`.
+    /// Admits the users who are due at `now`.
     pub(super) fn admit(&mut self, now: u64, recorder: &mut Recorder) {
         for place in 0..self.crowds.len() {
             let after = self.crowds.get(place).and_then(|crowd| crowd.after);
@@ -218,7 +229,8 @@ impl VirtualUsers {
         }
     }
 
-    /// Lets those come at a rate who are due before `until`, which is over: a second has all users that were due in it, however late it is closed.
+    /// Admits the users arriving at a rate who were due before `until`, which has passed: a second has all users that
+    /// were due in it, however late it is closed.
     pub(super) fn admit_before(&mut self, until: u64, recorder: &mut Recorder) {
         let comes = |crowd: &Crowd| {
             matches!(crowd.kind, Kind::Open { .. }) && crowd.began.is_some_and(|began| began < until) && !crowd.closed
@@ -245,7 +257,7 @@ impl VirtualUsers {
                     }
                     *next = arrivals.next();
                     if self.reach.is_paused(began + at) {
-                        // Whoever would have come in a pause is not due, and keeps the number.
+                        // A user who would have come during a pause is not due, and keeps its number.
                         crowd.chosen += 1;
                         continue;
                     }
@@ -255,14 +267,15 @@ impl VirtualUsers {
                     }
                     Some(began + at)
                 }
-                Kind::Closed { curve, target } => {
+                Kind::Closed { curve, target, changes } => {
                     let at = seconds(now - began);
                     if at >= curve.seconds() {
                         (*target, crowd.closed) = (0, true);
                         return self.call_in(place);
                     }
-                    // What a ramp makes of whole numbers of users need not be whole.
-                    let wanted = (curve.users_at(at) + 1e-6) as u64;
+                    // A ramp between whole numbers of users may compute a number just below a whole one.
+                    let planned = (curve.users_at(at) + 1e-6) as u64;
+                    let wanted = changes.iter().rfind(|(at, _)| *at <= now).map_or(planned, |(_, users)| *users);
                     *target = crowd.share.part_of(wanted) as usize;
                     if crowd.alive >= (*target).min(crowd.most_alive) {
                         return;
@@ -291,7 +304,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Tells users between two iterations that no next one comes.
+    /// Tells users between two iterations that no other iteration follows.
     fn call_in(&mut self, crowd: usize) {
         for slot in 0..self.users.len() as u32 {
             if self.user(slot).is_some_and(|user| user.crowd == crowd && user.doing == Doing::Nothing) {
@@ -300,7 +313,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether there are more users than are wanted, so that this one begins no other iteration.
+    /// Whether there are more users than wanted, so that this one begins no other iteration.
     #[inline]
     pub(super) fn is_surplus(&mut self, user: u32) -> bool {
         let crowd = self.user(user).map(|user| user.crowd);
@@ -311,11 +324,11 @@ impl VirtualUsers {
         })
     }
 
-    /// The scenario for the next user of a population: its place in the script, and what it is counted by.
+    /// The scenario for the next user of a population: its place in the script, and the name by which it is counted.
     fn choose(&mut self, crowd: usize, recorder: &mut Recorder) -> (u32, Option<NameId>) {
         let Some(crowd) = self.crowds.get_mut(crowd) else { return (0, None) };
         let all = crowd.choices.last().map_or(0.0, |choice| choice.weight);
-        // By the user's number over all workers, so that each makes its choice wherever it comes.
+        // Drawn by the user's number over all workers, so that a user makes the same choice on any worker.
         let number = crowd.share.number(crowd.chosen).unwrap_or(crowd.chosen);
         crowd.chosen += 1;
         let drawn = random::unit(crowd.seed, number) * all;
@@ -324,7 +337,7 @@ impl VirtualUsers {
         (choice.place, Some(id))
     }
 
-    /// Somebody comes and finds no place.
+    /// Counts a user who arrives and finds no free place.
     fn refuse(&mut self, crowd: usize, recorder: &mut Recorder) {
         if let (_, Some(id)) = self.choose(crowd, recorder) {
             recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
@@ -348,7 +361,7 @@ impl VirtualUsers {
         self.make_ready(slot, Wake::Begin);
     }
 
-    /// Whether a user whose iteration has ended like this begins another.
+    /// Whether a user whose iteration ended with `outcome` begins another.
     pub(super) fn goes_on(&mut self, user: u32, outcome: Outcome) -> bool {
         let Some(user) = self.users.get_mut(user as usize) else { return false };
         let Some(crowd) = self.crowds.get_mut(user.crowd) else { return false };
@@ -367,7 +380,8 @@ impl VirtualUsers {
         }
     }
 
-    /// The data of a population is used up: nobody comes to it any more, and who is there ends with its iteration.
+    /// Closes a population whose data is used up: no user joins it any more, and present users end with their
+    /// iteration.
     pub(super) fn exhaust(&mut self, user: u32) {
         let crowd = self.users.get(user as usize).map(|user| user.crowd);
         if let Some(crowd) = crowd.and_then(|crowd| self.crowds.get_mut(crowd)) {

@@ -8,7 +8,7 @@ use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_script::{Operation, Resumption};
 
 impl VirtualUsers {
-    /// What the user is told of a call that has ended.
+    /// The result of an ended call, as its user is told of it.
     pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
         let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
         let ticket = ticket(slot, call.serial);
@@ -23,7 +23,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Goes on with a user.
+    /// Resumes a user.
     pub(super) fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
         let timer = self.begin_step();
         let (operation, _) = self.library.resume(user, now, with);
@@ -47,8 +47,8 @@ impl VirtualUsers {
         operation
     }
 
-    /// Tells a user what came of the call that it waited for, whose answer it may read until it calls again; the operation
-    /// that it wants then, and whether it has begun its next iteration for it.
+    /// Tells a user the result of the call that it waited for, whose answer it may read until its next call. Returns
+    /// the operation that it wants then, and whether it has begun its next iteration for it.
     pub(super) fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
         let goes_on = self.may_go_on(user);
         if let Some(of) = self.user(user) {
@@ -61,7 +61,7 @@ impl VirtualUsers {
         resumed
     }
 
-    /// Whether a user would begin another iteration at once if the one that it is in ended now.
+    /// Whether a user would begin another iteration at once if its current one ended now.
     fn may_go_on(&mut self, user: u32) -> bool {
         let traced = self.trace.is_some();
         let Some(of) = self.users.get(user as usize) else { return false };
@@ -77,7 +77,7 @@ impl VirtualUsers {
             && crowd.wants_all()
     }
 
-    /// Tells a user what came of all the calls that it had begun.
+    /// Tells a user the results of all the calls that it had begun.
     pub(super) fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
         let Some(of) = self.user(user) else { return Operation::End };
         of.wait = Wait::Nothing;
@@ -122,20 +122,15 @@ impl VirtualUsers {
         }
     }
 
-    /// Answers that a user may have read are forgotten.
+    /// Forgets the answers that a user may have read.
     pub(super) fn forget_answers(&mut self, user: u32) {
-        let Some(of) = self.user(user) else { return };
-        let mut delivered = std::mem::take(&mut of.delivered);
-        for slot in delivered.drain(..) {
+        while let Some(slot) = self.user(user).and_then(|of| of.delivered.pop()) {
             self.vacate_call(slot);
-        }
-        if let Some(of) = self.user(user) {
-            of.delivered = delivered;
         }
     }
 }
 
-/// How long a call took, in seconds.
+/// The times of a call, in seconds.
 fn timings(call: &UserCall) -> Value<'static> {
     let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
     let Some((times, end)) = &call.ended else { return Value::Nil };

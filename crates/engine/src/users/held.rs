@@ -1,4 +1,4 @@
-//! Connections that a user has for itself, and calls that take several answers: what a conversation needs.
+//! Connections that a user holds for itself, and calls with several answers: the basis of conversations.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,11 +25,11 @@ pub(super) struct Held {
     waiting: VecDeque<u32>,
 }
 
-/// A connection that a user holds, while it lasts and after.
+/// A connection that a user holds, during its life and after.
 enum HeldConnection {
-    /// It is there, or being made.
+    /// The connection exists or is being made.
     Open(usize),
-    /// It has ended, for this reason. What had come before can still be had of its client.
+    /// It has ended, for this reason. Its client still has the bytes that came before.
     Gone { client: Box<dyn Client>, failure: Failure, reason: String },
 }
 
@@ -38,10 +38,10 @@ impl VirtualUser {
         self.held.iter_mut().find(|held| held.handle == handle)
     }
 
-    /// Checks that it may hold one more.
+    /// Checks that the user may hold one more connection.
     ///
     /// # Errors
-    /// When it may not.
+    /// When it holds as many as it may.
     pub(super) fn may_hold(&self) -> Result<(), String> {
         if self.held.len() < MOST_HELD {
             return Ok(());
@@ -51,7 +51,7 @@ impl VirtualUser {
         ))
     }
 
-    /// The slots of calls that wait for their turn on a connection that it holds.
+    /// The slots of calls that wait for their turn on one of the held connections.
     #[cfg(feature = "simulation")]
     pub(super) fn waiting_on_held(&self) -> impl Iterator<Item = u32> {
         self.held.iter().flat_map(|held| held.waiting.iter().copied())
@@ -69,13 +69,13 @@ impl fmt::Debug for Held {
     }
 }
 
-/// What a call finds on the connection that its user holds.
+/// What a call finds in place of the connection that its user holds.
 enum Found {
     /// The connection.
     Connection(usize),
-    /// The connection has ended; this status is that of an answer that had come before.
+    /// The connection has ended; an answer with this status had come before.
     Answer(u16),
-    /// No connection.
+    /// The connection has ended, and no answer is left.
     Nothing(Failure, String),
 }
 
@@ -86,7 +86,7 @@ impl VirtualUsers {
             Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
             Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
             Found::Connection(token) => {
-                // How many calls go on at once, its protocol says.
+                // The protocol decides how many calls go on a connection at once.
                 if network.connections[token].room(usize::MAX) > 0 {
                     return self.send_on(network, token, slot, now);
                 }
@@ -102,7 +102,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A connection that `user` holds may have room for calls that wait for it.
+    /// Places waiting calls on a connection that `user` holds, while it has room.
     pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, user: u32) {
         while network.connections[token].room(usize::MAX) > 0 {
             let now = network.driver.now();
@@ -119,14 +119,14 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether the call in this slot still waits for the connection of this handle: it may have taken too long, and be gone.
+    /// Whether the call in this slot still waits for the connection of this handle: it may have timed out.
     fn waits_for<D: Driver>(&self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> bool {
         let Some(call) = self.calls.get(slot as usize) else { return false };
         let waits = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
         waits && call.way == Placement::On(handle)
     }
 
-    /// Calls that waited for a connection which is gone find what is left of it.
+    /// Places calls whose connection has ended: each takes an answer that is left of it, or fails.
     fn place_rest<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -140,7 +140,7 @@ impl VirtualUsers {
         }
     }
 
-    /// The connection of a call: that itself, or what is left of it.
+    /// The connection of a call, or what is left of it.
     fn find_held(&mut self, slot: u32, handle: u32) -> Found {
         let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
         let home = self.calls.get(slot as usize).map(|call| self.home(call.user));
@@ -164,7 +164,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Ends a call with what had come before its connection ended.
+    /// Ends a call with an answer that had come before its connection ended.
     fn answer_from_remains<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -183,7 +183,7 @@ impl VirtualUsers {
                 Shown::ReadsOn => {}
             }
             let Some(call) = self.calls.get_mut(slot as usize) else { return };
-            // From now on it asks for what it asks for next.
+            // From now on the call asks for its next answer.
             std::mem::swap(&mut call.encoded, &mut call.next);
             let found = self.find_held(slot, handle);
             if let Some(call) = self.calls.get_mut(slot as usize) {
@@ -205,7 +205,7 @@ impl VirtualUsers {
         network.complete(self, id, End::Answered(status), now);
     }
 
-    /// Shows an answer to whoever judges it for the call in this slot, if somebody does. The answer lies in the slot.
+    /// Shows an answer to the script's judge of the call in this slot, if it has one. The answer lies in the slot.
     fn show_judge(&mut self, slot: u32, status: u16, now: u64) -> Shown {
         let Some(call) = self.calls.get(slot as usize).filter(|call| call.judged) else { return Shown::Taken };
         let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
@@ -235,7 +235,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Judges an answer on a connection, and asks for the next one where the call takes another.
+    /// Judges an answer on a connection, and requests the next one where the call takes another.
     #[cold]
     pub(super) fn judge_in_flight<D: Driver>(
         &mut self,
@@ -257,7 +257,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A connection that a user holds has ended: what had come is kept until the user closes it.
+    /// Keeps what had come on a held connection that has ended, until its user closes it.
     pub(super) fn keep_remains<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -275,7 +275,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Closes a connection that a user holds, with what its protocol has to say at the end.
+    /// Closes a connection that a user holds, with its protocol's closing bytes.
     pub(super) fn release<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, handle: u32) {
         let home = self.home(user);
         let Some(user) = self.user(home) else { return };
@@ -297,12 +297,12 @@ impl VirtualUsers {
     }
 }
 
-/// What came of showing an answer to the script.
+/// The result of showing an answer to the script.
 enum Shown {
-    /// It is the last of its call.
+    /// The answer is the last of its call.
     Taken,
-    /// The call takes another one.
+    /// The call takes another answer.
     ReadsOn,
-    /// The call fails, for this reason; its connection goes on, or not.
+    /// The call fails, for this reason; its connection may be used again or not.
     Failed { reason: String, reusable: bool },
 }

@@ -1,4 +1,4 @@
-//! Virtual users on a worker: who there is, what each waits for, and what they are called by.
+//! Virtual users on a worker: who they are, what each waits for, and the names by which they are counted.
 //!
 //! A user is a coroutine of the script, which [`Library`] holds; here are its slot, its calls and its connections.
 //! [`crowd`] says when users come and iterate, [`resuming`] resumes them and does what they want, [`calling`] takes
@@ -20,6 +20,7 @@ mod slots;
 mod stopping;
 mod streaming;
 mod tasks;
+mod traces;
 mod waiting;
 
 use std::cmp::Reverse;
@@ -31,7 +32,6 @@ use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
-use brunt_plan::target::Target;
 use brunt_plan::threshold::Selection;
 use brunt_plan::timetable::Timetable;
 use brunt_record::figures::NameId;
@@ -42,8 +42,9 @@ use self::calling::Throttle;
 use self::crowd::Crowd;
 use self::held::Held;
 use self::names::Names;
-use self::slots::{Chain, State, UserCall};
+use self::slots::{Chain, PreparedCall, State, UserCall};
 use self::tasks::Meeting;
+use self::traces::Traces;
 use self::waiting::WaitingCalls;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
@@ -57,11 +58,11 @@ use brunt_script::{Hook, Library, ScriptClient, ScriptError};
 /// The network of virtual users, whose calls are known by the slots that hold them.
 type UsersNetwork<D> = Network<D, u32>;
 
-/// What a worker's heart says while a script's function runs.
+/// The state of a worker's heart while a script's function runs.
 pub(crate) const IN_SCENARIO: u8 = Hook::Scenario as u8;
-/// How often it is looked whether a population is over on the other workers, in nanoseconds.
+/// The time between two looks at whether a population has ended on the other workers, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
-/// Of how many steps of users one has its time taken.
+/// One step of users in this many is timed.
 const TIMED: u32 = 16;
 
 /// Why a user is resumed.
@@ -69,7 +70,7 @@ const TIMED: u32 = 16;
 enum Wake {
     /// An iteration begins.
     Begin,
-    /// What it paused for is over.
+    /// Its pause is over.
     Go,
     /// The call in this slot has ended.
     Ended(u32),
@@ -81,33 +82,33 @@ enum Wake {
     Streamed(u32),
     /// The stream that it waited for was left by another task of its user.
     StreamOver,
-    /// Its iterations are over, and it does what it does last; whether it stands between two.
+    /// Its iterations are over, and it runs its last function; `true` if it stands between two iterations.
     Stop(bool),
-    /// The wait of this number for a message of the stream in this slot has taken long enough.
+    /// The wait of this number, for a message of the stream in this slot, has timed out.
     Late(u32, u64),
 }
 
-/// Something that is due at a time.
+/// An event that is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Timer {
     at: u64,
-    /// Keeps those of the same time in order.
+    /// Orders timers of the same time.
     number: u64,
     user: u32,
-    /// Whose it is: a user's slot may have become another's.
+    /// The generation of the user: its slot may have become another user's.
     generation: u32,
     wake: TimedWake,
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TimedWake {
     Begin,
     Go,
     Release(u32),
-    /// What it waits for others to do, by its number, has taken too long.
+    /// The wait of this number for other users has timed out.
     Joined(u32),
-    /// The wait of this number for a message has.
+    /// The wait of this number for a message has timed out.
     Late {
         slot: u32,
         wait: u64,
@@ -117,11 +118,12 @@ enum TimedWake {
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Its function has returned; the next begins so long after this one began. Whether all of its calls were ok.
+    /// Its function has returned. The next iteration begins `pacing_ns` after this one began. `ok`: whether all of its
+    /// calls were ok.
     Returned { pacing_ns: u64, ok: bool },
-    /// By an error; the next begins so long after this one began, as above.
+    /// An error ended it. The next iteration begins `pacing_ns` after this one began.
     Failed { pacing_ns: u64 },
-    /// The user ends itself.
+    /// The user ended itself.
     Left,
 }
 
@@ -134,20 +136,20 @@ enum Wait {
     Call(u32),
     /// The ends of all calls that it has begun.
     AllCalls,
-    /// What others do: the wait of this number among those of its worker.
+    /// Other users: the wait of this number among those of its worker.
     Others(u32),
     /// The next message of the stream in this slot.
     Message(u32),
 }
 
-/// What a user is at.
+/// The current activity of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     /// It stands between two iterations, or has not begun the first.
     Nothing,
     /// An iteration.
     Iteration,
-    /// Its iterations are over, and it does what its script wants done last, or is about to.
+    /// Its iterations are over, and it runs its script's last function, or is about to.
     Last,
 }
 
@@ -160,43 +162,43 @@ struct VirtualUser {
     /// Its population, and the place of its scenario in the script.
     crowd: usize,
     place: u32,
-    /// What its scenario is counted by.
+    /// The name by which its scenario is counted.
     scenario: NameId,
-    /// When what it does began.
+    /// When its current activity began.
     began: u64,
     doing: Doing,
-    /// When it came, while its first call is not made.
+    /// When it arrived, until its first call is made.
     arrived: Option<u64>,
-    /// How many iterations it has left, if they are counted.
+    /// The number of iterations left, if they are counted.
     iterations: Option<u64>,
     /// Its connections.
     connections: Vec<usize>,
-    /// Those that it has for itself.
+    /// The connections that it holds for itself.
     held: Vec<Held>,
-    /// Calls that wait for one of them.
+    /// Calls that wait for one of its connections.
     waiting: WaitingCalls,
     /// Calls whose answers it may read.
     delivered: Vec<u32>,
     /// Calls that it has begun, in their order.
     started: Vec<u32>,
-    /// Streams whose ends it has not come to.
+    /// Streams that it has not read to the end.
     streams: Vec<u32>,
-    /// Calls whose answers led on, by their tickets; and the one with which its next call goes on.
+    /// Calls whose answers led on, by their tickets; and the one that its next call continues.
     chains: Vec<(u64, Chain)>,
     continues: Option<Chain>,
-    /// How many of the calls that it has begun have not ended.
+    /// The number of calls that it has begun and that have not ended.
     pending: usize,
     /// What it waits for.
     wait: Wait,
-    /// How its iteration has ended, while calls that it began, or its tasks, have not.
+    /// The outcome of its iteration, while calls that it began, or its tasks, have not ended.
     outcome: Option<Outcome>,
-    /// Whether its last call came to no connection.
+    /// Whether its last call reached no connection.
     found_nobody: bool,
-    /// Whose task it is, if it is one.
+    /// The user whose task it is, if it is one.
     home: Option<u32>,
     /// Its tasks.
     tasks: Vec<u32>,
-    /// Whether it is a task that goes no further.
+    /// Whether it is a cancelled task.
     cancelled: bool,
 }
 
@@ -209,7 +211,7 @@ impl VirtualUser {
         }
     }
 
-    /// The user with this number, of a population and a scenario, who has done nothing so far.
+    /// A user with this number, of a population and a scenario, who has done nothing so far.
     fn new(id: u64, crowd: usize, place: u32, scenario: NameId) -> Self {
         Self {
             generation: 0,
@@ -240,35 +242,24 @@ impl VirtualUser {
     }
 }
 
-/// Whose a connection is.
+/// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// There is no connection.
     Nobody,
     /// A virtual user.
     User(u32),
-    /// A virtual user who has it for itself until it closes it, and calls on it by name.
+    /// A virtual user who holds it for itself until it closes it, and names it in its calls.
     Held(u32),
-    /// Every user.
+    /// All users.
     Pool,
-}
-
-/// A call encoded once and reused.
-#[derive(Debug)]
-struct PreparedCall {
-    client: usize,
-    encoded: Encoded,
-    /// Where it goes, if not to the client's base.
-    target: Option<Target>,
-    /// The origin that this is, once it is known.
-    origin: Option<usize>,
 }
 
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
     clients: Vec<ScriptClient>,
-    /// The origins of the clients' bases, as far as they are known.
+    /// The origins of the clients' base URLs, as far as they are known.
     bases: Vec<Option<usize>>,
     crowds: Vec<Crowd>,
     among: AmongWorkers,
@@ -284,12 +275,12 @@ pub(crate) struct VirtualUsers {
     waits: u64,
     /// Whether calls are gathered.
     gathers: bool,
-    /// Whose the network's connections are, by their numbers.
+    /// The owners of the network's connections, by their numbers.
     owners: Vec<Owner>,
-    /// Whether calls are made, and until when at most.
+    /// Whether calls are made, and the horizon up to which they may be.
     loading: bool,
     reach: Reach,
-    /// What was changed about the run, and when its measured part began on its clock.
+    /// Changes made to the run, and when its measured part began on its clock.
     heard: Heard,
     began: u64,
     /// Why the load ends, if a script has ended it.
@@ -299,12 +290,13 @@ pub(crate) struct VirtualUsers {
     timers_set: u64,
     names: Names,
     throttle: Option<Throttle>,
+    traces: Traces,
     ok_status: OkStatus,
     /// Users who wait for others.
     meetings: Vec<Meeting>,
-    /// How often somebody has waited for what others do.
+    /// The number of waits for other users so far.
     joins: u32,
-    /// The number of the next user, and how far the one after it is.
+    /// The number of the next user, and the distance to the one after it.
     next_id: u64,
     share: Share,
     heart: Heart,
@@ -314,11 +306,11 @@ pub(crate) struct VirtualUsers {
     grace_ns: u64,
     /// The first error that ended an iteration.
     first_error: Option<String>,
-    /// Iterations that have come to their end, in error or not.
+    /// The number of iterations that have ended, in error or not.
     ended: u64,
     /// Sees everything that users do.
     trace: Option<Arc<dyn Trace>>,
-    /// Sees what the script writes down, and, if so, which calls failed.
+    /// Sees what the script logs; with `shows_failures` also the calls that failed.
     witness: Option<Arc<dyn Trace>>,
     shows_failures: bool,
 }
@@ -389,6 +381,7 @@ impl VirtualUsers {
                 calls: share.index() as f64,
                 hint: 0,
             }),
+            traces: Traces::from_plan(plan),
             ok_status: plan.ok_status.clone(),
             meetings: Vec::new(),
             joins: 0,
@@ -406,20 +399,20 @@ impl VirtualUsers {
         }
     }
 
-    /// The same, who make calls only up to this horizon.
+    /// The same users, who make calls only up to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
         Self { reach: horizon.into(), ..self }
     }
 
-    /// The same, of a share that is taken over once the measured part has lasted so long, in nanoseconds: users due before are
-    /// skipped, and a number of users starts afresh.
+    /// The same users, of a share that is taken over after the measured part has lasted `after_ns` nanoseconds: users
+    /// due before are skipped, and populations of a number of users start afresh.
     pub(crate) fn joining(mut self, after_ns: u64) -> Self {
         let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
         self.next_id += gone * self.share.count();
         self
     }
 
-    /// Shows whether the script comes back.
+    /// The heart, which shows whether the script returns.
     pub(crate) fn heart(&self) -> Heart {
         self.heart.clone()
     }
@@ -443,7 +436,7 @@ impl VirtualUsers {
         self.users.get_mut(user as usize).filter(|user| user.id > 0)
     }
 
-    /// Whose a connection is.
+    /// The owner of a connection.
     fn owner(&self, token: usize) -> Owner {
         self.owners.get(token).copied().unwrap_or(Owner::Nobody)
     }
@@ -462,14 +455,14 @@ impl VirtualUsers {
         self.loading && self.leaving.is_none()
     }
 
-    /// What a call sends.
+    /// The bytes and properties that a call sends.
     #[inline]
     fn encoded<'a>(&'a self, call: &'a UserCall) -> &'a Encoded {
         let prepared = call.prepared.and_then(|prepared| self.prepared.get(prepared as usize));
         prepared.map_or(&call.encoded, |prepared| &prepared.encoded)
     }
 
-    /// Whether the time of this step of a user is taken.
+    /// Begins a step of a user. Returns the instant if this step is timed.
     fn begin_step(&mut self) -> Option<Instant> {
         self.heart.enter(IN_SCENARIO);
         self.steps = self.steps.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Numbers of what is counted by name, as scripts know them.
+//! The numbers by which scripts know the names that figures are counted by.
 
 use brunt_plan::threshold::{Selection, Traits};
 use brunt_record::figures::{CallFigures, Example, Figures, NameId};
@@ -6,19 +6,19 @@ use brunt_record::outcome::OkStatus;
 
 use crate::network::Recorder;
 
-/// What a call is called by: its name, and its tags.
+/// The label of calls: their name and their tags.
 #[derive(Debug, Default)]
 pub(super) struct Label {
     pub(super) name: String,
     pub(super) id: Option<NameId>,
     pub(super) tags: Vec<NameId>,
-    /// The selections that take such calls, with the statuses that they take if not all.
+    /// The selections that take such calls, with the statuses that they take, if not all.
     selected: Vec<(NameId, Option<OkStatus>)>,
-    /// The statuses with which such calls succeed, if not those of the run.
+    /// The statuses that count as success for such calls, if not those of the run.
     ok: Option<OkStatus>,
     /// The status whose name was asked for last.
     named: u16,
-    /// Labels of the answers of such calls that led on, by how many had done so before.
+    /// Labels of the answers of such calls that led on, by the number of earlier ones that had.
     hops: Vec<u32>,
 }
 
@@ -35,17 +35,17 @@ struct Check {
 pub(super) struct Names {
     labels: Vec<Label>,
     checks: Vec<Check>,
-    /// What calls beyond the most labels are called by: one for those of the same selections and expectations.
+    /// The labels of calls beyond the most: one for those with the same selections and expectations.
     others: Vec<u32>,
-    /// What thresholds ask for.
+    /// The selections that thresholds ask for.
     selections: Vec<Selection>,
-    /// Whether any label says which statuses it expects.
+    /// Whether any label has its own expected statuses.
     has_expectations: bool,
 }
 
 /// The most labels that are told apart: names are fewer than that, but each may come with many tags.
 const MOST_LABELS: usize = 5000;
-/// The most checks, by the names of the calls that they are about.
+/// The most checks, by the names of the calls to which they belong.
 const MOST_CHECKS: usize = 5000;
 
 fn place(number: u32) -> usize {
@@ -58,7 +58,7 @@ impl Names {
         Self { selections, ..Self::default() }
     }
 
-    /// The number of such calls' name, with their tags and their place.
+    /// The number of the label for calls with these traits: their name, tags and place.
     pub(super) fn label(&mut self, figures: &mut Figures, call: &Traits<'_>, ok: Option<&OkStatus>) -> u32 {
         let label = Label { selected: self.selected(figures, call), ok: ok.cloned(), ..Label::default() };
         self.has_expectations |= ok.is_some();
@@ -69,12 +69,12 @@ impl Names {
         self.new_label(figures, call.name, Label { tags, ..label })
     }
 
-    /// What calls with this label are called.
+    /// The name of calls with this label.
     pub(super) fn name(&self, label: u32) -> Option<&str> {
         Some(self.get(label)?.name.as_str())
     }
 
-    /// Whether calls with this label succeed when answered so; none if that goes by the run.
+    /// Whether calls with this label succeed with this status; `None` if the run's statuses decide.
     #[inline]
     pub(super) fn expects(&self, label: u32, status: u16) -> Option<bool> {
         if !self.has_expectations {
@@ -83,7 +83,7 @@ impl Names {
         self.get(label)?.ok.as_ref().map(|ok| ok.holds(status))
     }
 
-    /// A call was answered with a status that is a success elsewhere, and not for it.
+    /// Records an answer whose status is a success for the run, but not for its call.
     #[cold]
     pub(super) fn unexpected(&self, recorder: &mut Recorder, label: u32, status: u16) {
         let call = self.get(label).map(|label| label.name.as_str());
@@ -116,8 +116,8 @@ impl Names {
         taking.map(|selection| (figures.selected.id(&selection.to_string()), selection.statuses().cloned())).collect()
     }
 
-    /// The number for answers of calls with this label that lead on, such as `login redirect 1` for the first of them. They have no tags, and no
-    /// selection takes them: those are of whole calls.
+    /// The number for answers of calls with this label that lead on, such as `login redirect 1` for the first of them.
+    /// They have no tags, and no selection takes them: selections are of whole calls.
     pub(super) fn hop(&mut self, figures: &mut Figures, label: u32, word: &str, number: usize) -> Option<u32> {
         let known = self.labels.get(place(label))?;
         if let Some(hop) = known.hops.get(number.checked_sub(1)?) {
@@ -132,12 +132,12 @@ impl Names {
         self.get(label)?.hops.last().copied()
     }
 
-    /// What the label with this number stands for.
+    /// The label with this number.
     pub(super) fn get(&self, label: u32) -> Option<&Label> {
         self.labels.get(place(label))
     }
 
-    /// Whether it may be that nobody has asked yet what this status is called under this label.
+    /// Whether the name of this status may not have been asked for yet under this label.
     #[inline]
     pub(super) fn is_new(&mut self, label: u32, status: u16) -> bool {
         match self.labels.get_mut(place(label)) {
@@ -159,7 +159,7 @@ impl Names {
         }
     }
 
-    /// Records a call that was answered with this status, likewise.
+    /// Records a call that was answered with this status under its name, its tags and its selections.
     #[inline]
     pub(super) fn record_answered(
         &self,
@@ -189,13 +189,13 @@ impl Names {
         self.checks.len() as u32
     }
 
-    /// What a check is counted by.
+    /// The name by which a check is counted.
     pub(super) fn check_name(&self, check: u32) -> Option<String> {
         let check = self.checks.get(place(check))?;
         Some(Figures::check_name(self.get(check.label).map(|label| label.name.as_str()), &check.name))
     }
 
-    /// A check has held so often.
+    /// Records the passes of a check.
     pub(super) fn passed(&self, recorder: &mut Recorder, check: u32, passes: u64) {
         let Some(check) = self.checks.get(place(check)) else { return };
         let call = self.get(check.label).map(|label| label.name.as_str());
@@ -204,7 +204,7 @@ impl Names {
         figures.passes += passes.saturating_sub(1);
     }
 
-    /// A check did not hold.
+    /// Records a failure of a check.
     pub(super) fn failed(&self, recorder: &mut Recorder, check: u32, example: impl FnOnce() -> Example) {
         let Some(check) = self.checks.get(place(check)) else { return };
         let call = self.get(check.label).map(|label| label.name.as_str());

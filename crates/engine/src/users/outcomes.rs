@@ -1,4 +1,4 @@
-//! What comes of users' calls, as their network tells it.
+//! Outcomes of users' calls, as their network reports them.
 
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
@@ -10,9 +10,9 @@ use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
 
-/// The most calls of a user whose answers led on and with which it does not go on.
+/// The most calls of a user whose answers led on and that it has not continued.
 const MOST_CHAINS: usize = 1000;
-/// Why a call is said to have failed whose answer was optional and did not come.
+/// The reason shown for an optional call whose answer did not come.
 const NOTHING_CAME: &str = "nothing came within the timeout";
 
 impl<D: Driver> Load<D> for VirtualUsers {
@@ -37,6 +37,10 @@ impl<D: Driver> Load<D> for VirtualUsers {
 
     fn request_name(&self, slot: u32) -> Option<&str> {
         self.names.name(self.calls.get(slot as usize)?.label)
+    }
+
+    fn trace_id(&self, slot: u32) -> Option<String> {
+        self.calls.get(slot as usize)?.trace.map(|ids| ids.trace_id())
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {
@@ -80,7 +84,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: u64) {
-        // It no longer stands in the way of another, unless as many leave as there may be.
+        // A draining connection no longer blocks another one, unless as many drain as there may be.
         let origin = network.connections[token].origin;
         if self.owner(token) == Owner::Pool
             && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
@@ -124,7 +128,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
 }
 
 impl UserCall {
-    /// How long it took until `now`, in nanoseconds: from when it was due, and from when it was sent. Answers that led on are a part of it.
+    /// The call's response and service time up to `now`, in nanoseconds. They include the answers that led on.
     fn times_until(&self, call: &Call<u32>, now: u64) -> (u64, u64) {
         match self.chain {
             Some(Chain { due, sent, .. }) => (now.saturating_sub(due), now.saturating_sub(sent)),
@@ -134,7 +138,7 @@ impl UserCall {
 }
 
 impl VirtualUsers {
-    /// A call of `user` has ended.
+    /// Marks a call of `user` as ended.
     fn call_ended(&mut self, slot: u32, awaited: bool, user: u32) {
         self.see_call(slot);
         if awaited {
@@ -151,7 +155,7 @@ impl VirtualUsers {
         }
     }
 
-    /// The run is over before the call is: what is counted by its name.
+    /// Records under its name a call that is still under way when the run ends.
     fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: u64) {
         let Some(slot) = self.calls.get(call.tag as usize) else { return };
         if recorder.counts(call) {
@@ -168,25 +172,25 @@ impl VirtualUsers {
         self.vacate_call(call.tag);
     }
 
-    /// The label of an answer that leads on, and what its call has come to by it; none for a call's last answer.
+    /// The label of an answer that leads on, and its call's chain up to it; `None` for a call's last answer.
     fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
         let ended = self.calls.get(call.tag as usize).filter(|ended| ended.inbox.is_none())?;
         let answered = CompleteAnswer { status, parts: ended.kept.parts() };
         let word = self.clients.get(ended.client)?.caller.leads_on(self.encoded(ended), &answered)?;
-        let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0 });
+        let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0, trace: ended.trace });
         let chain = Chain { hops: before.hops + 1, ..before };
         let label = self.names.hop(&mut recorder.snapshot.figures, ended.label, word, chain.hops)?;
         Some((label, chain))
     }
 
-    /// The next call of `user` goes on with the one whose answer has this ticket.
+    /// Lets the next call of `user` continue the one whose answer has this ticket.
     pub(super) fn go_on_with(&mut self, user: u32, ticket: u64) {
         let Some(of) = self.user(user) else { return };
         let place = of.chains.iter().position(|(known, _)| *known == ticket);
         of.continues = place.map(|place| of.chains.swap_remove(place).1);
     }
 
-    /// A call was answered.
+    /// Records an answered call and keeps its answer.
     #[inline]
     fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: u64) {
         let slot = call.tag;
@@ -195,7 +199,7 @@ impl VirtualUsers {
         if let Some(token) = call.connection() {
             let connection = &mut network.connections[token];
             bytes_in = connection.bytes_in.saturating_sub(ended.bytes_before);
-            // What was judged was handed over for that.
+            // An answer that was judged was handed over for that already.
             if !ended.judged {
                 connection.client.hand_over(&mut ended.kept);
             }
@@ -250,7 +254,7 @@ impl VirtualUsers {
         self.call_ended(slot, awaited, user);
     }
 
-    /// A call has failed.
+    /// Records a failed call.
     fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
         let Some(ended) = self.calls.get(call.tag as usize) else { return };
         let (user, label) = (ended.user, ended.label);
@@ -269,7 +273,7 @@ impl VirtualUsers {
         self.tell_failed(call, failure, reason, now);
     }
 
-    /// Tells a call's user that it has failed.
+    /// Marks a call as failed for its user, with the reason.
     fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
         let Some(ended) = self.calls.get_mut(call.tag as usize) else { return };
         ended.state = State::Failed(failure);
@@ -281,7 +285,7 @@ impl VirtualUsers {
         self.call_ended(call.tag, awaited, user);
     }
 
-    /// Writes down what the status of a call's answer is called, if its protocol has a name for it.
+    /// Records the name of an answer's status, if its protocol has one.
     #[cold]
     fn name_status(&self, recorder: &mut Recorder, slot: u32, status: u16) {
         let Some(call) = self.calls.get(slot as usize) else { return };

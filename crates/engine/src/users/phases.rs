@@ -1,4 +1,4 @@
-//! Virtual users as their worker takes them through the phases of a run.
+//! Virtual users through the phases of a run, as their worker takes them.
 
 use std::cmp::Reverse;
 
@@ -14,13 +14,16 @@ use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 
 impl<D: Driver> Phases<D> for VirtualUsers {
-    fn begin(&mut self, _network: &mut UsersNetwork<D>, phase: Phase, began: u64, _until: u64) {
-        // Users come with the measured part; a warm-up of theirs is a population of its own.
+    fn begin(&mut self, network: &mut UsersNetwork<D>, phase: Phase, began: u64, _until: u64) {
+        // Users come with the measured part; a warm-up of users is a population of its own.
         if phase != Phase::Measured {
             return;
         }
         self.loading = true;
         self.began = began;
+        if self.traces.are_wanted() {
+            network.recorder.keep_slowest();
+        }
         if let Some(throttle) = &mut self.throttle {
             throttle.began = began;
         }
@@ -50,7 +53,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
     }
 
     fn next_wake(&self, now: u64) -> u64 {
-        // The next heartbeat looks whether the horizon has moved on.
+        // The next heartbeat checks whether the horizon has moved on.
         match self.loading {
             true if self.reach.ends_before(now) => self.reach.resumes(now),
             true => self.next_wake_of_users(now),
@@ -90,7 +93,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
             self.hear();
             self.admit_before(until, &mut network.recorder);
         }
-        // What the script counts by itself.
+        // Passes that the script counts by itself.
         for (check, passes) in self.library.take_passes() {
             self.names.passed(&mut network.recorder, check, passes);
         }
@@ -99,7 +102,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         }
     }
 
-    /// About how long scripts were busy since this was last asked, in nanoseconds.
+    /// The approximate time that scripts were busy since the last call, in nanoseconds.
     fn take_busy_ns(&mut self) -> u64 {
         std::mem::take(&mut self.busy).as_nanos() as u64 * u64::from(TIMED)
     }
@@ -110,7 +113,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 }
 
 impl VirtualUsers {
-    /// When something is due by time alone.
+    /// The time of the next event that depends on time alone.
     fn next_wake_of_users(&self, now: u64) -> u64 {
         if !self.ready.is_empty() {
             return now;
@@ -136,7 +139,7 @@ impl VirtualUsers {
         self.crowds.iter().map(wake).fold(timer, u64::min)
     }
 
-    /// Whether every population is through and its users are gone, or had their time to finish.
+    /// Whether every population has ended and its users are gone, or had their time to finish.
     fn have_ended(&self, now: u64) -> bool {
         let over = self.crowds.iter().all(Crowd::is_over);
         let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);

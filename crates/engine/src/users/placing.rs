@@ -1,4 +1,4 @@
-//! Users' calls on connections: those of a pool, a user's own, and calls that wait for one.
+//! Placing users' calls on connections: those of a pool, a user's own, and calls that wait for one.
 
 use std::iter;
 
@@ -8,8 +8,8 @@ use crate::network::{CallId, Connections, End, Listing, Network, State as Connec
 use crate::transport::Driver;
 use brunt_script::Placement;
 
-/// Whether another connection may be made for a pool, for which so many calls wait. Where there are to be as few as calls take: no
-/// more at once than there are, and none while those being made will have streams enough.
+/// Whether another connection may be made for a pool with `waiting` calls. A pool that shall stay as small as its calls
+/// allow makes no more connections at once than it has, and none while those being made will have streams enough.
 fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connections) -> bool {
     if !pool.grows {
         return pool.count < pool.most;
@@ -17,11 +17,11 @@ fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connec
     pool.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
     let making = pool.making.len();
     let at_once = pool.count.saturating_sub(making).max(1);
-    // Each has one call of its own already.
+    // Each connection being made has one call of its own already.
     pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
 }
 
-/// A call that was listed with its slot, unless it has ended since.
+/// The slot and the id of a listed call, unless it has ended since.
 pub(super) fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallId)> {
     network.call(id).map(|call| (call.tag, id))
 }
@@ -37,7 +37,7 @@ fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: usize) -> Optio
 }
 
 impl VirtualUsers {
-    /// Takes a call to a connection: one that has room, a new one, or it waits for one.
+    /// Takes a call to a connection with room or to a new one, or lets it wait for one.
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
         let Some(call) = self.calls.get(slot as usize) else { return };
         let Some(id) = call.id else { return };
@@ -146,7 +146,7 @@ impl VirtualUsers {
     fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: u64) {
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         let Some(id) = call.id else { return };
-        // What was due before has waited long enough.
+        // A call that was due earlier has waited long enough.
         if !self.gathers || call.due < now {
             return self.send_on(network, token, slot, now);
         }
@@ -155,13 +155,13 @@ impl VirtualUsers {
         self.gathered.push(token);
     }
 
-    /// Sends the calls that were gathered. Each is due when it is sent, as are those of the flood.
+    /// Sends the gathered calls. Each becomes due when it is sent, like the calls of the flood.
     pub(super) fn send_gathered<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         let mut gathered = std::mem::take(&mut self.gathered);
         for token in gathered.drain(..) {
             let now = network.driver.now();
             if self.reach.holds_back(now) {
-                // They stay with their connections.
+                // The calls stay with their connections.
                 self.gathered.push(token);
                 continue;
             }
@@ -185,7 +185,8 @@ impl VirtualUsers {
         }
     }
 
-    /// Sends what has waited for the horizon to move on: connections that were freed meanwhile have nothing that would wake them.
+    /// Sends the calls that waited for the horizon to move on: no event would wake connections that were freed
+    /// meanwhile.
     pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         self.send_gathered(network);
         for token in 0..network.connections.len() {
@@ -195,7 +196,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Makes a connection for a call; its number.
+    /// Makes a connection for a call. Returns its number.
     fn connect_for<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -223,7 +224,7 @@ impl VirtualUsers {
         Some(token)
     }
 
-    /// A connection can carry calls: those that wait for it get it.
+    /// Gives a connection that can carry calls to those that wait for it.
     pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize) {
         if let Owner::Held(user) = self.owner(token) {
             return self.serve_held(network, token, user);
@@ -262,7 +263,7 @@ impl VirtualUsers {
         self.grow_pool(network, token, origin);
     }
 
-    /// A connection is full: if calls wait, and connections are made as calls take them, the next call may have another.
+    /// Lets the next waiting call have another connection, as this one is full, where the pool grows as calls need it.
     fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, origin: usize) {
         let Network { origins, connections, .. } = network;
         let Some(there) = origins.get(origin) else { return };
@@ -281,7 +282,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A connection is gone, and what waited for it may have another.
+    /// Places a call that waited for a connection that is gone.
     pub(super) fn place_next<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,

@@ -1,4 +1,4 @@
-//! Going on with users, and doing what they want.
+//! Resuming users, and performing the operations that they want.
 
 use std::cmp::Reverse;
 
@@ -21,14 +21,14 @@ const MOST_AT_ONCE: usize = 512;
 /// Users resumed before the calls that they want are sent, one after the other: the target is woken once
 /// for all of them instead of for each.
 const MOST_GATHERED: usize = 16;
-/// After how long they are sent though they are fewer, in nanoseconds: where a script takes its time, a call waits no longer
+/// The time after which fewer gathered calls are sent too, in nanoseconds: with a slow script, a call waits no longer
 /// than this and one more user's function.
 const LONGEST_GATHERED_NS: u64 = 30_000;
-/// An iteration that is shorter, in nanoseconds, and came to no connection is not followed by the next at once.
+/// An iteration shorter than this, in nanoseconds, that reached no connection delays the next one.
 const SHORT_NS: u64 = 50_000_000;
 
 impl VirtualUsers {
-    /// What is due by time: pauses that are over, users who come, hosts that were looked up.
+    /// Handles everything that is due by time: pauses that are over, users who arrive, hosts that were looked up.
     pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
         self.admit(now, &mut network.recorder);
         if self.reach.holds_back(now) {
@@ -55,7 +55,7 @@ impl VirtualUsers {
                     continue;
                 }
             };
-            // What a user waits for by the clock is the generator's to keep: how late it is, is its own doing.
+            // Timers are the generator's own to keep: their delay is its own doing.
             network.recorder.snapshot.times.record(Timing::Lag, now - timer.at);
             self.ready.push_back((timer.user, timer.generation, wake));
         }
@@ -65,7 +65,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Goes on with the users for whom something has happened.
+    /// Resumes the users who have an event.
     pub(super) fn run_users<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         for _ in 0..MOST_AT_ONCE / MOST_GATHERED {
             if self.ready.is_empty() {
@@ -101,7 +101,7 @@ impl VirtualUsers {
             return;
         }
         let mut operation = match wake {
-            // It may have been told twice.
+            // The user may have been told twice.
             Wake::Begin if self.user(user).is_none_or(|user| user.doing != Doing::Nothing) => return,
             Wake::Begin if self.is_surplus(user) => return self.stop_or_end(network, user, true),
             Wake::Stop(between) => match self.begin_stop(user, between, now) {
@@ -144,7 +144,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Does what a user wants; the next operation, if it goes on at once.
+    /// Performs an operation of a user. Returns the next one, if the user goes on at once.
     fn perform<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -231,7 +231,7 @@ impl VirtualUsers {
                 Some(self.go(user, now, Resumption::Nothing))
             }
             Operation::Stop(reason) => {
-                // Users who ask for it while it is being done add nothing.
+                // Users who end the load again while it is ending add nothing.
                 self.leaving.get_or_insert(Leaving::Stopped(reason));
                 None
             }
@@ -244,7 +244,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Begins a call for which a user waits later, with all others that it has begun.
+    /// Begins a call for which a user waits later, together with all others that it has begun.
     fn start<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -252,7 +252,7 @@ impl VirtualUsers {
         wanted: &Wanted,
         now: u64,
     ) -> Option<Operation> {
-        // It may fail at once.
+        // The call may fail at once.
         self.user(user)?.pending += 1;
         match self.ask(network, user, wanted, false, now) {
             Err(problem) => {
@@ -269,7 +269,7 @@ impl VirtualUsers {
         }
     }
 
-    /// What a user has counted, or wants a number for.
+    /// Records what a user has counted, or gives it the number that it asks for.
     fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: u64) -> Operation {
         let figures = &mut recorder.snapshot.figures;
         let number = match operation {
@@ -307,7 +307,8 @@ impl VirtualUsers {
         self.go(user, now, number.map_or(Resumption::Nothing, Resumption::Number))
     }
 
-    /// A check did not hold for the call with this label; whether it is the first that did not, and what it said if it raised an error.
+    /// Records that a check did not hold for the call with this label. `first`: whether it is the call's first failed
+    /// check; `reason`: the error that the check raised, if any.
     fn check_failed(
         &mut self,
         recorder: &mut Recorder,
@@ -327,14 +328,14 @@ impl VirtualUsers {
             let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
             Example::new(status, &beginning, is_cut)
         });
-        // What was not answered is no success anyway.
+        // A call without an answer is no success anyway.
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);
             self.names.record_answered(recorder, label, status, |calls| calls.failed_check(status));
         }
     }
 
-    /// A scenario's function has raised an error.
+    /// Records the error that a scenario's function has raised.
     fn script_failed<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -359,7 +360,7 @@ impl VirtualUsers {
         self.finish(network, user, Outcome::Failed { pacing_ns }, now);
     }
 
-    /// An iteration has ended as it should, and the user has begun the next without asking.
+    /// Records an iteration that ended normally, after which the user began the next without asking.
     fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: u64) {
         self.forget_answers(user);
         let Some(of) = self.user(user) else { return };
@@ -370,7 +371,7 @@ impl VirtualUsers {
         recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
     }
 
-    /// An iteration has ended: the next begins, or the user ends.
+    /// Ends an iteration: the next begins, or the user ends.
     fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: u64) {
         self.leave_streams(network, user, now);
         self.forget_answers(user);
@@ -425,7 +426,7 @@ impl VirtualUsers {
             Outcome::Left => 0,
         };
         let paced = began.saturating_add(pacing_ns);
-        // Whoever has pauses of its own makes its calls when it would have made them.
+        // A user with pauses of its own makes its calls at its own times.
         let is_spinning = found_nobody && took < SHORT_NS && paced <= now;
         let at = if is_spinning { network.attempts.retry_at(user as usize, now) } else { paced };
         if at > now {
@@ -435,7 +436,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A user ends: `between` says that it is not in the midst of an iteration.
+    /// Ends a user. `between`: whether it is outside an iteration.
     pub(super) fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
         self.library.forget(user, between);
         let Some(of) = self.user(user) else { return };
@@ -454,7 +455,7 @@ impl VirtualUsers {
         self.close_held(network, held);
     }
 
-    /// The run is over: so is everybody who is left.
+    /// Ends the users who are left when the run is over.
     pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: u64) {
         for user in 0..self.users.len() as u32 {
             let Some(of) = self.user(user) else { continue };

@@ -1,4 +1,4 @@
-//! What users do, shown to whoever watches: everything (`--once`), or what goes wrong and what scripts say (`--log`).
+//! Showing what users do to an observer: everything (`--once`), or failures and what scripts log (`--log`).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::trace::{Level, Sight, Trace, Traced};
 use brunt_protocol::scenario::CompleteAnswer;
 
 impl VirtualUsers {
-    /// Shows `trace` everything that the users do, or what of it it is to see.
+    /// Shows `trace` what the users do, as far as its sight goes.
     pub(crate) fn show(&mut self, trace: &Arc<dyn Trace>) {
         match trace.sight() {
             Sight::Everything => {}
@@ -28,12 +28,12 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether a call with this label succeeded that was answered so.
+    /// Whether a call with this label succeeds with this status.
     pub(super) fn is_success(&self, label: u32, status: u16) -> bool {
         self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
     }
 
-    /// Shows what came of a call, to who sees everything, or that it failed to who sees that.
+    /// Shows the outcome of a call to a trace of everything, or its failure to a trace of failures.
     #[inline]
     pub(super) fn see_call(&self, slot: u32) {
         if let Some(trace) = &self.trace {
@@ -70,7 +70,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Shows the answer that failed a check, and which, to who sees failures.
+    /// Shows the failed check and its answer to a trace of failures.
     pub(super) fn see_failed_check(&self, check: u32, ticket: u64) {
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let Some(name) = self.names.check_name(check) else { return };
@@ -81,19 +81,19 @@ impl VirtualUsers {
                 |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
             )
         };
-        // What was no success anyway was shown when it came.
+        // An answer that was no success anyway was shown when it came.
         if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {
             self.show_call(witness.as_ref(), slot);
         }
         witness.see(&Traced::Checked { name: &name, held: false });
     }
 
-    /// Who sees what goes wrong, and what the script says.
+    /// The trace that sees failures and what the script logs.
     pub(super) fn seer(&self) -> Option<&Arc<dyn Trace>> {
         self.trace.as_ref().or(self.witness.as_ref())
     }
 
-    /// Shows what a script writes down.
+    /// Shows what a script logs.
     pub(super) fn see_log(&self, user: u32, level: &str, text: &str) {
         let Some(trace) = self.seer() else { return };
         let Some(of) = self.users.get(self.home(user) as usize) else { return };

@@ -1,13 +1,15 @@
-//! Calls of users in their slots: what the network need not know of them, and what is left of them for their users.
+//! Calls of users in their slots: what the network need not know of them, and the results left for their users.
 
 use std::collections::VecDeque;
 
+use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
 
 use super::VirtualUsers;
 use crate::network::{Call, CallId};
 use brunt_protocol::KeptAnswer;
 use brunt_protocol::scenario::Encoded;
+use brunt_protocol::traced::TraceIds;
 use brunt_script::Placement;
 
 /// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
@@ -23,7 +25,7 @@ pub(super) fn slot_of(ticket: u64) -> u32 {
     (ticket & ((1 << SLOT_BITS) - 1)) as u32
 }
 
-/// What a call's slot holds.
+/// The state of a call's slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing.
@@ -32,40 +34,53 @@ pub(super) enum State {
     Throttled,
     /// A call that has begun and not ended: the network has it.
     UnderWay,
-    /// It was answered.
+    /// The call was answered.
     Answered(u16),
-    /// It has failed.
+    /// The call has failed.
     Failed(Failure),
 }
 
-/// What came before of a call whose answers led on to others.
+/// A call encoded once and reused.
+#[derive(Debug)]
+pub(super) struct PreparedCall {
+    pub(super) client: usize,
+    pub(super) encoded: Encoded,
+    /// Its target, if not the client's base URL.
+    pub(super) target: Option<Target>,
+    /// The target's origin, once it is known.
+    pub(super) origin: Option<usize>,
+}
+
+/// The earlier requests of a call whose answers led on to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
     /// When its first request was due, and sent.
     pub(super) due: u64,
     pub(super) sent: u64,
-    /// How many answers have led on.
+    /// The number of answers that have led on.
     pub(super) hops: usize,
+    /// The trace ids of its first request, which the later ones share.
+    pub(super) trace: Option<TraceIds>,
 }
 
-/// What a stream's user has not taken yet.
+/// The messages of a stream that its user has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     pub(super) messages: VecDeque<(u16, Vec<u8>)>,
     pub(super) bytes: usize,
-    /// The number of the wait for the next, and the user or task that waits; none if nobody does.
+    /// The number of the wait for the next message, and the user or task that waits; `None` if nobody waits.
     pub(super) waits: Option<(u64, u32)>,
-    /// Which part of the next message its user is given, as it has asked; empty for the message itself.
+    /// The part of the next message that its user has asked for; empty for the message itself.
     pub(super) part: String,
-    /// Whether more was said on its call than is kept, so that it cannot be sent again.
+    /// Whether more was sent on its call than is kept, so that it cannot be sent again.
     pub(super) is_partial: bool,
 }
 
-/// A call of a user: what the network need not know of it, and what is left of it for its user.
+/// A call of a user: what the network need not know of it, and the result left for its user.
 #[derive(Debug)]
 pub(super) struct UserCall {
     pub(super) state: State,
-    /// Its name in the network while it is under way.
+    /// Its id in the network while it is under way.
     pub(super) id: Option<CallId>,
     /// When it was due.
     pub(super) due: u64,
@@ -75,23 +90,25 @@ pub(super) struct UserCall {
     pub(super) client: usize,
     pub(super) origin: usize,
     pub(super) label: u32,
-    /// Whether its user waits for it, and not for all that it has begun.
+    /// Whether its user waits for this call, and not for all that it has begun.
     pub(super) awaited: bool,
     pub(super) timeout_ns: Option<u64>,
-    /// Which connection it goes on.
+    /// The connection that it goes on.
     pub(super) way: Placement,
-    /// Whether the script is shown each answer, and says whether it is the last.
+    /// Whether the script is shown each answer, and decides whether it is the last.
     pub(super) judged: bool,
-    /// Whether it counts for nothing if no answer comes in time.
+    /// Whether it is not counted if no answer comes in time.
     pub(super) optional: bool,
-    /// What came of it before, if it goes on with a call whose answer led on.
+    /// The earlier requests, if it continues a call whose answer led on.
     pub(super) chain: Option<Chain>,
+    /// Its trace ids, if it is traced.
+    pub(super) trace: Option<TraceIds>,
     pub(super) encoded: Encoded,
-    /// What it asks for after an answer that was not the last.
+    /// The request to send after an answer that was not the last.
     pub(super) next: Encoded,
-    /// The answers before the last, where somebody wants to see them.
+    /// The answers before the last, where they are to be shown.
     pub(super) before: Vec<u8>,
-    /// What it sends instead, if that was prepared.
+    /// The number of the prepared call that it sends instead, if it was prepared.
     pub(super) prepared: Option<u32>,
     /// Messages that its user has not taken, if it takes them one by one.
     pub(super) inbox: Option<Box<Inbox>>,
@@ -111,7 +128,7 @@ impl VirtualUsers {
         (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
     }
 
-    /// A slot for a call, which is empty.
+    /// An empty slot for a call.
     pub(super) fn vacant_call(&mut self) -> u32 {
         if let Some(slot) = self.vacant_calls.pop() {
             return slot;
@@ -131,6 +148,7 @@ impl VirtualUsers {
             judged: false,
             optional: false,
             chain: None,
+            trace: None,
             encoded: Encoded::default(),
             next: Encoded::default(),
             before: Vec::new(),
@@ -144,7 +162,7 @@ impl VirtualUsers {
         (self.calls.len() - 1) as u32
     }
 
-    /// The call in this slot is forgotten, with its answer.
+    /// Forgets the call in this slot, with its answer.
     pub(super) fn vacate_call(&mut self, slot: u32) {
         if let Some(call) = self.calls.get_mut(slot as usize)
             && call.state != State::Vacant
@@ -154,13 +172,14 @@ impl VirtualUsers {
             call.ended = None;
             call.inbox = None;
             call.chain = None;
+            call.trace = None;
             call.serial = call.serial.wrapping_add(1);
             if call.prepared.take().is_none() {
                 call.encoded.clear();
             }
             call.next.clear();
             call.before = Vec::new();
-            // What one large answer took is not held for ever.
+            // The memory of one large answer is not held for ever.
             call.kept.head.clear();
             call.kept.head.shrink_to(4 * 1024);
             call.kept.body.clear();

@@ -1,11 +1,12 @@
-//! What users do last, once their iterations are over: it is counted as calls, and as no iteration.
+//! The last function of users, once their iterations are over: its calls are counted, but it is no iteration.
 
 use super::{Doing, UsersNetwork, VirtualUsers, Wake};
 use crate::transport::Driver;
 use brunt_script::Operation;
 
 impl VirtualUsers {
-    /// The iterations of a user are over: it does what it does last, or ends. `between` says that it stands between two of them.
+    /// Runs the last function of a user whose iterations are over, or ends the user. `between`: whether it stands
+    /// between two iterations.
     pub(super) fn stop_or_end<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
         let may_begin = self.library.stops();
         let doing = self.user(user).map(|of| std::mem::replace(&mut of.doing, Doing::Last));
@@ -17,7 +18,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Begins what a user does last; none if that is nothing.
+    /// Begins the last function of a user; `None` if the script has none.
     pub(super) fn begin_stop(&mut self, user: u32, between: bool, now: u64) -> Option<Operation> {
         let of = self.user(user)?;
         of.began = now;

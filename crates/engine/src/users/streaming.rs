@@ -16,21 +16,21 @@ use brunt_script::{Operation, Resumption, Wanted};
 
 /// The most streams that a user may have open at once.
 const MOST_STREAMS: usize = 100;
-/// The most messages of a stream that wait for its user: more than are read before users have their turn.
+/// The most messages of a stream that wait for its user: more than are read before users are resumed.
 const MOST_WAITING: usize = 100_000;
-/// The most bytes of them, as far as it is more than one message.
+/// The most bytes of waiting messages; a single message may be larger.
 const MOST_WAITING_BYTES: usize = 4 << 20;
-/// Why a stream has failed whose user does not take its messages.
+/// The reason for the failure of a stream whose user does not take its messages.
 const UNREAD: &str = "more than 100,000 messages, or 4 MiB of them, waited for their user to take them";
-/// The most bytes that a user says on a stream before any answer comes: what is sent again with the call.
+/// The most bytes that a user sends on a stream before any answer comes: they are sent again with the call.
 const MOST_SAID_BYTES: usize = 4 << 20;
-/// Why a stream has failed that said more before it was sent.
+/// The reason for the failure of a stream on which too much was sent before it had a connection.
 const UNSENT: &str = "more than 4 MiB waited for a connection to be sent on";
-/// The most that a trace shows of a stream's messages, in bytes.
+/// The most bytes of a stream's messages that a trace shows.
 const MOST_SHOWN: usize = 16 * 1024;
 
 impl VirtualUsers {
-    /// Begins a stream that a user wants; it goes on at once.
+    /// Begins a stream that a user wants; the user goes on at once.
     pub(super) fn begin_stream<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -57,14 +57,15 @@ impl VirtualUsers {
         }
     }
 
-    /// The user who has a stream open: `user`, or one that it shares its streams with, as tasks and their user do.
+    /// The user who has a stream open: `user`, or one with whom it shares streams, as tasks and their user do.
     fn streamer(&self, user: u32, slot: u32) -> Option<u32> {
         let opener = self.calls.get(slot as usize)?.user;
         let streams = self.users.get(opener as usize).is_some_and(|of| of.streams.contains(&slot));
         (streams && self.home(opener) == self.home(user)).then_some(opener)
     }
 
-    /// A user wants this part of the next message of a stream, and waits so long at most, in nanoseconds; none if it waits.
+    /// Requests this part of the next message of a stream for a user, who waits at most that long, in nanoseconds;
+    /// `None` while it waits.
     pub(super) fn want_message(
         &mut self,
         user: u32,
@@ -88,14 +89,14 @@ impl VirtualUsers {
         operation
     }
 
-    /// A user has waited long enough for the next message of a stream, which goes on; none if that wait is over.
+    /// Resumes a user whose wait for the next message of a stream has timed out; `None` if that wait is over.
     pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: u64) -> Option<Operation> {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())?;
         inbox.waits.take_if(|(known, _)| *known == wait)?;
         Some(self.go(user, now, Resumption::Read(Value::Nil)))
     }
 
-    /// A user says more on a stream, as these values of its protocol have it. It is told 1, or 0 if the call has ended.
+    /// Sends more on a stream, from these values of its protocol. The user is told 1, or 0 if the call has ended.
     pub(super) fn say<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -117,7 +118,7 @@ impl VirtualUsers {
             return self.go(user, now, Resumption::Number(0));
         }
         let has_answer = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.first_byte != NEVER);
-        // As long as nothing came, the call may be sent once more: then with all that was said.
+        // Before the first answer, the call may have to be sent again, with all that was sent on it.
         let (said, more) = (call.encoded.bytes.len(), call.next.bytes.len());
         if !has_answer && said + more <= MOST_SAID_BYTES {
             client.caller.join(&call.next, &mut call.encoded);
@@ -146,7 +147,7 @@ impl VirtualUsers {
         self.go(user, now, Resumption::Number(1))
     }
 
-    /// The next message of a stream, or what came of the call; none if its user waits.
+    /// The next message of a stream, or the result of its call; `None` if its user waits.
     pub(super) fn next_message(&mut self, user: u32, slot: u32, now: u64) -> Option<Operation> {
         let streams = self.streamer(user, slot).is_some();
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
@@ -180,7 +181,7 @@ impl VirtualUsers {
         Some(self.deliver_end(user, slot, now))
     }
 
-    /// Tells a user what came of its stream, which it has had all messages of, or wants no more of.
+    /// Tells a user the result of its stream, after it has had all messages or wants no more.
     fn deliver_end(&mut self, user: u32, slot: u32, now: u64) -> Operation {
         if let Some(opener) = self.streamer(user, slot)
             && let Some(of) = self.user(opener)
@@ -196,7 +197,7 @@ impl VirtualUsers {
         operation
     }
 
-    /// A user wants no more of a stream, and is told what came of it.
+    /// Leaves a stream of which a user wants no more messages, and tells it the result.
     pub(super) fn leave_stream<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -231,7 +232,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Leaves the streams that a user has not come to the end of: its iteration, or its task, is over.
+    /// Leaves the streams that a user has not read to the end, as its iteration, or its task, is over.
     pub(super) fn leave_streams<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
         let Some(of) = self.user(user).filter(|of| !of.streams.is_empty()) else { return };
         for slot in std::mem::take(&mut of.streams) {
@@ -240,7 +241,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A message of a user's call has come.
+    /// Takes a message of a user's call.
     #[cold]
     pub(super) fn message_came<D: Driver>(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
         let slot = message.tag;
@@ -263,7 +264,7 @@ impl VirtualUsers {
                 call.before.extend_from_slice("…\n".as_bytes());
             }
         }
-        // Once the measured part is over nobody takes them.
+        // Once the measured part is over nobody takes messages.
         let is_loading = self.loading && self.leaving.is_none();
         let Some(inbox) = call.inbox.as_deref_mut().filter(|_| is_loading) else { return };
         let body = client.parts().body.to_vec();
@@ -276,7 +277,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A stream's call has ended: whoever waits for its next message is told so.
+    /// Tells whoever waits for the next message of a stream that its call has ended.
     pub(super) fn stream_call_ended(&mut self, slot: u32) {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut());
         if let Some((_, user)) = inbox.and_then(|inbox| inbox.waits.take()) {
@@ -284,7 +285,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A task that waited for a message is gone: another may.
+    /// Ends the wait of a task that is gone, so that another may wait.
     pub(super) fn forget_wait(&mut self, user: u32) {
         if let Some(Wait::Message(slot)) = self.user(user).map(|of| of.wait)
             && let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())
@@ -294,7 +295,7 @@ impl VirtualUsers {
     }
 }
 
-/// What the client of a connection has.
+/// The parts of the answer at the client of a connection.
 fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> AnswerParts<'_> {
     network.connections[token].client.parts()
 }

@@ -1,7 +1,7 @@
-//! Tasks: what a user does beside what it does, and meetings of users.
+//! Tasks, which run beside a user's own function, and meetings of users.
 //!
-//! A task has a slot among the users, so that it waits, calls and is gone on with as they are; its connections are its user's,
-//! and it ends with its user's iteration.
+//! A task has a slot among the users, so that it waits, calls and is resumed as they are. Its connections are its
+//! user's, and it ends with its user's iteration.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use brunt_script::{Operation, Resumption};
 pub(super) struct Meeting {
     name: String,
     users: u64,
-    /// How many have come, all workers together.
+    /// The number of users who have come, all workers together.
     came: Arc<Tally>,
-    /// Who waits here, and until how many have come.
+    /// The users who wait here, and the count that each waits for.
     waiting: VecDeque<Waiting>,
 }
 
@@ -32,13 +32,13 @@ struct Waiting {
 }
 
 impl VirtualUsers {
-    /// Whose connections, and whose iteration, `user` has: itself, or the user whose task it is.
+    /// The user whose connections and iteration `user` shares: itself, or the user whose task it is.
     #[inline]
     pub(super) fn home(&self, user: u32) -> u32 {
         self.users.get(user as usize).and_then(|of| of.home).unwrap_or(user)
     }
 
-    /// Does what a user wants of its tasks, or of others; the next operation, if it goes on at once.
+    /// Performs an operation on tasks or on other users. Returns the next operation, if the user goes on at once.
     pub(super) fn perform_with_others<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
@@ -76,7 +76,7 @@ impl VirtualUsers {
         }
     }
 
-    /// A slot for somebody, which is taken from now on.
+    /// Takes a slot for a user or a task.
     pub(super) fn settle(&mut self, user: VirtualUser) -> u32 {
         let slot = self.vacant_users.pop().unwrap_or(self.users.len() as u32);
         match self.users.get_mut(slot as usize) {
@@ -86,7 +86,7 @@ impl VirtualUsers {
         slot
     }
 
-    /// A task of `user` begins; its slot.
+    /// Begins a task of `user`. Returns its slot.
     pub(super) fn begin_task(&mut self, user: u32) -> Option<u32> {
         let home = self.home(user);
         let of = self.user(home)?;
@@ -103,7 +103,7 @@ impl VirtualUsers {
         Some(slot)
     }
 
-    /// `user` waits for the end of any task, or until the time is up.
+    /// Lets `user` wait for the end of any task, or until the time is up.
     pub(super) fn join(&mut self, user: u32, most_ns: Option<u64>, now: u64) {
         let Some(joins) = self.wait_to_join(user) else { return };
         if let Some(most) = most_ns {
@@ -111,7 +111,7 @@ impl VirtualUsers {
         }
     }
 
-    /// `user` waits for something that others do. The number tells this wait from all others of this worker.
+    /// Lets `user` wait for others. Returns the number of the wait, which tells it from all others of this worker.
     fn wait_to_join(&mut self, user: u32) -> Option<u32> {
         self.joins = self.joins.wrapping_add(1).max(1);
         let joins = self.joins;
@@ -119,7 +119,7 @@ impl VirtualUsers {
         Some(joins)
     }
 
-    /// Lets `user` go on if it still waits for what has this number.
+    /// Resumes `user` if it is still in the wait with this number.
     pub(super) fn joined(&mut self, user: u32, joins: u32) {
         if let Some(of) = self.user(user).filter(|of| of.wait == Wait::Others(joins)) {
             of.wait = Wait::Nothing;
@@ -135,8 +135,7 @@ impl VirtualUsers {
         }
     }
 
-    /// Ends a task where it stands: at once, or when the calls that it has under way have ended. One whose answer need not
-    /// come is withdrawn.
+    /// Ends a task where it stands: at once, or when its calls under way have ended. An optional call is withdrawn.
     pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
         let Some(of) = self.user(task).filter(|of| of.home.is_some() && !of.cancelled) else { return };
         of.cancelled = true;
@@ -160,7 +159,7 @@ impl VirtualUsers {
         self.end_if_cancelled(network, task, now);
     }
 
-    /// Forgets the calls that a task has begun and the throttle still holds back: nobody would release them, and the task would
+    /// Forgets the calls of a task that the throttle still holds back: nobody would release them, and the task would
     /// never end.
     fn drop_throttled(&mut self, task: u32) {
         let Some(of) = self.users.get_mut(task as usize) else { return };
@@ -173,12 +172,12 @@ impl VirtualUsers {
         }
     }
 
-    /// Ends a task that was cancelled, if nothing of it is under way. Whether it was cancelled.
+    /// Ends a cancelled task, if no call of it is under way. Returns whether it was cancelled.
     pub(super) fn end_if_cancelled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) -> bool {
         let Some(of) = self.users.get(task as usize).filter(|of| of.id > 0 && of.cancelled) else { return false };
         let under_way = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::UnderWay);
         if of.pending > 0 {
-            // Whoever waits for its calls ends it.
+            // The user or task that waits for its calls ends it.
             if let Some(of) = self.user(task) {
                 of.outcome = Some(Outcome::Left);
             }
@@ -188,7 +187,7 @@ impl VirtualUsers {
         true
     }
 
-    /// A task has ended: who waits for that goes on.
+    /// Ends a task and resumes whoever waits for its end.
     pub(super) fn end_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
         self.leave_streams(network, task, now);
         self.forget_wait(task);
@@ -221,9 +220,9 @@ impl VirtualUsers {
         }
     }
 
-    /// `user` waits until so many have come to the meeting of this name, or the time is up.
+    /// Lets `user` wait until `users` have come to the meeting of this name, or the time is up.
     pub(super) fn meet(&mut self, user: u32, name: &str, users: u64, most_ns: u64, now: u64) {
-        // Who goes through a scenario alone, to be looked at, waits for nobody.
+        // A user who goes through a scenario alone, for `--once`, waits for nobody.
         let users = if self.trace.is_some() { 1 } else { users.max(1) };
         let Some(joins) = self.wait_to_join(user) else { return };
         let known = self.meetings.iter().position(|meeting| meeting.users == users && meeting.name == name);
@@ -240,7 +239,7 @@ impl VirtualUsers {
         self.look_at_meetings();
     }
 
-    /// Lets those go on for whom enough have come.
+    /// Resumes the users for whom enough have come.
     pub(super) fn look_at_meetings(&mut self) {
         let mut met = Vec::new();
         for meeting in &mut self.meetings {
@@ -254,14 +253,14 @@ impl VirtualUsers {
         }
     }
 
-    /// Who has waited long enough is waited with no longer.
+    /// Removes the wait of this number, which has timed out, from its meeting.
     pub(super) fn leave_meeting(&mut self, joins: u32) {
         for meeting in &mut self.meetings {
             meeting.waiting.retain(|waiting| waiting.joins != joins);
         }
     }
 
-    /// Whether somebody waits for users who may come on another worker.
+    /// Whether a user here waits for users who may come on another worker.
     pub(super) fn somebody_waits(&self) -> bool {
         self.meetings.iter().any(|meeting| !meeting.waiting.is_empty())
     }

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use crate::network::CallId;
 
-/// Calls that wait, oldest first, in a queue for each origin: a connection frees a place for calls of its own origin alone. Calls that
-/// have ended stay until their turn comes.
+/// Waiting calls, oldest first, in a queue for each origin: a connection frees a place for calls of its own origin
+/// alone. Calls that have ended stay until their turn comes.
 #[derive(Debug, Default)]
 pub(super) struct WaitingCalls(Vec<(usize, VecDeque<CallId>)>);
 
 impl WaitingCalls {
-    /// The queue of an origin. A user calls few.
+    /// The queue of an origin. A user calls few origins.
     fn queue(&mut self, origin: usize) -> Option<&mut VecDeque<CallId>> {
         self.0.iter_mut().find(|(known, _)| *known == origin).map(|(_, queue)| queue)
     }
@@ -23,7 +23,7 @@ impl WaitingCalls {
         }
     }
 
-    /// Puts a call that was taken back before the others.
+    /// Puts back a call that was taken, before the others.
     pub(super) fn push_front(&mut self, origin: usize, id: CallId) {
         match self.queue(origin) {
             Some(queue) => queue.push_front(id),
@@ -31,7 +31,7 @@ impl WaitingCalls {
         }
     }
 
-    /// The oldest call to `origin`, which no longer waits.
+    /// Takes the oldest call to `origin` from its queue.
     pub(super) fn pop_front(&mut self, origin: usize) -> Option<CallId> {
         let place = self.0.iter().position(|(known, _)| *known == origin)?;
         let queue = self.0.get_mut(place).map(|(_, queue)| queue)?;
@@ -42,8 +42,8 @@ impl WaitingCalls {
         id
     }
 
-    /// All of them.
-    #[cfg(feature = "simulation")]
+    /// All waiting calls.
+    #[cfg(any(feature = "simulation", test))]
     pub(super) fn all(&self) -> impl Iterator<Item = &CallId> {
         self.0.iter().flat_map(|(_, queue)| queue)
     }

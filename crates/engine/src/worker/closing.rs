@@ -9,7 +9,7 @@ use crate::network::NEVER;
 use crate::transport::Driver;
 
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
-    /// Hands over every second that is over at `now`.
+    /// Reports every second that has ended by `now`.
     pub(super) fn close_seconds(&mut self, phase: Phase, now: u64) {
         while now >= self.phase_began + (self.second + 1) * SECOND_NS {
             let end = self.phase_began + (self.second + 1) * SECOND_NS;
@@ -17,12 +17,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Hands over what is left of the phase's last second.
+    /// Reports the rest of the phase's last second.
     pub(super) fn close_phase(&mut self, phase: Phase, end: u64) {
         self.close_seconds(phase, end);
         let began = self.phase_began + self.second * SECOND_NS;
         let left = end.saturating_sub(began);
-        // A phase that ends with a full second has nothing left, but for what ended at that very moment.
+        // A phase that ends with a full second has nothing left, except for calls that ended at that very moment.
         let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
         if left > 0
             || numbers.get(Counter::Due) > 0
@@ -33,7 +33,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Reports what has happened so far in the second that is under way.
+    /// Reports the second under way so far.
     pub(super) fn report_part(&mut self, phase: Phase, now: u64) {
         let began = self.phase_began + self.second * SECOND_NS;
         let length_ns = now.saturating_sub(began);
@@ -44,7 +44,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// What has happened since this was last asked, in the second that is under way.
+    /// Everything since the last report, in the second under way.
     fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
         let end = self.phase_began + self.second * SECOND_NS + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());

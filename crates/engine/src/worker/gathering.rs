@@ -1,20 +1,21 @@
-//! Letting answers gather before they are read.
+//! Pauses in which answers gather before they are read.
 //!
-//! A worker that wakes for each answer pays a wake-up, a read and a write for it. Where one connection carries many calls, a pause that is
-//! short beside the time a call takes lets several answers come: they share all three, and so do the calls that follow. The target still
-//! has nearly all calls meanwhile. The kernel tells when the last answer of a read arrived, so the pause makes calls seem longer by no more than lay
-//! between the first and the last of them.
+//! A worker that wakes for each answer pays a wake-up, a read and a write for it. Where one connection carries many
+//! calls, a pause that is short beside the duration of a call lets several answers come: they share all three, and so
+//! do the calls that follow. The target still has nearly all calls meanwhile. The kernel tells when the last answer of
+//! a read arrived, so the pause makes calls seem longer by at most the time between the first and the last of them.
 
-/// The pause is this part of what a call usually takes, so that the rate suffers by half as much at most.
+/// The divisor of a call's usual duration that gives the pause: the rate suffers by half as much at most.
 const PART: u64 = 32;
 /// The longest pause, in nanoseconds.
 const MOST_NS: u64 = 100_000;
-/// The shortest that is worth falling asleep for, in nanoseconds.
+/// The shortest pause worth sleeping for, in nanoseconds.
 const LEAST_NS: u64 = 10_000;
-/// Fewer answers than this in a pause are not worth it.
+/// The fewest answers that make a pause worth while.
 const LEAST_ANSWERS: u64 = 2;
 
-/// Pauses after which it is known whether the system wakes a worker in time, and how much longer than asked for a sleep may be.
+/// Pauses after which it is known whether the system wakes a worker in time, and by how much a sleep may exceed the
+/// time asked for.
 const PAUSES: u32 = 64;
 const TOO_LONG: u64 = 8;
 
@@ -23,13 +24,14 @@ const TOO_LONG: u64 = 8;
 pub(super) struct Gathering {
     /// Whether the system's sleeps are too long.
     is_off: bool,
-    /// Pauses since that was last looked at, and whether one of them was as short as asked for.
+    /// Pauses since the last evaluation, and whether one of them was as short as asked for.
     pauses: u32,
     was_in_time: bool,
 }
 
 impl Gathering {
-    /// How long to pause, in nanoseconds, while so many calls are in flight that usually take so long; 0 if that is not known.
+    /// The length of the next pause, in nanoseconds, with this many calls in flight whose usual duration is `usual_ns`
+    /// (0 if it is unknown).
     #[inline]
     pub(super) fn pause(&self, usual_ns: u64, in_flight: u64) -> Option<u64> {
         // By Little's law (J. D. C. Little, "A Proof for the Queuing Formula L = λW", Operations Research 9, 1961), this part of all
@@ -39,8 +41,8 @@ impl Gathering {
         (!self.is_off && pause >= LEAST_NS && answers >= LEAST_ANSWERS).then_some(pause)
     }
 
-    /// A pause of `asked` took so long, both in nanoseconds. Where timers are coarse, all of them take too long. A worker that merely waits for
-    /// its CPU now and then goes on: answers gather then anyway.
+    /// Notes that a pause of `asked` took `took`, both in nanoseconds. Where timers are coarse, all pauses take too
+    /// long. A worker that merely waits for its CPU now and then continues: answers gather then anyway.
     pub(super) fn paused(&mut self, asked: u64, took: u64) {
         self.was_in_time |= took <= asked.saturating_mul(TOO_LONG);
         self.pauses += 1;

@@ -1,7 +1,7 @@
-//! One worker: a thread with a network of its own, what makes calls on it, and one loop for both.
+//! A worker: a thread with its own network, a source of calls, and one loop for both.
 //!
-//! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It hands each second's figures
-//! over to the coordinator.
+//! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It reports each second's
+//! figures to the coordinator.
 
 mod closing;
 mod gathering;
@@ -34,30 +34,31 @@ use crate::network::origins::Origins;
 use crate::network::{NEVER, Network, Terms};
 use crate::transport::{Driver, Machine, Ready};
 
-/// What making connections takes.
+/// The times of making a connection.
 const CONNECTING: [Timing; 3] = [Timing::Connect, Timing::Tls, Timing::Handshake];
 
-/// How often a worker looks whether it should stop, at least, in nanoseconds.
+/// The longest interval in which a worker looks whether it should stop, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
-/// How often a worker reports that may be left behind, in nanoseconds: what it has not reported then is lost.
+/// How often a worker reports that may be left behind, in nanoseconds: anything later is lost then.
 const PART_NS: u64 = 100_000_000;
 /// How often a worker looks whether the others are ready too, in nanoseconds.
 const STARTING_LOOK_NS: u64 = 1_000_000;
 
-/// The most connections of a worker that is held against the rules at each step: with more it would look busy to itself.
+/// The most connections of a worker whose invariants are checked at each step: with more, checking would make it look
+/// busy to itself.
 #[cfg(feature = "simulation")]
 const MOST_AUDITED: usize = 100;
 
-/// What the workers of a run share.
+/// State that the workers of a run share.
 pub(crate) struct Shared {
     pub(crate) plan: Arc<Plan>,
-    /// What nobody may see, in whatever is reported.
+    /// Secrets, which are removed from every report.
     secrets: Secrets,
     pub(crate) line: StartingLine,
     pub(crate) stop: StopHandle,
-    /// How long the measured part has lasted when this one joins it, in nanoseconds, if it takes over from another.
+    /// The length of the measured part when this one joins it, in nanoseconds, if it takes over from another.
     pub(crate) joins_after: Option<u64>,
-    /// What is changed about the run while it goes on.
+    /// Changes of the run while it goes on.
     pub(crate) control: Control,
     /// Whether a script has ended the run.
     pub(crate) ended: AtomicBool,
@@ -66,7 +67,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// For the workers of a run of `plan`, which wait at `gate` if there is one.
+    /// The state for workers of a run of `plan`, which wait at `gate` if there is one.
     pub(crate) fn new(plan: Arc<Plan>, stop: &StopHandle, gate: Option<Gate>) -> Self {
         Self {
             secrets: plan.secrets(),
@@ -80,32 +81,33 @@ impl Shared {
         }
     }
 
-    /// The same for a run that `control` changes.
+    /// Makes it a run that `control` changes.
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { control: control.clone(), ..self }
     }
 
-    /// The same for workers that join a measured part which has lasted so long, in nanoseconds.
+    /// Makes its workers join a measured part that has lasted this long, in nanoseconds.
     pub(crate) fn joining(self, after_ns: Option<u64>) -> Self {
         Self { joins_after: after_ns, ..self }
     }
 }
 
-/// The latest time for a worker to look whether it should stop: half a heartbeat to a whole one away. A worker that is woken more often for
-/// other reasons never wakes for this. The result changes rarely, as arming a timer is a system call.
+/// The latest time at which a worker looks whether it should stop: half a heartbeat to a whole one away. A worker that
+/// is woken more often for other reasons never wakes for this. The result changes rarely, as arming a timer is a system
+/// call.
 fn next_heartbeat(now: u64) -> u64 {
     let half = HEARTBEAT_NS / 2;
     now - now % half + 2 * half
 }
 
-/// Where a worker is in its run.
+/// A worker's place in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Connections are made.
     Preparing,
     /// This worker is ready and waits for the others.
     Waiting,
-    /// Load is put on the target, measured or not; or what is left of it drains.
+    /// The load is on, measured or not, or drains.
     Loading(Phase),
     /// The end.
     Over,
@@ -121,7 +123,7 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     vitals: Vitals,
     gathering: Gathering,
     stage: Stage,
-    /// When the phase began, and the second that is under way in it.
+    /// When the phase began, and which second of it is under way.
     phase_began: u64,
     second: u64,
     /// When it reports again within the second, if it may be left behind.
@@ -132,17 +134,18 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     measured_began: u64,
     measured_ns: u64,
     interrupted: bool,
-    /// Whether the user's wish to end the run was heard; and until when calls in flight are waited for, once that is known.
+    /// Whether the user's request to end the run was heard, and until when calls in flight are waited for, once that is
+    /// known.
     user_stopped: bool,
     drain_until: u64,
     /// Whether no connection to a target that the load needs was made yet; and why the run was ended for that.
     awaits_target: bool,
     unreached: Option<String>,
-    /// Why there was none in all of its time.
+    /// The reason for which it had no connection in all of its time.
     unconnected: Option<String>,
     /// When calls began.
     load_began: u64,
-    /// What there is to say about the connections made before the load.
+    /// Figures of the connections made before the load.
     connected_ahead: Snapshot,
 }
 
@@ -190,12 +193,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.reports.clone()
     }
 
-    /// Carries the worker's share of the plan out, to its end, and gives back what made the calls.
+    /// Carries out the worker's share of the plan, to its end, and returns the source of its calls.
     ///
     /// # Errors
-    /// When the operating system refuses to wait for events. What was measured until then is handed over all the same.
+    /// When the operating system cannot wait for events. Measurements up to then are reported all the same.
     pub(crate) fn run(mut self) -> io::Result<L> {
-        // The scheduler's figures are a thread's own, and another one has put this worker together.
+        // The scheduler's figures are per thread, and this worker was put together on another one.
         self.vitals = Vitals::new(self.network.driver.now(), self.network.driver.is_real_time());
         let outcome = self.go_through();
         if outcome.is_err() {
@@ -259,8 +262,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Ends what is overdue at `now`, once all is read that had come by then: an answer that lay with the operating system while this worker stood still has
-    /// come in time.
+    /// Ends everything overdue at `now`, after everything is read that had come by then: an answer that lay with the
+    /// operating system while this worker stood still has come in time.
     fn expire(&mut self, now: u64, events: &mut Vec<Ready>) -> io::Result<()> {
         self.network.driver.wait(now, events)?;
         self.network.woke();
@@ -278,7 +281,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.gathering.pause(self.network.recorder.usual_service_ns(), self.network.calls_alive())
     }
 
-    /// Does what is due by time alone.
+    /// Does everything that is due by time.
     fn tick(&mut self, now: u64) {
         match self.stage {
             Stage::Preparing => {
@@ -315,8 +318,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Somebody wants the run to end. A user who says so during the load waits a second for calls in flight; one who says so in the drain
-    /// does not wait for its end, and nobody does where the run is to leave.
+    /// The run shall end. After a request in the load, calls in flight have a second to end; after one in the drain,
+    /// none. Nothing is waited for where the run is to leave.
     fn stop(&mut self, now: u64) {
         let stop = &self.shared.stop;
         let (leaves, by_user) = (stop.leaves(), stop.is_stopped_by_user());
@@ -349,9 +352,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 }
             }
             Phase::Measured => {
-                // The last second is handed over with what was never sent in it.
+                // The last second is reported together with the calls never sent in it.
                 self.close_seconds(phase, now.min(end.saturating_sub(1)));
-                // Before the end as after it: what was due in time is sent if a connection is free for it.
+                // As before the end: a call that was due in time is sent if a connection is free for it.
                 self.load.tick(&mut self.network, now);
                 if now >= end {
                     self.end_measured(end);
@@ -369,7 +372,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// When to wake up if no connection has anything to say.
+    /// When to wake up if nothing happens on a connection.
     fn next_wake(&self, now: u64) -> u64 {
         let wake = self.network.next_deadline().min(next_heartbeat(now));
         wake.min(match self.stage {
@@ -377,7 +380,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
                 let end = match phase {
-                    // Others may have taken all that there was to do before this worker began.
+                    // Others may have taken all the work before this worker began.
                     Phase::Measured if self.load.is_over(&self.network, now) => now,
                     Phase::Warmup | Phase::Measured => self.load_until.min(self.load.next_wake(now)),
                     Phase::Drain => self.drain_until,
@@ -392,7 +395,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     fn begin(&mut self, now: u64) {
         self.vitals.lap(now);
         self.load_began = now;
-        // How connections were made belongs to the result, also when a warm-up comes first.
+        // Figures of making connections belong to the result, even if a warm-up comes first.
         let begun = self.network.recorder.take();
         self.connected_ahead = Snapshot {
             numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
@@ -431,7 +434,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.load.begin(&mut self.network, phase, began, self.load_until);
     }
 
-    /// The measured part is over: what was due and not sent never will be, what is in flight may still end.
+    /// The measured part is over: calls that were due and not sent never will be; calls in flight may still end.
     fn end_measured(&mut self, end: u64) {
         self.measured_ns = end.saturating_sub(self.measured_began);
         self.load.end_load(&mut self.network, end);
@@ -453,7 +456,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.stage = Stage::Over;
     }
 
-    /// Ends the load before its time; false if it had ended already.
+    /// Ends the load early. Returns false if it had ended already.
     fn end_early(&mut self, now: u64) -> bool {
         match self.stage {
             Stage::Preparing | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
@@ -468,10 +471,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 }
 
-/// A driver for a worker with so many connections.
+/// A driver for a worker with this many connections.
 ///
 /// # Errors
-/// When the system has no more of what it takes.
+/// When the system is out of a resource that it needs.
 pub(crate) fn make_driver<M: Machine>(machine: &M, connections: usize) -> Result<M::Driver, EngineError> {
     machine.driver(connections).map_err(|source| EngineError::System { what: "wait for events", source })
 }

@@ -1,4 +1,4 @@
-//! What a worker takes through the phases of a run.
+//! A source of calls, as a worker takes it through the phases of a run.
 
 use brunt_record::snapshot::Phase;
 
@@ -7,7 +7,7 @@ use crate::transport::Driver;
 
 /// How a load goes through the phases of a run.
 pub(crate) trait Phases<D: Driver>: Load<D> {
-    /// Does what comes before the load. Asked again until it is true: ready.
+    /// Prepares the load. Called again until it returns true: ready.
     fn prepare(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) -> bool {
         true
     }
@@ -17,17 +17,17 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
         NEVER
     }
 
-    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`]. A part that takes over from another
-    /// begins later than `began`, at the network's time.
+    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`NEVER`]. A part that takes over
+    /// from another begins later than `began`, at the network's time.
     fn begin(&mut self, network: &mut Network<D, Self::Tag>, phase: Phase, began: u64, until: u64);
 
-    /// Does what is due by time.
+    /// Does everything that is due by time.
     fn tick(&mut self, network: &mut Network<D, Self::Tag>, now: u64);
 
-    /// All that had come was read: makes the next calls.
+    /// Everything that had come was read: makes the next calls.
     fn turn(&mut self, network: &mut Network<D, Self::Tag>);
 
-    /// When something is due by time.
+    /// The next time at which something is due.
     fn next_wake(&self, now: u64) -> u64;
 
     /// Whether nothing is left to do before the planned end.
@@ -38,30 +38,31 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
         NEVER
     }
 
-    /// Why the load ends by itself, if it does.
+    /// The reason if the load ends by itself.
     fn leaving(&self) -> Option<Leaving>;
 
-    /// The warm-up or the measured part ended at `end`: no new calls are made, and what was due and not sent never will be.
+    /// The warm-up or the measured part ended at `end`: no new calls are made, and due calls that were not sent never
+    /// will be.
     fn end_load(&mut self, network: &mut Network<D, Self::Tag>, end: u64);
 
     /// The drain ended, and every call with it.
     fn end_drain(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) {}
 
-    /// The recorder is about to hand over what happened until `until`.
+    /// The recorder is about to report everything until `until`.
     fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: u64);
 
-    /// Whether answers may wait a moment until more have come, for they are read and called again together.
+    /// Whether answers may wait a moment for others, to be read and followed by new calls together.
     fn gathers(&self) -> bool {
         false
     }
 
-    /// Holds itself and its network against what is true between two steps.
+    /// Checks its own and its network's invariants between two steps.
     #[cfg(feature = "simulation")]
     fn audit(&self, network: &Network<D, Self::Tag>, _now: u64) {
         network.audit(None::<&Vec<_>>, None);
     }
 
-    /// About how long scripts were busy since this was last asked, in nanoseconds.
+    /// The approximate time that scripts were busy since the last call, in nanoseconds.
     fn take_busy_ns(&mut self) -> u64;
 
     /// Whether the run ends when its target cannot be reached.
@@ -73,10 +74,10 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     fn may_hang(&self) -> bool;
 }
 
-/// Why a load ends by itself.
+/// The reason for which a load ends by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Leaving {
-    /// It has done what it wanted on this worker.
+    /// It has no more calls on this worker.
     Done,
     /// Its script ends the whole run, for this reason.
     Stopped(String),

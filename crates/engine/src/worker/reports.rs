@@ -1,4 +1,4 @@
-//! What workers tell the coordinator, and each other.
+//! Reports of workers to the coordinator, and signals between workers.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -6,18 +6,18 @@ pub(crate) use brunt_record::interval::Interval;
 
 use crate::gate::{Gate, Horizon};
 
-/// What a worker tells the coordinator, or a machine the one that puts a run together.
+/// A report of a worker to the coordinator, or of a machine to the one that merges a run.
 #[derive(Debug)]
 pub enum Report {
-    /// A second of a phase is over, or what was left of the phase.
+    /// A second of a phase, or the rest of the phase, is over.
     Interval(Box<Interval>),
-    /// What has happened so far in the second that is under way, and was not reported yet: of workers that may be left behind.
+    /// Figures of the second under way that were not reported yet, from workers that may be left behind.
     Part(Box<Interval>),
-    /// A worker that has finished goes on, with this second of the measured part: it does what another has left.
+    /// A finished worker goes on, with this second of the measured part: it takes over another's work.
     Resumed {
         /// Its number.
         worker: u32,
-        /// The first second that it reports from now on.
+        /// The first second of its further reports.
         second: u64,
     },
     /// The worker has ended.
@@ -28,11 +28,11 @@ pub enum Report {
         measured_ns: u64,
         /// Whether it was asked to stop before its end.
         interrupted: bool,
-        /// Why its user failed, if it did.
+        /// The reason of its user, if that failed.
         failed: Option<String>,
-        /// Why its user has ended the run, if it did by itself.
+        /// The reason of its user, if that has ended the run.
         stopped: Option<String>,
-        /// Why it has ended the run, if no connection to the target could be made.
+        /// The reason for which it has ended the run, if no connection to the target could be made.
         unreached: Option<String>,
     },
     /// The time of a worker is over, and no worker ever had a connection, for this reason.
@@ -49,7 +49,7 @@ pub(crate) struct StartingLine {
 }
 
 impl StartingLine {
-    /// A line behind a gate, or without one.
+    /// A starting line behind a gate, or without one.
     pub(crate) fn behind(gate: Option<Gate>) -> Self {
         Self { gate, ..Self::default() }
     }
@@ -62,7 +62,7 @@ impl StartingLine {
         if let Some(gate) = &self.gate {
             gate.arrive();
         } else {
-            // Late enough for the others, who look every millisecond.
+            // Late enough for the others, which look every millisecond.
             self.at.store(now + 2_000_000, Ordering::Release);
         }
     }

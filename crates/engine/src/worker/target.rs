@@ -1,4 +1,4 @@
-//! Whether the target takes connections and says anything: a load on one that does neither is given up.
+//! Whether the target takes connections and answers: the load is given up if it does neither.
 
 use std::sync::atomic::Ordering;
 
@@ -8,14 +8,14 @@ use brunt_record::snapshot::Phase;
 use super::{Phases, Stage, Worker};
 use crate::transport::Driver;
 
-/// How long a load goes on whose target refuses every connection, in nanoseconds: it may be about to start.
+/// How long a load goes on whose target refuses every connection, in nanoseconds: it may be starting up.
 const REFUSED_NS: u64 = SECOND_NS;
-/// The same for a target that says nothing, in nanoseconds: long enough for the first packet to be sent again twice (after 1 and 3 s), and for a
-/// slow handshake. Where calls may take longer, it is a second more than those.
+/// How long a load goes on whose target is silent, in nanoseconds: long enough for the first packet to be sent again
+/// twice (after 1 and 3 s), and for a slow handshake. Where calls may take longer, it is a second more than those.
 const UNHEARD_NS: u64 = 10 * SECOND_NS;
 
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
-    /// Ends the run if nothing of it has ever reached the target, and nothing will.
+    /// Ends the run if no part of it has ever reached the target, and none will.
     pub(super) fn look_for_target(&mut self, now: u64) {
         if self.network.has_connected {
             self.shared.reached.store(true, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Keeps why a run whose time is over has never had a connection, if it has not.
+    /// Keeps the reason for which a run that is over never had a connection, if it had none.
     pub(super) fn look_back_for_target(&mut self, now: u64) {
         if self.awaits_target && !self.shared.reached.load(Ordering::Relaxed) {
             let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
@@ -47,7 +47,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 }
 
-/// Why a target is taken for one that is not there.
+/// The reason for taking a target as absent.
 fn unreached(waited_ns: u64, reason: &str) -> String {
     format!("no connection to the target could be made in {}s: {reason}", waited_ns / SECOND_NS)
 }

@@ -1,9 +1,9 @@
-//! How a worker's thread itself fares: CPU time used, and time it stood ready without a CPU.
+//! The state of a worker's thread: CPU time used, and time for which it was ready without a CPU.
 
 use super::HEARTBEAT_NS;
 use brunt_record::catalogue::Numbers;
 
-/// How much later than planned a heartbeat may come before the worker has stood still, in nanoseconds.
+/// How much later than planned a heartbeat may come before the worker counts as having stood still, in nanoseconds.
 const TOLERATED_NS: u64 = 20_000_000;
 
 /// The running totals of the current thread.
@@ -14,7 +14,7 @@ pub(super) struct Vitals {
     wall_ns: u64,
     cpu_ns: u64,
     starved_ns: u64,
-    /// When the loop last came round.
+    /// The loop's last heartbeat.
     beat: u64,
     /// How long the worker stood still since the last lap, and when that was last over.
     still_ns: u64,
@@ -22,7 +22,7 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    /// Begins to watch the current thread, at `now`. Where time is made up, its CPU time is no share of anything.
+    /// Begins to watch the current thread, at `now`. In simulated time, CPU time is no share of anything.
     pub(super) fn new(now: u64, is_real_time: bool) -> Self {
         let mut vitals = Self {
             #[cfg(target_os = "linux")]
@@ -40,9 +40,9 @@ impl Vitals {
         vitals
     }
 
-    /// The loop has come round, as it does at least every heartbeat unless something keeps the whole thread from
-    /// running: a stopped process, a machine that sleeps, a hypervisor that has other guests. The scheduler's own
-    /// figures know nothing of those.
+    /// The loop has come round. It does so at least every heartbeat, unless something keeps the whole thread from
+    /// running: a stopped process, a machine that sleeps, a hypervisor with other guests. The scheduler's own figures
+    /// do not show those.
     #[inline]
     pub(super) fn beat(&mut self, now: u64) {
         let planned = self.beat + HEARTBEAT_NS;
@@ -53,12 +53,12 @@ impl Vitals {
         self.beat = now;
     }
 
-    /// What happened since the last time, until `end`, which may be past.
+    /// Figures since the last lap, until `end`, which may be past.
     pub(super) fn lap(&mut self, end: u64) -> Numbers {
         let (cpu_ns, starved_ns) = (self.cpu_ns(), self.starved_ns());
         let wall = end.saturating_sub(self.wall_ns);
         let cpu = cpu_ns.saturating_sub(self.cpu_ns);
-        // What of standing still came after the end belongs to the next lap.
+        // Standing still after the end belongs to the next lap.
         let later = self.still_until.saturating_sub(end).min(self.still_ns);
         let still = (self.still_ns - later).min(wall.saturating_sub(cpu));
         let starved = starved_ns.saturating_sub(self.starved_ns).max(still);
@@ -77,7 +77,7 @@ impl Vitals {
         text.split_ascii_whitespace().nth(1).and_then(|figure| figure.parse().ok()).unwrap_or(0)
     }
 
-    /// Elsewhere it is not known.
+    /// On other systems it is not known.
     #[cfg(not(target_os = "linux"))]
     fn starved_ns(&self) -> u64 {
         self.starved_ns

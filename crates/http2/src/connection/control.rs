@@ -1,4 +1,4 @@
-//! Frames with which a peer rules a connection and its streams: SETTINGS, `WINDOW_UPDATE`, `RST_STREAM` and GOAWAY.
+//! Control frames for a connection and its streams: SETTINGS, `WINDOW_UPDATE`, `RST_STREAM` and GOAWAY.
 
 use super::{AT_ONCE_BYTES, Connection, Event, MOST_OWED_ACKS, MOST_WINDOW, Violation, protocol_error};
 use crate::frame::{ErrorCode, Head, PAYLOAD_BYTES, flag, setting, write_settings_ack};

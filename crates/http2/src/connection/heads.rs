@@ -1,4 +1,4 @@
-//! Heads and trailers that arrive: header blocks put together, and what they mean for their streams.
+//! Incoming heads and trailers: assembles header blocks and applies them to their streams.
 
 use super::{
     Connection, Continued, Event, MOST_BLOCK_BYTES, MOST_CONTINUATIONS, MOST_INTERIM, Violation, protocol_error,
@@ -71,7 +71,7 @@ impl<T> Connection<T> {
         event
     }
 
-    /// A whole header block has come.
+    /// Handles a complete header block.
     #[inline]
     fn fields_came(
         &mut self,
@@ -80,7 +80,7 @@ impl<T> Connection<T> {
         end: bool,
         out: &mut Vec<u8>,
     ) -> Result<Event<'static>, Violation> {
-        // What nobody wants is read all the same, since it may change the table.
+        // A block that nobody wants is read all the same, since it may change the table.
         let read =
             self.decoder.read(block).map_err(|reason| Violation { code: ErrorCode::COMPRESSION_ERROR, reason })?;
         let Some(meaning) = self.meanings.get_mut(read.place) else { return Ok(Event::Aside) };

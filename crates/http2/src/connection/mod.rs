@@ -1,4 +1,4 @@
-//! A connection's state. What it sends, and what arrives on it, stand in files of their own.
+//! A connection's state. Sending and receiving have files of their own.
 
 mod control;
 mod heads;
@@ -14,7 +14,7 @@ use crate::stream::Stream;
 
 /// The largest window (RFC 9113, section 6.9.1), in bytes.
 const MOST_WINDOW: i64 = 0x7fff_ffff;
-/// Every window at first, in bytes.
+/// The initial size of every window, in bytes.
 const FIRST_WINDOW: i64 = 65_535;
 /// The table that our peer may use, in bytes.
 const TABLE_BYTES: usize = 4096;
@@ -23,14 +23,14 @@ const MOST_BLOCK_BYTES: usize = MOST_LIST_BYTES;
 const MOST_CONTINUATIONS: usize = 64;
 /// The most interim answers (1xx) before the final one.
 const MOST_INTERIM: u8 = 16;
-/// The most frames in a row that bring no answer further.
+/// The most frames in a row that carry no part of an answer.
 const MOST_IDLE_FRAMES: u32 = 100_000;
-/// The most SETTINGS whose acknowledgements wait for the socket.
+/// The most SETTINGS whose acknowledgements may wait for the socket.
 const MOST_OWED_ACKS: u32 = 1000;
-/// The most data appended at once, in bytes; what is left follows by [`Connection::more`].
+/// The most data appended at once, in bytes; the rest follows by [`Connection::more`].
 const AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// What a connection asks of its peer.
+/// A connection's requirements for its peer.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// The window of each stream, in bytes, up to 2³¹ − 1.
@@ -46,12 +46,12 @@ impl Default for Config {
     }
 }
 
-/// What bytes meant.
+/// The meaning of received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'b> {
-    /// Nothing that a stream has to hear of; all bytes were taken, or a frame of the connection's own.
+    /// Nothing for a stream: all bytes were taken, or a frame of the connection itself.
     Aside,
-    /// The peer's first SETTINGS: how many streams it takes is known.
+    /// The peer's first SETTINGS: its limit on streams is known.
     Opened,
     /// A final head; its fields are [`Connection::fields`].
     Head {
@@ -68,7 +68,7 @@ pub enum Event<'b> {
         position: usize,
         /// The part; may be empty where it ends the stream.
         bytes: &'b [u8],
-        /// How many bytes of padding behind the part were taken with it.
+        /// The number of padding bytes behind the part that were taken with it.
         behind: usize,
         /// Whether the data of its DATA frame ends with it.
         ends_frame: bool,
@@ -87,30 +87,30 @@ pub enum Event<'b> {
         /// Why.
         code: ErrorCode,
     },
-    /// What came on the stream is malformed; the peer was told, and the stream has ended.
+    /// The stream's bytes are malformed; the peer was told, and the stream has ended.
     Malformed {
         /// The stream's place.
         position: usize,
         /// Why.
         reason: &'static str,
     },
-    /// The peer takes no more streams on this connection. Those from the place `unprocessed` on it has not processed and will not:
-    /// they are forgotten here.
+    /// The peer takes no more streams on this connection. It has not processed those from position `unprocessed` on and
+    /// will not: they are forgotten here.
     GoAway {
         /// Why.
         code: ErrorCode,
-        /// The place of the first that was not processed; how many there are if all were.
+        /// The position of the first unprocessed stream; the number of streams if all were processed.
         unprocessed: usize,
     },
 }
 
-/// What a peer must not do. The connection is of no use after it; GOAWAY was appended.
+/// A violation of the protocol by the peer. The connection cannot be used after it; GOAWAY was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Violation {
-    /// What the peer was told.
+    /// The error code sent to the peer.
     pub code: ErrorCode,
-    /// What it did.
+    /// The violation in words.
     pub reason: &'static str,
 }
 
@@ -119,7 +119,7 @@ impl Violation {
     pub const HTTP_1: Self = protocol_error("the target answers in HTTP/1.1");
 }
 
-/// What has come and gone, since it was last taken ([`Connection::take_counters`]).
+/// Counts since they were last taken ([`Connection::take_counters`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// GOAWAY frames.
@@ -130,7 +130,7 @@ pub struct Counters {
     pub block_bytes: u64,
 }
 
-/// What the peer allows.
+/// The peer's limits.
 #[derive(Debug)]
 struct Peer {
     streams: u32,
@@ -141,11 +141,11 @@ struct Peer {
 /// A DATA frame whose payload is under way.
 #[derive(Debug, Clone, Copy)]
 struct Incoming {
-    /// Its stream; none if nobody wants it.
+    /// Its stream; `None` if nobody wants it.
     stream: Option<u32>,
     /// Whether the length of padding is still to come.
     is_padded: bool,
-    /// What is left of its data, and of its padding.
+    /// The remaining bytes of its data, and of its padding.
     left: usize,
     padding: usize,
     end: bool,
@@ -159,13 +159,13 @@ struct Continued {
     frames: usize,
 }
 
-/// The client's side of a connection. `T` is what its streams belong to.
+/// The client's side of a connection. `T` is data that belongs to a stream.
 ///
 /// **Order.** [`open`](Self::open) once, first, and [`Event::Opened`] before the first [`start`](Self::start).
 ///
-/// **Places.** A stream is known by its place among those that have not ended, counted from the oldest, which is 0. A stream that ends by
-/// an event (`end`, [`Event::Trailers`], [`Event::Reset`], [`Event::Malformed`]) keeps its place until it is taken
-/// ([`take`](Self::take)), which is to be done at once.
+/// **Positions.** A stream is named by its position among those that have not ended: 0 is the oldest. A stream that
+/// ends by an event (`end`, [`Event::Trailers`], [`Event::Reset`], [`Event::Malformed`]) keeps its position until it is
+/// taken ([`take`](Self::take)), which has to be done at once.
 ///
 /// # Example
 ///
@@ -198,29 +198,29 @@ pub struct Connection<T> {
     peer: Peer,
     encoder: Encoder,
     decoder: Decoder,
-    /// What the blocks mean that the decoder remembers.
+    /// The meanings of the blocks that the decoder remembers.
     meanings: [Meaning; REMEMBERED],
     /// Streams that have not ended, by their ids, which only grow.
     streams: VecDeque<Stream<T>>,
     next_id: u32,
-    /// The highest stream that was reset, by us or by the peer: what comes on it, or on one before it, may be late. It concerns that stream
-    /// alone (RFC 9113, section 5.1).
+    /// The highest stream that was reset, by either side: frames on it, or on an earlier one, may be late. They concern
+    /// that stream only (RFC 9113, section 5.1).
     abandoned: u32,
     window_out: i64,
     window_in: i64,
     unacknowledged: u32,
     /// How many streams have data that waits.
     waiting: usize,
-    /// Whose turn it is to send data.
+    /// The position of the stream that sends data next.
     turn: usize,
-    /// A frame, or its head, that is not all there.
+    /// An incomplete frame, or frame head.
     partial: Vec<u8>,
     incoming: Option<Incoming>,
     block: Vec<u8>,
     continued: Option<Continued>,
     is_open: bool,
     is_leaving: bool,
-    /// Whether the socket takes nothing; what is owed to the peer meanwhile.
+    /// Whether the socket takes no bytes, and the answers owed to the peer meanwhile.
     is_stalled: bool,
     owed_acks: u32,
     owed_pong: Option<[u8; 8]>,
@@ -259,7 +259,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Appends what opens the connection (RFC 9113, section 3.4).
+    /// Appends the connection's preface (RFC 9113, section 3.4).
     pub fn open(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(PREFACE);
         let settings = [
@@ -274,7 +274,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// How many streams may be open at once, by what the peer has said and the ids that are left.
+    /// How many streams may be open at once, by the peer's limit and the remaining ids.
     #[inline]
     pub fn capacity(&self) -> usize {
         if self.is_leaving || self.next_id > MOST_WINDOW as u32 {
@@ -293,12 +293,12 @@ impl<T> Connection<T> {
         self.streams.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no streams.
     pub fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// What writes header blocks. A block must be given to [`start`](Self::start) before another is begun.
+    /// The encoder of header blocks. A block must be given to [`start`](Self::start) before another is begun.
     pub fn encoder(&mut self) -> &mut Encoder {
         &mut self.encoder
     }
@@ -314,22 +314,22 @@ impl<T> Connection<T> {
         self.streams.get(position).map(|stream| stream.id)
     }
 
-    /// The place of the stream with this id; none if it has ended.
+    /// The position of the stream with this id; `None` if it has ended.
     pub fn place(&self, id: u32) -> Option<usize> {
         self.position(id).ok().flatten()
     }
 
-    /// What belongs to a stream.
+    /// The data of a stream.
     pub fn data(&self, position: usize) -> Option<&T> {
         self.streams.get(position).map(|stream| &stream.data)
     }
 
-    /// The same, to change it.
+    /// The data of a stream, to change it.
     pub fn data_mut(&mut self, position: usize) -> Option<&mut T> {
         self.streams.get_mut(position).map(|stream| &mut stream.data)
     }
 
-    /// What has come and gone since this was last asked.
+    /// Returns the counts since the last time.
     pub fn take_counters(&mut self) -> Counters {
         std::mem::take(&mut self.counters)
     }

@@ -1,4 +1,4 @@
-//! What arrives on a connection: frames in whatever pieces, and the data in them.
+//! Receiving: frames in pieces of any size, and the data in them.
 
 use super::{Connection, Event, Incoming, MOST_IDLE_FRAMES, Violation, protocol_error};
 use crate::frame::{
@@ -6,8 +6,8 @@ use crate::frame::{
 };
 
 impl<T> Connection<T> {
-    /// Takes bytes that arrived, in whatever pieces: how many it took, at least one, and what they meant. What is to be sent in return
-    /// is appended to `out`.
+    /// Takes bytes in pieces of any size. Returns how many it took, at least one, and what they meant. Bytes to send in
+    /// return are appended to `out`.
     ///
     /// # Errors
     /// When they break a rule or a limit.
@@ -33,7 +33,7 @@ impl<T> Connection<T> {
         Ok((bytes.len(), Event::Aside))
     }
 
-    /// Takes a whole frame, or what there is of it.
+    /// Takes a whole frame, or the available part of it.
     #[inline]
     fn take_frame<'b>(&mut self, rest: &mut &'b [u8], out: &mut Vec<u8>) -> Result<Event<'b>, Violation> {
         let Some(head) = Head::read(rest) else {
@@ -57,7 +57,7 @@ impl<T> Connection<T> {
         self.frame(&head, frame.get(HEAD_BYTES..).unwrap_or(&[]), out)
     }
 
-    /// Takes what completes the frame of which there is a part.
+    /// Takes the rest of a frame of which a part has come.
     #[cold]
     fn take_partial<'b>(&mut self, rest: &mut &'b [u8], out: &mut Vec<u8>) -> Result<Event<'b>, Violation> {
         let head = loop {
@@ -102,7 +102,7 @@ impl<T> Connection<T> {
         Ok(event)
     }
 
-    /// Whether the first bytes may be those of HTTP/2 at all.
+    /// Whether the first bytes can be HTTP/2 at all.
     #[cold]
     fn check_beginning(&self, bytes: &[u8]) -> Result<(), Violation> {
         let http1 = b"HTTP/1.";
@@ -113,7 +113,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// Checks what must hold for every frame. `bytes` begin with its head.
+    /// Checks the rules for every frame. `bytes` begin with its head.
     #[inline]
     fn check_head(&self, head: &Head, bytes: &[u8]) -> Result<(), Violation> {
         if !self.is_open && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
@@ -148,7 +148,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// The place of a stream that has not ended. None for one that has ended, to which something may still come.
+    /// The position of a stream that has not ended; `None` for one that has ended, for which late frames are allowed.
     #[inline]
     pub(super) fn position(&self, id: u32) -> Result<Option<usize>, Violation> {
         if let Some(first) = self.streams.front()
@@ -165,7 +165,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// The same for what must not come any more once a stream has ended.
+    /// The same for frames that are not allowed once a stream has ended.
     #[inline]
     pub(super) fn live_position(&self, id: u32) -> Result<Option<usize>, Violation> {
         let position = self.position(id)?;
@@ -217,7 +217,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// Takes what there is of a DATA frame's payload.
+    /// Takes the available part of a DATA frame's payload.
     #[inline]
     fn take_data<'b>(&mut self, rest: &mut &'b [u8], out: &mut Vec<u8>) -> Result<Event<'b>, Violation> {
         let Some(mut incoming) = self.incoming.take() else { return Ok(Event::Aside) };
@@ -268,7 +268,7 @@ impl<T> Connection<T> {
         Ok(Event::Data { position, bytes: data, behind: padding.len(), ends_frame: incoming.left == 0, end })
     }
 
-    /// So many bytes were taken: the peer may send as many more, of which it is told now and then.
+    /// `bytes` were taken: the peer may send as many more, and is told so now and then.
     #[inline]
     fn give_back(&mut self, stream: Option<u32>, bytes: u32, out: &mut Vec<u8>) {
         self.unacknowledged += bytes;
@@ -288,29 +288,29 @@ impl<T> Connection<T> {
         }
     }
 
-    /// A stream's peer has broken a rule of streams: it ends.
+    /// Ends a stream whose peer has broken a rule of streams.
     pub(super) fn malformed(&mut self, position: usize, reason: &'static str, out: &mut Vec<u8>) -> Event<'static> {
         self.violated(position, protocol_error(reason), out)
     }
 
-    /// The same for another error than a protocol's.
+    /// Ends a stream for another error than a protocol error.
     #[cold]
     pub(super) fn violated(&mut self, position: usize, violation: Violation, out: &mut Vec<u8>) -> Event<'static> {
         let Violation { code, reason } = violation;
         if let Some(stream) = self.streams.get_mut(position) {
             write_reset(stream.id, code, out);
             self.abandoned = self.abandoned.max(stream.id);
-            // It ends for us, too.
+            // Our side of it ends, too.
             stream.is_sent = true;
         }
-        // What is under way of it is nobody's.
+        // The rest of a frame under way belongs to no stream.
         if let Some(incoming) = &mut self.incoming {
             incoming.stream = None;
         }
         Event::Malformed { position, reason }
     }
 
-    /// A frame that is all there, other than DATA.
+    /// Handles a complete frame other than DATA.
     #[inline]
     fn frame(&mut self, head: &Head, payload: &[u8], out: &mut Vec<u8>) -> Result<Event<'static>, Violation> {
         match head.kind {
@@ -332,7 +332,7 @@ impl<T> Connection<T> {
                 if let Some(payload) = payload.first_chunk()
                     && !head.has(flag::ACK)
                 {
-                    // Of those that come while nothing can be sent, the last is answered.
+                    // While nothing can be sent, only the last of several is answered.
                     if self.is_stalled { self.owed_pong = Some(*payload) } else { write_pong(*payload, out) }
                 }
                 Ok(Event::Aside)
@@ -346,7 +346,7 @@ impl<T> Connection<T> {
             (kind::WINDOW_UPDATE | kind::RST_STREAM | kind::PING | kind::GOAWAY | kind::PRIORITY, _) => {
                 Err(Violation { code: ErrorCode::FRAME_SIZE_ERROR, reason: "a frame of the wrong size for its kind" })
             }
-            // What is unknown is ignored (RFC 9113, section 5.5).
+            // Unknown frames are ignored (RFC 9113, section 5.5).
             _ => Ok(Event::Aside),
         }
     }
@@ -357,8 +357,8 @@ fn number_at(payload: &[u8], from: usize) -> u32 {
     payload.get(from..).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_be_bytes)
 }
 
-/// By how much a window is to be opened again: always by a multiple of the same step, a little over half of the window. So what the
-/// peer may send depends on how many bytes were read, and not on how they were cut.
+/// By how much to open a window again: always a multiple of the same step, a little over half of the window. So the
+/// peer's credit depends on how many bytes were read, and not on how they were cut.
 #[inline]
 fn increment(unacknowledged: &mut u32, window: u32) -> Option<u32> {
     let step = window / 2 + 1;

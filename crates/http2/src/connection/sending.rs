@@ -1,4 +1,4 @@
-//! What a connection sends: heads and data of streams, as far as windows and the socket allow, and their ends.
+//! Sending: heads and data of streams, as far as windows and the socket allow, and ends of streams.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::frame::{ErrorCode, Head, flag, kind, write_goaway, write_pong, write_
 use crate::stream::Stream;
 
 impl<T> Connection<T> {
-    /// Opens a stream with a header block, which ends our side with `end`; its place is the last. `bodiless` says that the answer
-    /// has no body even if its head tells a length.
+    /// Opens a stream with a header block, which ends our side with `end`; its position is the last. `bodiless` says
+    /// that the answer has no body even if its head states a length.
     pub fn start(&mut self, block: &[u8], end: bool, bodiless: bool, data: T, out: &mut Vec<u8>) {
         let id = self.next_id;
         self.next_id += 2;
@@ -51,7 +51,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// The same for a part of bytes that many streams send, of which none is copied until it is sent.
+    /// Sends a part of bytes that many streams share, which are not copied before they are sent.
     pub fn send_shared(&mut self, position: usize, of: &Arc<[u8]>, range: Range<usize>, end: bool, out: &mut Vec<u8>) {
         let sent = self.send_now(position, of.get(range.clone()).unwrap_or(&[]), end, out);
         let rest = range.start + sent..range.end;
@@ -64,7 +64,7 @@ impl<T> Connection<T> {
         !end || self.streams.get(position).is_none_or(|stream| stream.is_sent)
     }
 
-    /// Sends as much as can be sent at once, if nothing waits on the stream; returns how much.
+    /// Sends as much as can be sent at once, if no data waits on the stream; returns how much.
     fn send_now(&mut self, position: usize, bytes: &[u8], end: bool, out: &mut Vec<u8>) -> usize {
         let Some(stream) = self.streams.get_mut(position) else { return bytes.len() };
         if stream.is_sent {
@@ -88,7 +88,7 @@ impl<T> Connection<T> {
         outgoing.ends |= end;
     }
 
-    /// How many bytes of data wait on a stream until they can be sent.
+    /// The number of data bytes that wait on a stream.
     pub fn waiting(&self, position: usize) -> usize {
         self.streams.get(position).and_then(|stream| stream.outgoing.as_ref()).map_or(0, |outgoing| outgoing.len())
     }
@@ -99,13 +99,13 @@ impl<T> Connection<T> {
         self.waiting > 0 && !self.is_stalled && self.streams.iter().any(|stream| can_send(stream, self.window_out))
     }
 
-    /// Whether data waits, and the peer's windows hold back all of it.
+    /// Whether data waits, and the peer's windows hold all of it back.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         self.waiting > 0 && !self.is_stalled && !self.streams.iter().any(|stream| can_send(stream, self.window_out))
     }
 
-    /// Appends data that waits, of each stream in its turn, up to some 64 KiB.
+    /// Appends waiting data, of each stream in turn, up to some 64 KiB.
     pub fn more(&mut self, out: &mut Vec<u8>) {
         let mut left = AT_ONCE_BYTES;
         while left > 0 && self.has_more() {
@@ -143,7 +143,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Ends a stream before its answer is complete, for `code`, and gives what belonged to it.
+    /// Ends a stream before its answer is complete, for `code`, and returns its data.
     pub fn reset(&mut self, position: usize, code: ErrorCode, out: &mut Vec<u8>) -> Option<T> {
         let stream = self.streams.get(position)?;
         self.abandoned = self.abandoned.max(stream.id);
@@ -151,8 +151,8 @@ impl<T> Connection<T> {
         self.remove(position)
     }
 
-    /// A stream has ended by an event: gives what belonged to it. Where our side had not ended, the peer is told that it will not
-    /// (RFC 9113, section 8.1).
+    /// Removes a stream that has ended by an event, and returns its data. If our side had not ended, the peer is told
+    /// that it will not (RFC 9113, section 8.1).
     #[inline]
     pub fn take(&mut self, position: usize, out: &mut Vec<u8>) -> Option<T> {
         if self.streams.get(position).is_some_and(|stream| !stream.is_sent) {
@@ -168,12 +168,12 @@ impl<T> Connection<T> {
         Some(stream.data)
     }
 
-    /// The socket takes nothing for now.
+    /// The socket takes no bytes for now.
     pub fn stalled(&mut self) {
         self.is_stalled = true;
     }
 
-    /// It takes more. Appends what the peer was owed meanwhile.
+    /// The socket takes bytes again. Appends the answers owed to the peer.
     pub fn resumed(&mut self, out: &mut Vec<u8>) {
         self.is_stalled = false;
         for _ in 0..std::mem::take(&mut self.owed_acks) {
@@ -184,7 +184,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Says that the connection ends.
+    /// Announces the end of the connection.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.is_open {
             write_goaway(ErrorCode::NO_ERROR, out);
@@ -192,7 +192,7 @@ impl<T> Connection<T> {
     }
 }
 
-/// Whether data that waits on the stream can be sent. Its end alone needs no window.
+/// Whether waiting data of the stream can be sent. A mere end needs no window.
 fn can_send<T>(stream: &Stream<T>, window: i64) -> bool {
     stream
         .outgoing
@@ -200,8 +200,8 @@ fn can_send<T>(stream: &Stream<T>, window: i64) -> bool {
         .is_some_and(|outgoing| outgoing.is_empty() && outgoing.ends || window > 0 && stream.window_out > 0)
 }
 
-/// Appends DATA frames with as much of `bytes` as windows and `most` allow, the last with `END_STREAM` if it is all and `end` says
-/// so; returns how much.
+/// Appends DATA frames with as much of `bytes` as windows and `most` allow, the last with `END_STREAM` if `end` is set
+/// and all bytes fit; returns how much.
 fn write_data<T>(
     stream: &mut Stream<T>,
     window: &mut i64,

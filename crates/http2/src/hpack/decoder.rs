@@ -3,9 +3,9 @@
 use super::table::{ENTRY_BYTES, Table};
 use super::{huffman, take_integer};
 
-/// The most that the fields of one block may take, as `SETTINGS_MAX_HEADER_LIST_SIZE` counts: name, value and 32 bytes each.
+/// Limit on the fields of one block, as `SETTINGS_MAX_HEADER_LIST_SIZE` counts them: name, value and 32 bytes each.
 pub const MOST_LIST_BYTES: usize = 64 * 1024;
-/// Blocks of up to this size are remembered with what they meant, in bytes.
+/// Blocks of up to this size are remembered with their fields, in bytes.
 const REMEMBERED_BYTES: usize = 1024;
 /// How many blocks are remembered: heads and trailers may take turns.
 pub const REMEMBERED: usize = 2;
@@ -34,17 +34,17 @@ impl Fields {
         self.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// What they take, as the limit on them counts.
+    /// Their size, as the limit counts it.
     fn size(&self) -> usize {
         self.bytes.len() + self.ends.len() * ENTRY_BYTES
     }
@@ -56,10 +56,10 @@ impl Fields {
     }
 }
 
-/// A block and what it means as long as the table stays as it is.
+/// A block with its fields, which are valid as long as the table does not change.
 #[derive(Debug, Default)]
 struct Remembered {
-    /// Empty if none is.
+    /// Empty if no block is remembered.
     block: Vec<u8>,
     fields: Fields,
 }
@@ -67,23 +67,23 @@ struct Remembered {
 /// A block that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// The place at which it is remembered, under [`REMEMBERED`].
+    /// The index at which it is remembered, under [`REMEMBERED`].
     pub place: usize,
-    /// Whether the fields at that place are those that were there before.
+    /// Whether the fields at that index are the same as before.
     pub known: bool,
 }
 
 /// Reads the header blocks of one connection.
 ///
-/// A block that changes nothing in the table means the same when it comes again. Servers say the same head again and again, so
-/// that the last blocks are remembered: to read one again costs a comparison.
+/// A block that does not change the table has the same fields when it comes again. Servers send the same head again and
+/// again, so the last blocks are remembered: to read one again costs a comparison.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
     /// The largest table that the peer may use.
     limit: usize,
     remembered: [Remembered; REMEMBERED],
-    /// Which of them was read last.
+    /// The index of the one read last.
     last: usize,
     /// Memory for a string in Huffman's code.
     name: Vec<u8>,
@@ -91,7 +91,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For a peer that was told this `SETTINGS_HEADER_TABLE_SIZE`, in bytes.
+    /// A decoder for a peer that was told this `SETTINGS_HEADER_TABLE_SIZE`, in bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             table: Table::new(limit),
@@ -112,7 +112,7 @@ impl Decoder {
     /// Reads a whole block.
     ///
     /// # Errors
-    /// Says what is wrong with it. The connection is of no use after that, since the tables differ.
+    /// Says what is wrong with it. The connection cannot be used after that, since the tables differ.
     #[inline]
     pub fn read(&mut self, block: &[u8]) -> Result<Read, &'static str> {
         if let Some(place) = self.remembered.iter().position(|known| !known.block.is_empty() && known.block == block) {
@@ -144,7 +144,7 @@ impl Decoder {
         outcome.map(|_| ())
     }
 
-    /// Reads a block; true if it changed the table.
+    /// Reads a block. Returns whether it changed the table.
     fn read_into(&mut self, block: &[u8], fields: &mut Fields) -> Result<bool, &'static str> {
         let mut changed = false;
         let mut rest = block;

@@ -3,17 +3,17 @@
 use super::table::Table;
 use super::{huffman, write_integer};
 
-/// The largest table that is used, whatever the peer allows, in bytes: what it allows unless it says otherwise.
+/// The largest table that is used, whatever the peer allows, in bytes: the protocol's default.
 const MOST_TABLE_BYTES: usize = 4096;
 
 /// Writes the header blocks of one connection.
 ///
-/// A block is whole bytes in the order of its fields: [`begin`](Self::begin), then [`field`](Self::field) for each. As long as
-/// [`changes`](Self::changes) stays the same, bytes that were written before mean the same again.
+/// A block is whole bytes in the order of its fields: [`begin`](Self::begin), then [`field`](Self::field) for each. As
+/// long as [`changes`](Self::changes) stays the same, a block written before can be sent again.
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// The smallest size since the last block, if the size has changed: the peer is told of both.
+    /// The smallest size since the last block, if the size has changed: the peer is told both sizes.
     resized: Option<usize>,
     changes: u64,
 }
@@ -25,12 +25,12 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// With the table that every peer has at first.
+    /// An encoder with the initial table of every peer.
     pub fn new() -> Self {
         Self { table: Table::new(MOST_TABLE_BYTES), resized: None, changes: 0 }
     }
 
-    /// The peer has said which `SETTINGS_HEADER_TABLE_SIZE`, in bytes, it can do with.
+    /// Applies the peer's `SETTINGS_HEADER_TABLE_SIZE`, in bytes.
     pub fn limit_table(&mut self, bytes: usize) {
         let size = bytes.min(MOST_TABLE_BYTES);
         if size != self.table.most() {
@@ -40,7 +40,7 @@ impl Encoder {
         }
     }
 
-    /// How often the table has changed: while it has not, a block can be copied.
+    /// The number of changes of the table: while it stays the same, a block can be copied.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -56,8 +56,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a field, whose name is in lower case. With `index` it takes a place in the table, so that it is a byte the next
-    /// time: for what comes again.
+    /// Appends a field, whose name is in lower case. With `index` it enters the table and takes one byte the next time:
+    /// for fields that come again.
     pub fn field(&mut self, name: &[u8], value: &[u8], index: bool, out: &mut Vec<u8>) {
         let (whole, named) = self.table.find(name, value);
         if let Some(place) = whole {

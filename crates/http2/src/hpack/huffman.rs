@@ -1,7 +1,7 @@
 //! The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
 //!
-//! The code is canonical: codes of one length follow each other in the order of their symbols, and shorter ones come first.
-//! So the lengths of appendix B are all that has to be written down.
+//! The code is canonical: codes of one length follow each other in the order of their symbols, and shorter ones come
+//! first. So the lengths in appendix B define all of it.
 
 /// The length of each byte's code, in bits (RFC 7541, appendix B).
 #[rustfmt::skip]
@@ -15,9 +15,9 @@ const LENGTHS: [u8; 256] = [
     26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
     20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
 ];
-/// The longest code, in bits. The one that is all ones is EOS, which never stands in a string.
+/// The longest code, in bits. The code of 30 ones is EOS, which never occurs in a string.
 const LONGEST: usize = 30;
-/// Codes of up to this length are found with one look, in bits.
+/// Codes of up to this length are found by one table look-up, in bits.
 const SHORT: usize = 10;
 
 /// The code in all the forms that reading and writing want.
@@ -26,13 +26,13 @@ struct Canon {
     codes_of: [u32; 256],
     /// The first code of each length.
     first: [u32; LONGEST + 1],
-    /// How many codes of each length there are.
+    /// The number of codes of each length.
     count: [u16; LONGEST + 1],
     /// Where the bytes of each length begin in `in_order`.
     start: [u16; LONGEST + 1],
     /// The bytes by their codes.
     in_order: [u8; 256],
-    /// By the next bits: the byte whose code they begin with, and its length; length 0 for longer ones.
+    /// By the next bits: the byte whose code they begin with, and the code's length; length 0 for longer codes.
     short: [(u8, u8); 1 << SHORT],
 }
 
@@ -79,14 +79,14 @@ impl Canon {
     }
 }
 
-/// A string is not in the code: EOS stands in it, or it ends with what is no padding.
+/// A string is not valid code: it contains EOS, or ends with invalid padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotHuffman;
 
-/// Appends to `out` what `encoded` stands for.
+/// Appends the decoded bytes of `encoded` to `out`.
 ///
 /// # Errors
-/// When it breaks the code, or ends with more than 7 bits of padding or with padding that is not all ones.
+/// When it is not valid code, or ends with more than 7 bits of padding or with padding that is not all ones.
 pub(super) fn decode(encoded: &[u8], out: &mut Vec<u8>) -> Result<(), NotHuffman> {
     // The next bits from the top.
     let (mut bits, mut held) = (0_u64, 0_usize);
@@ -118,7 +118,7 @@ pub(super) fn decode(encoded: &[u8], out: &mut Vec<u8>) -> Result<(), NotHuffman
     }
 }
 
-/// The byte whose code these bits begin with, of those that are longer than [`SHORT`], and the code's length.
+/// The byte whose code these bits begin with, among codes longer than [`SHORT`], and the code's length.
 fn long(bits: u64) -> Option<(u8, usize)> {
     (SHORT + 1..=LONGEST).find_map(|length| {
         let code = (bits >> (64 - length)) as u32;

@@ -24,7 +24,8 @@ fn write_integer(first: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Takes an integer with a prefix of `bits` bits from the beginning of `bytes`; none if it is cut short or absurd.
+/// Takes an integer with a prefix of `bits` bits from the beginning of `bytes`; `None` if it is incomplete or too
+/// large.
 fn take_integer(bytes: &mut &[u8], bits: u32) -> Option<usize> {
     let (first, mut rest) = bytes.split_first()?;
     let most = (1_usize << bits) - 1;

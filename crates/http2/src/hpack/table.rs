@@ -67,7 +67,7 @@ pub(super) const STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// What an entry costs besides its bytes (RFC 7541, section 4.1).
+/// The size of an entry besides its bytes (RFC 7541, section 4.1).
 pub(super) const ENTRY_BYTES: usize = 32;
 
 /// A name and a value in one piece.
@@ -88,7 +88,7 @@ impl Entry {
 pub(super) struct Table {
     /// The newest first.
     entries: VecDeque<Entry>,
-    /// What they take, as the RFC counts.
+    /// Their size, as the RFC counts it.
     size: usize,
     most: usize,
 }
@@ -98,18 +98,18 @@ impl Table {
         Self { entries: VecDeque::new(), size: 0, most }
     }
 
-    /// The most it may hold, as the RFC counts.
+    /// The maximum size, as the RFC counts it.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// What takes more than this from now on leaves, oldest first.
+    /// Sets the maximum size. Entries beyond it are evicted, oldest first.
     pub(super) fn resize(&mut self, most: usize) {
         self.most = most;
         self.evict(0);

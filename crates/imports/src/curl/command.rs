@@ -1,6 +1,6 @@
-//! What a command line of curl asks for.
+//! A command line of curl, read into its parts.
 
-/// A word of a command line: text, and variables of the shell in it.
+/// A word of a command line: text, possibly with variables of the shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word(pub Vec<Bit>);
 
@@ -19,7 +19,7 @@ impl Word {
         Self(vec![Bit::Plain(text.into())])
     }
 
-    /// What it says, if no variable is in it.
+    /// The text of the word, if it has no variables.
     pub fn known(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -50,7 +50,7 @@ impl Word {
         Self(bits)
     }
 
-    /// Two words around the first of `mark`; none if it has none outside of variables.
+    /// The two words around the first `mark` outside of variables; `None` if there is none.
     pub(crate) fn split(&self, mark: char) -> Option<(Self, Self)> {
         for (place, bit) in self.0.iter().enumerate() {
             let Bit::Plain(text) = bit else { continue };
@@ -66,7 +66,7 @@ impl Word {
         None
     }
 
-    /// Both in a row.
+    /// The word followed by `other`.
     pub(crate) fn joined(mut self, other: &Self) -> Self {
         for bit in &other.0 {
             match (self.0.last_mut(), bit) {
@@ -81,11 +81,11 @@ impl Word {
 /// A part of the data that a command sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// As it is.
+    /// Plain text.
     Text(Word),
-    /// With escapes for a form: what stands before `=`, and what behind it.
+    /// Text to be escaped for a form: the name before `=`, and the value behind it.
     Encoded(String, Word),
-    /// The content of a file; without its line ends if the flag is `true`.
+    /// The content of a file; without its line ends if `true`.
     File(String, bool),
 }
 
@@ -94,23 +94,23 @@ pub enum Data {
 pub struct Part {
     /// Its name.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub value: Word,
-    /// The file whose content it has, in the place of `value`.
+    /// The file that has its content, in place of `value`.
     pub file: Option<String>,
-    /// The file name that it gives, if it is a file.
+    /// The file name to send, if it is a file.
     pub filename: Option<String>,
     /// Its content type.
     pub content_type: Option<String>,
 }
 
-/// A command of curl: requests that are alike but for their URLs.
+/// A command of curl: requests that differ only in their URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of curl")]
 pub struct Command {
     /// The line on which it begins, from 1.
     pub line: usize,
-    /// Where it goes.
+    /// The URLs.
     pub urls: Vec<Word>,
     /// The method, if it is given.
     pub method: Option<String>,
@@ -126,9 +126,9 @@ pub struct Command {
     pub is_query: bool,
     /// Whether it asks for the head alone (`-I`).
     pub is_head: bool,
-    /// User and password.
+    /// The user and the password.
     pub user: Option<Word>,
-    /// Whether these answer a Digest challenge.
+    /// Whether the user and the password answer a Digest challenge.
     pub is_digest: bool,
     /// Cookies, as header fields have them.
     pub cookies: Vec<Word>,
@@ -142,20 +142,20 @@ pub struct Command {
     pub is_literal: bool,
     /// The version of HTTP: `1.1`, or `2`.
     pub http: Option<&'static str>,
-    /// How long it may take, in seconds, as written.
+    /// The timeout in seconds, as written.
     pub timeout: Option<String>,
-    /// How long connecting may take, in seconds, as written.
+    /// The timeout of connecting in seconds, as written.
     pub connect_timeout: Option<String>,
-    /// Flags that say how it connects, by their long names in curl, with their values.
+    /// Flags of the connection, by their long names in curl, with their values.
     pub connecting: Vec<(&'static str, Option<String>)>,
-    /// Flags that say what curl shows or keeps, as written.
+    /// Flags of what curl shows or keeps, as written.
     pub shown: Vec<String>,
-    /// What else was not understood to be of the request, with the reason.
+    /// Further parts that do not become part of the request, with the reasons.
     pub left: Vec<String>,
 }
 
 impl Command {
-    /// The method, given or not.
+    /// The method, given or implied.
     pub fn method(&self) -> &str {
         let has_body = !self.is_query && !self.data.is_empty() || !self.form.is_empty();
         let by_flags = if self.is_head {

@@ -11,12 +11,12 @@ use crate::lua::{MOST_OF_FUNCTION, comment, indented, part_of_its_own, weight};
 use crate::script::{Script, injection};
 use crate::{ImportError, Imported};
 
-/// The most commands of a text.
+/// The most commands in a text.
 const MOST: usize = 1_000;
-/// Commands of one function, which Lua compiles as a whole.
+/// The most commands in one function, which Lua compiles as a whole.
 const MOST_TOGETHER: usize = 50;
 
-/// The scenario that the commands of a text describe.
+/// The scenario for the commands in a text.
 pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
     let mut script = Script::default();
     let commands = commands(text, &mut script)?;
@@ -45,7 +45,7 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
     Ok(script.written("curl commands in", name))
 }
 
-/// The one command of a text.
+/// The only command in a text.
 pub(crate) fn single(text: &str) -> Result<Command, ImportError> {
     let mut script = Script::default();
     let mut commands = commands(text, &mut script)?;
@@ -73,12 +73,12 @@ pub(crate) fn of_words(words: &[String]) -> Result<Command, ImportError> {
     }
 }
 
-/// The commands of curl in a text; what others do is listed.
+/// The commands of curl in a text; other commands are listed as left out.
 fn commands(text: &str, script: &mut Script) -> Result<Vec<Command>, ImportError> {
     let mut all = Vec::new();
     for line in shell::lines(text)? {
         let place = format!("line {}", line.number);
-        // What stands before a command where it was copied.
+        // A prompt or prefix that was copied along with the command.
         let is_prompt = |word: &&Word| matches!(word.known(), Some("$" | "%" | ">" | "time" | "command"));
         let prompts = line.words.iter().take_while(is_prompt).count();
         let words = line.words.get(prompts..).unwrap_or_default();

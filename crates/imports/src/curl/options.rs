@@ -1,10 +1,10 @@
-//! The options of curl: which of them say something of the request, of the connection, or only of what curl shows.
+//! The options of curl: those of the request, of the connection, and of curl's own output.
 
 use super::command::{Command, Data, Part, Word};
 use crate::ImportError;
 use crate::encoded::is_token;
 
-/// What an option says.
+/// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Method,
@@ -34,13 +34,13 @@ enum Says {
     Http(&'static str),
     Timeout,
     ConnectTimeout,
-    /// How it connects; with a value, or without.
+    /// An option of the connection; `true` if it has a value.
     Connecting(bool),
-    /// What curl shows, or does with the answer; with a value, or without.
+    /// An option of curl's output or treatment of the answer; `true` if it has a value.
     Shows(bool),
-    /// What a scenario does in another way; with a value, or without.
+    /// An option for which a scenario has another way; `true` if it has a value.
     Left(bool),
-    /// What cannot be meant here.
+    /// An option that makes no sense here, with the reason.
     Refused(&'static str),
     Next,
 }
@@ -153,7 +153,7 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("anyauth", None, Refused("say which: --basic or --digest")),
 ];
 
-/// The option of a name, as it is written, with whether a `no-` turns it off.
+/// The option of a long name as written, and whether a `no-` turns it off.
 fn long(name: &str) -> Option<(&'static str, Says, bool)> {
     let find = |name: &str| OPTIONS.iter().find(|(long, ..)| *long == name).map(|(long, _, says)| (*long, *says));
     if let Some((long, says)) = find(name) {
@@ -191,7 +191,7 @@ fn wrong<T>(line: usize, problem: impl std::fmt::Display) -> Result<T, ImportErr
     Err(ImportError::Other(format!("line {line}: {problem}")))
 }
 
-/// The commands in the words behind `curl`: one, and one more for each `--next`.
+/// The commands in the words behind `curl`: one, and another for each `--next`.
 pub(super) fn read(words: &[Word], line: usize) -> Result<Vec<Command>, ImportError> {
     let mut commands = vec![Command { line, ..Command::default() }];
     let mut words = words.iter();
@@ -226,7 +226,7 @@ fn value(words: &mut std::slice::Iter<'_, Word>, option: &str, line: usize) -> R
     }
 }
 
-/// Options of one letter, together, the last with its value in the same word or the next.
+/// Reads grouped one-letter options; the last may have its value in the same word or the next.
 fn shorts(
     commands: &mut Vec<Command>,
     word: &Word,
@@ -315,7 +315,7 @@ fn take(
     Ok(())
 }
 
-/// `Name: value`; `Name;` for one without a value; `Name:` for one that curl leaves out.
+/// Reads `Name: value`; `Name;` has an empty value; `Name:` is a field that curl leaves out.
 fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), ImportError> {
     if field.beginning().starts_with('@') {
         return wrong(line, "-H @FILE reads header fields from a file: write them into the command");
@@ -343,7 +343,7 @@ fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), Import
     Ok(())
 }
 
-/// What `-d` takes: a text, or `@FILE`.
+/// Reads the value of `-d`: a text, or `@FILE`.
 fn data(value: &Word, without_line_ends: bool) -> Data {
     match value.known().and_then(|text| text.strip_prefix('@')) {
         Some(file) => Data::File(file.to_owned(), without_line_ends),
@@ -351,7 +351,7 @@ fn data(value: &Word, without_line_ends: bool) -> Data {
     }
 }
 
-/// What `--data-urlencode` takes: `text`, `=text`, `name=text`, `@FILE`, `name@FILE`.
+/// Reads the value of `--data-urlencode`: `text`, `=text`, `name=text`, `@FILE`, `name@FILE`.
 fn encoded(value: &Word, line: usize) -> Result<Data, ImportError> {
     let equals = value.split('=');
     if let Some((name, value)) = equals {
@@ -366,7 +366,7 @@ fn encoded(value: &Word, line: usize) -> Result<Data, ImportError> {
     Ok(Data::Encoded(String::new(), value.clone()))
 }
 
-/// What `-F` takes: `name=text`, `name=@FILE;type=…;filename=…`, `name=<FILE`.
+/// Reads the value of `-F`: `name=text`, `name=@FILE;type=…;filename=…`, `name=<FILE`.
 fn part(field: &Word, line: usize) -> Result<Part, ImportError> {
     let Some((name, value)) = field.split('=') else { return wrong(line, "-F takes NAME=TEXT or NAME=@FILE") };
     let Some(name) = name.known().map(str::to_owned) else {
@@ -380,7 +380,7 @@ fn part(field: &Word, line: usize) -> Result<Part, ImportError> {
             Some(("type", kind)) => part.content_type = Some(kind.trim_matches('"').to_owned()),
             Some(("filename", name)) => part.filename = Some(name.trim_matches('"').to_owned()),
             _ if parameter.is_empty() => {}
-            // A text with a semicolon.
+            // The semicolon belongs to the text.
             _ => {
                 part.value = value;
                 return Ok(part);

@@ -1,4 +1,4 @@
-//! The requests that commands of curl make, as Lua.
+//! Requests of curl commands, as Lua.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
     Ok(codes)
 }
 
-/// Says what of a command is not in its call.
+/// Lists the parts of a command that are not in its call.
 fn told(command: &Command, script: &mut Script) {
     let place = format!("line {}", command.line);
     if !command.shown.is_empty() {
@@ -81,7 +81,7 @@ fn told(command: &Command, script: &mut Script) {
     }
 }
 
-/// The origin of a URL, and its path with its query as it is written.
+/// The origin of a URL, and its path with the query as written.
 fn target(url: &Word, line: usize) -> Result<(String, Text), ImportError> {
     let wrong = |what: &str| Err(ImportError::Other(format!("line {line}: {what}")));
     let beginning = url.beginning();
@@ -109,7 +109,7 @@ fn joined(mut first: Text, second: &Text) -> Text {
     first
 }
 
-/// Makes the call of a command.
+/// Turns a command into calls.
 struct Maker<'c> {
     script: &'c mut Script,
     command: &'c Command,
@@ -132,7 +132,7 @@ impl Maker<'_> {
         format!("brunt.env({})", quoted(name))
     }
 
-    /// A value that `name` holds: a secret if it says so.
+    /// The value of the field `name`: a secret if its name suggests one.
     fn field(&mut self, name: &str, value: &str) -> Text {
         if secret::is_field(name) && !value.is_empty() {
             return Text::lua(self.script.secrets.ask(name, Some(value)));
@@ -182,7 +182,7 @@ impl Maker<'_> {
         Err(ImportError::Other(format!("line {}: {what}", self.command.line)))
     }
 
-    /// The path with its query, in which secrets come from the environment, and data with `-G`.
+    /// The path with its query, which takes secrets from the environment, and the data with `-G`.
     fn url(&mut self, path: &Text) -> Result<Text, ImportError> {
         for piece in &path.0 {
             if let Piece::Lua(code) = piece
@@ -250,7 +250,7 @@ impl Maker<'_> {
         }
         let lower = name.to_ascii_lowercase();
         let known = value.known().unwrap_or_default();
-        // A whole variable is a secret already.
+        // A value that is a single variable is a secret already.
         if lower == "authorization" && !value.0.is_empty() {
             let (scheme, _) = value.beginning().split_once(' ').unwrap_or_default();
             if scheme.eq_ignore_ascii_case("bearer") {
@@ -311,7 +311,7 @@ impl Maker<'_> {
             for part in &command.form {
                 parts.push(self.part(part)?);
             }
-            // The boundary is another each time.
+            // The boundary differs each time.
             call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
             call.body = Body::Multipart(parts);
             return Ok(());
@@ -382,7 +382,7 @@ impl Maker<'_> {
         typed(call, kind);
     }
 
-    /// The data as one text; or an expression that gives it, where it is a file's.
+    /// The data as one text, or a Lua expression for it where it comes from a file.
     fn data(&mut self) -> Result<Result<Text, String>, ImportError> {
         let command = self.command;
         let mut text = Text::default();
@@ -422,7 +422,7 @@ impl Maker<'_> {
         Ok(Ok(text))
     }
 
-    /// A file is read once, at the top.
+    /// The expression for a file's content, which is read once, at the top of the script.
     fn file(&mut self, content: &str) -> String {
         self.script.file(content)
     }
@@ -450,14 +450,14 @@ impl Maker<'_> {
     }
 }
 
-/// Says of what type a body is, unless a header field does.
+/// Adds the content type of a body, unless a header field gives it.
 fn typed(call: &mut Call, kind: &str) {
     if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
     }
 }
 
-/// `user:password` of a URL.
+/// The `user:password` of a URL.
 fn user_in(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;

@@ -1,4 +1,4 @@
-//! Command lines as a POSIX shell reads them, with bash's `$'…'`: words, and what ends a command.
+//! Command lines as a POSIX shell reads them, with bash's `$'…'`, split into words and commands.
 
 use super::command::{Bit, Word};
 use crate::ImportError;
@@ -11,14 +11,14 @@ const MOST_WORDS: usize = 100_000;
 pub(crate) struct Line {
     pub(crate) number: usize,
     pub(crate) words: Vec<Word>,
-    /// Where its output goes, as written: `> out.json`.
+    /// Redirections of the output, as written: `> out.json`.
     pub(crate) redirected: Vec<String>,
 }
 
-/// The commands of a text.
+/// Splits a text into commands.
 ///
 /// # Errors
-/// When a quote does not end, or something stands there that only a shell can do.
+/// When a quote does not end, or the text needs a real shell.
 pub(crate) fn lines(text: &str) -> Result<Vec<Line>, ImportError> {
     let mut reader = Reader { letters: text.chars().collect(), at: 0, line: 1, commands: Vec::new(), current: None };
     reader.read()?;
@@ -55,7 +55,7 @@ impl Reader {
         Err(ImportError::Other(format!("line {}: {problem}", self.line)))
     }
 
-    /// Skips a backslash with the end of the line behind it.
+    /// Skips a backslash at the end of a line, together with the line's end.
     fn skips_continuation(&mut self) -> bool {
         let ends = match (self.after(1), self.after(2)) {
             (Some('\n'), _) => 2,
@@ -116,7 +116,7 @@ impl Reader {
         self.commands.extend(self.current.take());
     }
 
-    /// `> FILE`, `2>&1`, `< FILE`: what stands for the command's input is refused.
+    /// Reads `> FILE`, `2>&1` or `< FILE`; redirections of the command's input are refused.
     fn redirection(&mut self) -> Result<(), ImportError> {
         if self.next() == Some('<') {
             return self.wrong("`<` gives curl its input from elsewhere: write it after -d");
@@ -220,7 +220,7 @@ impl Reader {
         }
     }
 
-    /// bash's `$'…'`, with the escapes of C.
+    /// Reads bash's `$'…'`, with the escapes of C.
     fn ansi(&mut self, word: &mut Word) -> Result<(), ImportError> {
         let began = self.line;
         loop {
@@ -258,7 +258,7 @@ impl Reader {
         }
     }
 
-    /// A letter by its code, in up to `most` digits. A byte that is no letter by itself is refused.
+    /// Reads the code of a character, in up to `most` digits. A byte that is not a character by itself is refused.
     fn code(&mut self, radix: u32, most: usize) -> Result<char, ImportError> {
         let mut code = 0_u32;
         let mut digits = 0;

@@ -1,4 +1,4 @@
-//! HTTP archives (HAR 1.2), as browsers save them: what was asked and answered, when.
+//! HTTP archives (HAR 1.2), as browsers save them: requests, answers and their times.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use super::clock;
 use crate::encoded::origin_and_path;
 use crate::value::Value;
 
-/// The most bytes of an answer's body that are looked through.
+/// The most bytes of an answer's body that are searched.
 const MOST_BODY: usize = 2 << 20;
 
 /// A recording.
@@ -21,7 +21,7 @@ pub(crate) struct Archive {
 /// A request with its answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Entry {
-    /// Its place in the archive, from 1.
+    /// Its number in the archive, from 1.
     pub(crate) number: usize,
     pub(crate) page: Option<String>,
     /// When it began, in milliseconds since 1970.
@@ -43,9 +43,9 @@ pub(crate) struct Entry {
     pub(crate) body: Option<String>,
     /// Whether it went over HTTP/2 or later.
     pub(crate) is_http2: bool,
-    /// Where it redirects.
+    /// The target of a redirect.
     pub(crate) redirect: Option<String>,
-    /// What the browser asked for: `document`, `fetch`, `script`, ….
+    /// The kind of resource that the browser requested: `document`, `fetch`, `script`, ….
     pub(crate) kind: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Sent {
 }
 
 impl Entry {
-    /// How lists and comments name it.
+    /// The name of the entry in lists and comments.
     pub(crate) fn place(&self) -> String {
         format!("entry {}, {} {}", self.number, self.method, self.path_alone())
     }
@@ -78,7 +78,7 @@ fn find<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
     headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
-/// The recording in a document; none if it is no HAR.
+/// The recording in a document; `None` if it is not a HAR file.
 pub(crate) fn read(document: &Value) -> Option<Archive> {
     let log = document.get("log")?;
     log.get("entries")?;
@@ -89,7 +89,7 @@ pub(crate) fn read(document: &Value) -> Option<Archive> {
     let pages = log.list_at("pages").iter().filter_map(title).collect();
     let read = log.list_at("entries").iter().enumerate().map(|(place, value)| entry(place + 1, value));
     let mut entries: Vec<Entry> = read.collect();
-    // Those of Firefox stand by when they ended.
+    // Firefox orders entries by their ends.
     entries.sort_by(|one, other| one.began_ms.unwrap_or(0.0).total_cmp(&other.began_ms.unwrap_or(0.0)));
     Some(Archive { pages, entries })
 }
@@ -133,12 +133,12 @@ fn entry(number: usize, value: &Value) -> Entry {
     }
 }
 
-/// Whether browsers name HTTP/2 or HTTP/3 so.
+/// Whether `version` is a browser's name for HTTP/2 or HTTP/3.
 fn is_http2(version: &str) -> bool {
     matches!(version.to_ascii_lowercase().as_str(), "h2" | "h3" | "http/2" | "http/2.0" | "http/3" | "http/3.0")
 }
 
-/// What the browser asks for, as it says itself (Fetch Metadata), in the words of Chromium's archives.
+/// The kind of the requested resource by the browser's Fetch Metadata, under the names in Chromium's archives.
 fn destination(headers: &[(String, String)]) -> Option<String> {
     let kind = match find(headers, "sec-fetch-dest")? {
         "document" => "document",
@@ -154,13 +154,13 @@ fn destination(headers: &[(String, String)]) -> Option<String> {
     Some(kind.to_owned())
 }
 
-/// Names and values, as archives have them. Names of HTTP/2's framing (RFC 9113, section 8.3) are left out.
+/// Names and values from an archive, without the pseudo-header fields of HTTP/2 (RFC 9113, section 8.3).
 fn pairs(value: &Value, name: &str) -> Vec<(String, String)> {
     let pair = |one: &Value| Some((one.text_at("name")?.to_owned(), one.get("value")?.shown()?));
     value.list_at(name).iter().filter_map(pair).filter(|(name, _)| !name.starts_with(':')).collect()
 }
 
-/// The cookies of a header field.
+/// The cookies in a header field.
 fn cookies_of(field: &str) -> Vec<(String, String)> {
     let pairs = field.split(';').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()

@@ -1,4 +1,5 @@
-//! Requests as scenarios make them: what earlier answers said is carried on, and secrets come from the environment.
+//! Turns recorded requests into calls of a scenario: values from earlier answers are carried on, and secrets come from
+//! the environment.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +15,7 @@ use crate::secret;
 use crate::text::{Piece, Text};
 use crate::value::Value;
 
-/// Header fields that belong to the browser and its connection, and not to what its user does.
+/// Header fields that belong to the browser and its connection, and not to its user's actions.
 const OF_BROWSERS: [&str; 29] = [
     "host",
     "content-length",
@@ -46,26 +47,26 @@ const OF_BROWSERS: [&str; 29] = [
     "trailer",
     "http2-settings",
 ];
-/// The longest body that is moved.
+/// The longest body that is moved, in bytes.
 const MOST_BODY: usize = 256 << 10;
 
-/// Makes calls of requests.
+/// Turns requests into calls.
 pub(crate) struct Carrier<'s> {
     pub(crate) sources: Sources,
     pub(crate) script: &'s mut Script,
     pub(crate) base: &'s str,
-    /// The number of the request whose call is made.
+    /// The number of the request whose call is being made.
     user: usize,
-    /// What is carried on without being kept by a name, in words.
+    /// Descriptions of values that are carried on without being kept under a name.
     told: Vec<String>,
 }
 
-/// A call, and what its comment says.
+/// A call, and the comment on it.
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) call: Call,
     pub(crate) told: Vec<String>,
-    /// At least as much as it has constants.
+    /// An upper bound of the number of its constants.
     pub(crate) weight: usize,
 }
 
@@ -74,7 +75,7 @@ impl<'s> Carrier<'s> {
         Self { sources: Sources::default(), script, base, user: 0, told: Vec::new() }
     }
 
-    /// The call of request `place`, whose answer is learned afterwards.
+    /// The call of request `place`. Values of its answer are learned afterwards.
     pub(crate) fn call(&mut self, place: usize, one: &Chosen) -> Carried {
         let entry = &one.entry;
         self.user = place;
@@ -100,7 +101,7 @@ impl<'s> Carrier<'s> {
         Carried { call, told: std::mem::take(&mut self.told), weight }
     }
 
-    /// The expression for a value that an earlier answer has, and whether it is a number there.
+    /// The expression for a value from an earlier answer, and whether it is a number there.
     fn carried(&mut self, value: &str, carrier: &str) -> Option<(String, bool)> {
         let found = self.sources.find(value, carrier)?;
         let code = self.sources.carried(found, self.user);
@@ -111,7 +112,7 @@ impl<'s> Carrier<'s> {
         Some((code, source.is_number))
     }
 
-    /// A value of a field: carried on, a secret, or as it is.
+    /// The value of a field: carried on, a secret, or unchanged.
     fn field(&mut self, name: &str, value: &str) -> Text {
         if let Some((code, is_number)) = self.carried(value, name) {
             return Text::lua(if is_number { format!("(\"%d\"):format({code})") } else { code });
@@ -312,7 +313,7 @@ impl<'s> Carrier<'s> {
     }
 }
 
-/// The parts of a form with files (RFC 7578), if they are text.
+/// The parts of a multipart form (RFC 7578), if they are text.
 fn parts(content_type: &str, body: &[u8]) -> Vec<(String, String, Option<String>, Option<String>)> {
     let Some(boundary) = parameter(content_type, "boundary") else { return Vec::new() };
     let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Which requests of a recording are its users' own: not files that pages load, nor what other hosts get.
+//! Chooses the requests of a recording that are its user's own: not files that pages load, nor requests to other hosts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::script::Script;
 
 /// The most requests that are moved.
 const MOST: usize = 2_000;
-/// How names of files end that pages load.
+/// Extensions of files that pages load.
 const ENDINGS: [&str; 24] = [
     "css",
     "js",
@@ -37,13 +37,13 @@ const ENDINGS: [&str; 24] = [
     "webmanifest",
 ];
 
-/// A request that is moved, with what it led to.
+/// A request that is moved, with the requests that followed from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     pub(crate) entry: Entry,
-    /// The answers to which redirects led, in their order; the last is what a scenario sees.
+    /// The entries after redirects, in their order; a scenario sees the answer of the last.
     pub(crate) led_to: Vec<Entry>,
-    /// Whether the redirect leads somewhere that the recording has not, or another host.
+    /// Whether the redirect leads to a URL that is not recorded, or to another host.
     pub(crate) stays: bool,
     /// Files that the page loads after it.
     pub(crate) assets: Vec<String>,
@@ -56,17 +56,17 @@ impl Chosen {
     }
 }
 
-/// Where most goes, and what is moved.
+/// The base URL of a recording, and the requests that are moved.
 #[derive(Debug)]
 pub(crate) struct Choice {
     /// The scheme, host and port of the first page.
     pub(crate) base: String,
     pub(crate) chosen: Vec<Chosen>,
-    /// How many files that pages load there were.
+    /// The number of files that pages load.
     pub(crate) assets: usize,
 }
 
-/// Chooses; what is left out is listed. None if nothing is left.
+/// Chooses the requests, and lists those left out. `None` if none is left.
 pub(crate) fn choose(entries: &[Entry], options: &Options, script: &mut Script) -> Option<Choice> {
     let base = base(entries)?;
     let mut apart = Apart::default();
@@ -103,7 +103,7 @@ pub(crate) fn choose(entries: &[Entry], options: &Options, script: &mut Script) 
     (!chosen.is_empty()).then_some(Choice { base, chosen, assets })
 }
 
-/// The origin of the first page, or else of the first request that is no file of a page.
+/// The origin of the first page, or otherwise of the first request that is not for a file of a page.
 fn base(entries: &[Entry]) -> Option<String> {
     let usable = || entries.iter().filter(|entry| refused(entry).is_none() && entry.status > 0);
     let is_page = |entry: &&Entry| {
@@ -113,7 +113,7 @@ fn base(entries: &[Entry]) -> Option<String> {
     first.map(|entry| entry.origin.clone())
 }
 
-/// Why a request cannot be made at all.
+/// Why a request cannot be made at all; `None` if it can.
 fn refused(entry: &Entry) -> Option<&'static str> {
     if entry.origin.is_empty() {
         let is_socket = entry.url.starts_with("ws:") || entry.url.starts_with("wss:");
@@ -125,7 +125,7 @@ fn refused(entry: &Entry) -> Option<&'static str> {
     (!is_token(&entry.method) || !is_field_value(&entry.path)).then_some("no request of HTTP")
 }
 
-/// Whether a page loads it by itself.
+/// Whether pages load this by themselves.
 fn is_asset(entry: &Entry) -> bool {
     if !matches!(entry.method.as_str(), "GET" | "HEAD") {
         return false;
@@ -148,7 +148,7 @@ fn is_asset(entry: &Entry) -> bool {
     is_media || is_code || ENDINGS.contains(&ending.as_str())
 }
 
-/// Whether two origins are of one site: one host, or hosts whose last two parts are the same.
+/// Whether two origins belong to one site: the same host, or hosts with the same last two labels.
 fn is_near(origin: &str, base: &str) -> bool {
     let (host, base) = (host_of(origin), host_of(base));
     let site = |host: &str| -> String {
@@ -159,7 +159,7 @@ fn is_near(origin: &str, base: &str) -> bool {
     site(host) == site(base)
 }
 
-/// Where an answer redirects, as a whole URL.
+/// The whole URL to which an answer redirects.
 fn redirect_of(entry: &Entry) -> Option<String> {
     if !matches!(entry.status, 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -178,14 +178,14 @@ fn redirect_of(entry: &Entry) -> Option<String> {
     }
 }
 
-/// The request that an entry follows by a redirect: among the last ten.
+/// The request that led to an entry by a redirect, among the last ten.
 fn follows<'c>(entry: &Entry, chosen: &'c mut [Chosen]) -> Option<&'c mut Chosen> {
     let wanted = (entry.origin.clone(), entry.path.clone());
     let leads = |one: &&mut Chosen| redirect_of(one.last()).and_then(|to| origin_and_path(&to)) == Some(wanted.clone());
     chosen.iter_mut().rev().take(10).find(leads)
 }
 
-/// What is left out, counted.
+/// Counts of the requests left out, by reason.
 #[derive(Debug, Default)]
 struct Apart {
     why: BTreeMap<&'static str, (usize, String)>,

@@ -1,4 +1,4 @@
-//! Moments as archives write them (RFC 3339).
+//! Times as archives write them (RFC 3339).
 
 /// Milliseconds since 1970-01-01 UTC.
 pub(crate) fn milliseconds(text: &str) -> Option<f64> {

@@ -1,6 +1,6 @@
-//! As much of HTML as leads to the fields of forms and to what pages say of themselves: tags with their attributes.
+//! Reads as much of HTML as is needed to find the fields of forms and the titles of pages: tags with their attributes.
 
-/// A tag with what it says.
+/// A tag with its attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) name: String,
@@ -13,7 +13,7 @@ impl Tag {
     }
 }
 
-/// The tags of these names (in small letters) in a page, in their order, `most` at the most.
+/// The tags of these names (in lower case) in a page, in their order, `most` at the most.
 pub(crate) fn tags(page: &str, names: &[&str], most: usize) -> Vec<Tag> {
     let mut found = Vec::new();
     let mut rest = page;
@@ -33,7 +33,7 @@ pub(crate) fn tags(page: &str, names: &[&str], most: usize) -> Vec<Tag> {
     found
 }
 
-/// What a page calls itself.
+/// The title of a page.
 pub(crate) fn title(page: &str) -> Option<String> {
     let begin = page.find("<title").or_else(|| page.find("<TITLE"))?;
     let (_, rest) = page.get(begin..)?.split_once('>')?;
@@ -41,7 +41,7 @@ pub(crate) fn title(page: &str) -> Option<String> {
     Some(unescaped(title.trim()))
 }
 
-/// Attributes up to the tag's end, and what comes after it.
+/// The attributes up to the tag's end, and the text behind it.
 fn attributes(text: &str) -> (Vec<(String, String)>, &str) {
     let mut all = Vec::new();
     let mut rest = text;
@@ -58,7 +58,7 @@ fn attributes(text: &str) -> (Vec<(String, String)>, &str) {
         } else if !name.is_empty() {
             all.push((name, String::new()));
         } else {
-            // The tag's end, that of the text, or what is no HTML.
+            // The end of the tag or of the text, or broken HTML.
             return (all, rest.strip_prefix('>').unwrap_or(rest));
         }
         if all.len() > 100 {
@@ -76,7 +76,7 @@ fn attribute_value(text: &str) -> (&str, &str) {
     text.split_at(text.find(|letter: char| letter.is_whitespace() || letter == '>').unwrap_or(text.len()))
 }
 
-/// A text without the escapes that values have.
+/// An attribute's value with its character references replaced.
 pub(crate) fn unescaped(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();

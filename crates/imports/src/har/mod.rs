@@ -1,4 +1,4 @@
-//! Recordings of browsers (HAR 1.2): requests by page with think times, what earlier answers said carried on.
+//! Recordings of browsers (HAR 1.2): requests by page with think times, and values of earlier answers carried on.
 
 mod archive;
 mod carry;
@@ -13,7 +13,7 @@ use crate::script::Script;
 use crate::value::Value;
 use crate::{ImportError, Imported};
 
-/// What of a recording is moved.
+/// Options for the part of a recording that is moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Whether the files that pages load are kept.
@@ -22,7 +22,7 @@ pub struct Options {
     pub hosts: Vec<String>,
 }
 
-/// The scenario that a recording describes.
+/// The scenario for a recording.
 pub(crate) fn import(bytes: &[u8], name: &str, options: &Options) -> Result<Imported, ImportError> {
     let document = Value::from_json(bytes)?;
     let archive = archive::read(&document)

@@ -1,5 +1,5 @@
-//! Where values of requests come from: what earlier answers said in JSON, in forms, in cookies, in header fields, in the
-//! URLs to which they led.
+//! The sources of values in requests: earlier answers, in JSON, forms, cookies, header fields and the URLs to which
+//! they led.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,16 +11,16 @@ use crate::encoded::{decoded, origin_and_path};
 use crate::lua::{Step, name_of, quoted};
 use crate::value::{Value, is_exact};
 
-/// The most values of an answer that are remembered, and of all.
+/// The most values that are remembered of an answer, and of all answers.
 const MOST_OF_ANSWER: usize = 20_000;
 const MOST: usize = 400_000;
 /// The most bytes of pages that are remembered.
 const MOST_TEXT: usize = 16 << 20;
-/// The most bytes of pages that are looked through, over all questions.
+/// The most bytes of pages that are searched, over all values.
 const MOST_SEARCHED: usize = 1 << 30;
-/// The longest text before a value in a page that leads to it.
+/// The longest text before a value in a page by which the value is found again.
 const MOST_CONTEXT: usize = 48;
-/// Header fields of answers that say nothing that a user would carry on.
+/// Header fields of answers without values that a user would carry on.
 const PLAIN: [&str; 22] = [
     "date",
     "server",
@@ -49,31 +49,31 @@ const PLAIN: [&str; 22] = [
 /// A value in an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// The number of the request whose answer has it.
+    /// The number of the request whose answer holds it.
     pub(crate) place: usize,
-    /// Where it stands, in words.
+    /// A description of its place.
     pub(crate) what: String,
-    /// The expression of Lua that reads it from `answer`.
+    /// The Lua expression that reads it from `answer`.
     pub(crate) code: String,
-    /// What it is called there.
+    /// Its name in the answer.
     pub(crate) key: String,
     pub(crate) is_number: bool,
-    /// Whether it can be asked for at any time: a cookie.
+    /// Whether it can be read at any time, as a cookie can.
     pub(crate) is_kept: bool,
-    /// The name by which it is carried on, once it is.
+    /// The name under which it is carried on, once it is.
     pub(crate) name: Option<String>,
-    /// The numbers of the requests that carry it on.
+    /// The numbers of the requests that use it.
     pub(crate) uses: Vec<usize>,
 }
 
-/// A page whose text may hold values.
+/// A page whose text may contain values.
 #[derive(Debug)]
 struct Page {
     place: usize,
     text: String,
 }
 
-/// What answers said so far.
+/// The values of the answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) all: Vec<Source>,
@@ -81,20 +81,20 @@ pub(crate) struct Sources {
     pages: Vec<Page>,
     text_bytes: usize,
     searched: usize,
-    /// Names of cookies that answers set.
+    /// The names of cookies that answers set.
     pub(crate) cookies: Vec<String>,
     names: Vec<String>,
 }
 
 impl Sources {
-    /// Learns what the answer to request `place` says.
+    /// Learns the values of the answer to request `place`.
     pub(crate) fn learn(&mut self, place: usize, one: &Chosen) {
         for answer in std::iter::once(&one.entry).chain(&one.led_to) {
             for (name, value) in
                 answer.answer_headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
             {
                 let _ = name;
-                // Archives of Firefox and of Chromium have several in one, a line each.
+                // Archives of Firefox and Chromium join several cookies in one field, a line each.
                 value.lines().for_each(|line| self.cookie(place, line));
             }
         }
@@ -191,7 +191,7 @@ impl Sources {
         for tag in html::tags(text, &["input", "meta"], 2_000) {
             let (attribute, value) = if tag.name == "input" { ("value", "value") } else { ("content", "content") };
             let (Some(name), Some(content)) = (tag.attribute("name"), tag.attribute(attribute)) else { continue };
-            // The first of its name is what a selector finds.
+            // A selector finds the first of its name.
             let is_first = !seen.iter().any(|(tag_name, known)| *tag_name == tag.name && known == name);
             seen.push((tag.name.clone(), name.to_owned()));
             if !is_first || name.is_empty() || name.contains(['"', '\\']) || name.chars().any(char::is_control) {
@@ -209,7 +209,7 @@ impl Sources {
         }
     }
 
-    /// The segments and the query's values of a URL that `code` gives.
+    /// Learns the segments and the query's values of a URL that `code` returns.
     fn url_parts(&mut self, place: usize, url: &str, code: &str, what: &str) {
         let path = origin_and_path(url).map_or_else(|| url.to_owned(), |(_, path)| path);
         let path = path.split('#').next().unwrap_or_default();
@@ -232,12 +232,12 @@ impl Sources {
         }
     }
 
-    /// Whether so much was looked through that the rest was not.
+    /// Whether a limit was reached, so that further values are not searched.
     pub(crate) fn is_spent(&self) -> bool {
         self.searched > MOST_SEARCHED || self.all.len() >= MOST || self.text_bytes > MOST_TEXT
     }
 
-    /// The number of the source of a value that `carrier` carries, if an earlier answer has it.
+    /// The number of the source of a value in the field `carrier`, if an earlier answer has it.
     pub(crate) fn find(&mut self, value: &str, carrier: &str) -> Option<usize> {
         if !least(value) {
             return None;
@@ -251,7 +251,7 @@ impl Sources {
         known.or_else(|| self.in_pages(value, carrier))
     }
 
-    /// A value somewhere in the text of a page, by what stands before it.
+    /// Finds a value in the text of a page, by the text before it.
     fn in_pages(&mut self, value: &str, carrier: &str) -> Option<usize> {
         if value.len() < 8 || !is_telling(value, carrier, "") {
             return None;
@@ -273,7 +273,7 @@ impl Sources {
         None
     }
 
-    /// The expression that gives a value that was found, in the request of this number.
+    /// The expression for a value that was found, for use in the request of this number.
     pub(crate) fn carried(&mut self, source: usize, user: usize) -> String {
         let taken = &self.names;
         let Some(found) = self.all.get_mut(source) else { return "nil".to_owned() };
@@ -326,7 +326,7 @@ fn json_path(path: &[Step<'_>]) -> String {
     shown
 }
 
-/// A text in a pattern of Lua.
+/// A text escaped for a pattern of Lua.
 fn in_pattern(text: &str) -> String {
     let mut pattern = String::new();
     for letter in text.chars() {
@@ -338,7 +338,7 @@ fn in_pattern(text: &str) -> String {
     pattern
 }
 
-/// A regular expression whose first match in a page is this value, if what stands before it leads to it.
+/// A regular expression that matches this value first in a page, by the text before it; `None` if there is none.
 fn context(page: &str, value: &str) -> Option<String> {
     let at = page.find(value)?;
     let before = page.get(..at)?;
@@ -357,7 +357,7 @@ fn context(page: &str, value: &str) -> Option<String> {
     Some(format!("{}([^{end}]+)", in_regex(left)))
 }
 
-/// A text in a regular expression.
+/// A text escaped for a regular expression.
 fn in_regex(text: &str) -> String {
     let mut expression = String::new();
     for letter in text.chars() {
@@ -377,7 +377,7 @@ mod tests {
     fn a_value_in_a_text_is_found_by_what_stands_before_it() {
         let page = "<a href=\"/orders/8f3a77c1\">x</a> csrf = 'abcdef123456';";
         assert_eq!(context(page, "8f3a77c1").as_deref(), Some("href=\"/orders/([^\"]+)"));
-        // Nothing but a quote stands before it: others have that, too.
+        // Only a quote stands before it, as before other texts.
         assert_eq!(context(page, "abcdef123456"), None);
         assert_eq!(context("a/b/8f3a77c1\" a/b/8f3a77c1", "nothing1"), None);
     }

@@ -1,15 +1,16 @@
-//! Which values say by themselves where they come from: long enough, and no common word.
+//! Decides which values identify their source by themselves: they are long enough, and no common words.
 
 use crate::secret::is_field;
 
-/// Whether a value may be one at all.
+/// Whether a value may be carried on at all.
 pub(crate) fn least(value: &str) -> bool {
     (3..=4096).contains(&value.len()) && !value.chars().any(|letter| letter.is_whitespace() || letter.is_control())
 }
 
-/// Whether a value that `carrier` carries comes from where it is called `key`, and is not the same by chance.
+/// Whether a value in the field `carrier` comes from the field `key`, and is not equal by chance.
 ///
-/// A token or an id has digits among letters, or many of them. Where both are called alike, or as ids and tokens are, less is enough.
+/// A token or an id mixes digits with letters, or has many digits. Where both fields have the same name, or names
+/// typical of ids and tokens, less is enough.
 pub(crate) fn is_telling(value: &str, carrier: &str, key: &str) -> bool {
     if !least(value) || is_common(value) {
         return false;
@@ -19,7 +20,7 @@ pub(crate) fn is_telling(value: &str, carrier: &str, key: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.chars().filter(|letter| letter.is_alphabetic()).count();
     if letters == 0 {
-        // A number; years and round ones come by chance.
+        // A number. Years and round numbers are often equal by chance.
         let is_year = value.len() == 4 && (value.starts_with("19") || value.starts_with("20"));
         return digits >= 6 || is_named && digits >= 3 && !is_year;
     }
@@ -30,7 +31,7 @@ pub(crate) fn is_telling(value: &str, carrier: &str, key: &str) -> bool {
     value.len() >= if is_named { 6 } else { 8 }
 }
 
-/// Whether a name is one that ids have.
+/// Whether a name is typical of ids.
 fn is_id(name: &str) -> bool {
     let plain = plain(name);
     plain == "id"
@@ -43,7 +44,7 @@ fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// Whether anybody writes it without having read it anywhere: names of types, dates, versions, languages.
+/// Whether a value is common: names of types, dates, versions, languages.
 fn is_common(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_date = lower.len() >= 8

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A recording with these entries: method, path, what the request has more, status, what the answer has more.
+/// A recording with these entries: method, path, further fields of the request, status, further fields of the answer.
 pub(crate) fn recording(entries: &[(&str, &str, &str, u16, &str)]) -> String {
     let all: Vec<String> = entries
         .iter()

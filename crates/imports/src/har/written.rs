@@ -14,13 +14,14 @@ use crate::lua::{block, comment, indented, part_of_its_own, quoted, table};
 use crate::script::{Script, injection};
 use crate::text::Text;
 
-/// Pauses of users in milliseconds: shorter ones are the browser's own, longer ones a user who went away.
+/// The bounds of users' pauses in milliseconds: shorter ones are the browser's own, longer ones mean that the user went
+/// away.
 const LEAST_PAUSE_MS: f64 = 400.0;
 const MOST_PAUSE_MS: f64 = 60_000.0;
-/// The most requests, and values in them, of one function.
+/// The most requests in one function, and the greatest weight of their code.
 const MOST_REQUESTS: usize = 50;
 const MOST_WEIGHT: usize = 10_000;
-/// Cookies by which others count visitors.
+/// Prefixes of cookies by which analytics services count visitors.
 const OF_COUNTERS: [&str; 6] = ["_ga", "_gid", "_gat", "_gcl", "_fbp", "_hj"];
 
 /// Requests of one page, one after the other.
@@ -111,7 +112,7 @@ fn notes(choice: &Choice, options: &Options, script: &mut Script) {
     }
 }
 
-/// When the answer to a request had come, in milliseconds.
+/// The time at which the answer to a request was complete, in milliseconds.
 fn ended(one: &Chosen) -> Option<f64> {
     std::iter::once(&one.entry)
         .chain(&one.led_to)
@@ -119,7 +120,7 @@ fn ended(one: &Chosen) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// The pause between two moments, as Lua has it.
+/// The pause between two moments, as Lua code.
 fn pause(from: Option<f64>, to: Option<f64>) -> Option<String> {
     let waited = to? - from?;
     if waited < LEAST_PAUSE_MS {
@@ -131,7 +132,7 @@ fn pause(from: Option<f64>, to: Option<f64>) -> Option<String> {
     Some(format!("brunt.pause({seconds}){cut}"))
 }
 
-/// Header fields that all requests have go to the client.
+/// Moves header fields that all requests share to the client.
 fn common_headers(calls: &mut [Carried], choice: &Choice, script: &mut Script) {
     let first = choice.chosen.first().map(|one| &one.entry);
     for name in ["User-Agent", "Accept-Language"] {
@@ -158,7 +159,7 @@ fn common_headers(calls: &mut [Carried], choice: &Choice, script: &mut Script) {
     }
 }
 
-/// Names of cookies that the browser had before the recording.
+/// The names of cookies that the browser had before the recording.
 fn cookies_before(chosen: &[Chosen]) -> Vec<String> {
     let (mut set, mut before): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for one in chosen {
@@ -195,7 +196,7 @@ fn cookies(before: &[String], script: &mut Script) -> String {
     )
 }
 
-/// Requests by page: in a row, and no more in one function than Lua takes.
+/// Groups consecutive requests by page, within the limits of a Lua function.
 fn visits(archive: &Archive, chosen: &[Chosen], calls: &[Carried]) -> Vec<Visit> {
     let mut visits: Vec<Visit> = Vec::new();
     let mut titles: Vec<String> = Vec::new();
@@ -218,14 +219,14 @@ fn visits(archive: &Archive, chosen: &[Chosen], calls: &[Carried]) -> Vec<Visit>
     visits
 }
 
-/// What a page is called: as it says itself, as the archive has it, or by its path. No two are called alike.
+/// The title of a page: its own, the archive's, or its path. No two pages have the same title.
 fn title(archive: &Archive, id: &str, one: &Chosen, titles: &mut Vec<String>) -> String {
     let own =
         one.last().body.as_deref().filter(|_| one.last().content_type.starts_with("text/html")).and_then(html::title);
     let given = archive.pages.iter().find(|(known, _)| known == id).map(|(_, title)| title.clone());
     let is_title = |title: &String| !title.trim().is_empty() && !title.contains("://");
     let title = own.filter(is_title).or(given.filter(is_title)).unwrap_or_else(|| one.last().path_alone().to_owned());
-    // A `/` stands between a group and the one in it.
+    // A `/` separates a group from an inner one.
     let title = comment(&title, 60).trim().trim_matches('/').replace('/', " ");
     let title = if title.is_empty() { "home".to_owned() } else { title };
     let numbered = (2..).map(|number| format!("{title} ({number})"));
@@ -235,7 +236,7 @@ fn title(archive: &Archive, id: &str, one: &Chosen, titles: &mut Vec<String>) ->
     title
 }
 
-/// A request with its check, what is carried on from its answer, and the files that its page loads.
+/// The code of a request with its check, the values carried on from its answer, and the files that its page loads.
 fn request(
     place: usize,
     one: &Chosen,
@@ -249,7 +250,7 @@ fn request(
         let _ = writeln!(code, "-- {}", comment(told, 120));
     }
     let last = one.last();
-    // What a browser had already: a user here has not.
+    // The browser had this in its cache; a user here has not.
     let status = if last.status == 304 { 200 } else { last.status };
     if !one.led_to.is_empty() {
         code.push_str("-- It redirects, and brunt follows.\n");

@@ -1,9 +1,9 @@
-//! An OpenAPI description as a whole: what references in it stand for.
+//! An OpenAPI description as a whole, with its references.
 
 use crate::encoded::decoded;
 use crate::value::Value;
 
-/// The most references in a row.
+/// The most references that are followed in a row.
 const MOST_HOPS: usize = 20;
 
 /// A description.
@@ -13,7 +13,8 @@ pub(crate) struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    /// What a value is, if it is a reference; none of one that leads nowhere, out of the document, or round in a circle.
+    /// The value, or the one to which it refers; `None` for a reference that leads nowhere, out of the document, or in
+    /// a circle.
     pub(crate) fn resolved(self, value: &'d Value) -> Option<&'d Value> {
         let mut value = value;
         for _ in 0..MOST_HOPS {
@@ -40,7 +41,7 @@ impl<'d> Document<'d> {
         })
     }
 
-    /// The field of a value, as what it stands for.
+    /// The field of a value, with references resolved.
     pub(crate) fn get(self, value: &'d Value, name: &str) -> Option<&'d Value> {
         self.resolved(value.get(name)?)
     }

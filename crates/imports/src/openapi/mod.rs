@@ -18,11 +18,11 @@ use crate::{ImportError, Imported};
 
 /// The most operations that are moved.
 const MOST: usize = 2_000;
-/// Where calls go if the description names no whole URL.
+/// The base of calls if the description has no whole URL.
 const NO_BASE: &str = "http://127.0.0.1:8080";
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
 
-/// The scenarios that a description has.
+/// The scenarios for a description.
 pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
     let root = read(bytes)?;
     check_version(&root)?;
@@ -59,7 +59,7 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     Ok(script.written("OpenAPI description", name))
 }
 
-/// A name that is unlike those before it, by a number if need be.
+/// A name that differs from those before it, by a number if necessary.
 fn unlike(wanted: &str, taken: &mut Vec<String>, numbered: impl Fn(&str, usize) -> String) -> String {
     let others = (2..).map(|number| numbered(wanted, number));
     let free = |name: &String| !taken.contains(name);
@@ -68,14 +68,14 @@ fn unlike(wanted: &str, taken: &mut Vec<String>, numbered: impl Fn(&str, usize) 
     name
 }
 
-/// A description in JSON, or else in YAML.
+/// Reads a description in JSON, or otherwise in YAML.
 fn read(bytes: &[u8]) -> Result<Value, ImportError> {
     let json = Value::from_json(bytes);
     let begins = bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     match (json, begins) {
         (Ok(value), _) => Ok(value),
         (Err(error), Some(b'{')) => {
-            // YAML has braces, too.
+            // A YAML document may begin with a brace, too.
             let text = std::str::from_utf8(bytes).map_err(|_| error.clone())?;
             Value::from_yaml(text).map_err(|_| error)
         }
@@ -100,7 +100,7 @@ fn check_version(root: &Value) -> Result<(), ImportError> {
     }
 }
 
-/// Where calls go: the script's base, and what stands before paths.
+/// Sets the script's base. Returns the prefix of paths.
 fn server(root: &Value, script: &mut Script) -> String {
     let first = root.list_at("servers").first();
     let url = first.and_then(|server| Some(with_variables(server.text_at("url")?, server))).unwrap_or_default();

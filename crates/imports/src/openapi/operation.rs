@@ -1,4 +1,4 @@
-//! An operation as a function: its parameters, its body, what its answer must be.
+//! An operation as a function: its parameters, its body, and the check of its answer.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::script::Script;
 use crate::text::{Piece, Text};
 use crate::value::Value;
 
-/// The most fields of an answer that are looked for.
+/// The most fields of an answer that are checked.
 const MOST_FIELDS: usize = 6;
 /// Names that a parameter of a function would hide.
 const TAKEN: [&str; 5] = ["api", "answer", "brunt", "http", "files"];
@@ -21,20 +21,20 @@ const TAKEN: [&str; 5] = ["api", "answer", "brunt", "http", "files"];
 pub(crate) struct Operation<'d> {
     pub(crate) document: Document<'d>,
     pub(crate) path: &'d str,
-    /// In small letters.
+    /// The method, in lower case.
     pub(crate) method: &'d str,
-    /// The path's own: what all of its operations have.
+    /// The item of the path, with the properties that all of its operations share.
     pub(crate) item: &'d Value,
     pub(crate) value: &'d Value,
-    /// What stands before the path: of the server.
+    /// The prefix of the path, from the server's URL.
     pub(crate) prefix: &'d str,
 }
 
-/// What becomes of it.
+/// An operation, written as Lua.
 pub(crate) struct Written {
     /// The function.
     pub(crate) code: String,
-    /// Values for its parameters, as Lua writes them.
+    /// Values for its parameters, as Lua code.
     pub(crate) arguments: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct Parameter<'d> {
     name: &'d str,
     place: &'d str,
     is_required: bool,
-    /// An example or a default stands there.
+    /// Whether the value is an example or a default.
     is_given: bool,
     value: Value,
     style: &'d str,
@@ -51,12 +51,12 @@ struct Parameter<'d> {
 }
 
 impl<'d> Operation<'d> {
-    /// How lists and comments name it.
+    /// The name of the operation in lists and comments.
     pub(crate) fn place(&self) -> String {
         format!("{} {}", self.method.to_ascii_uppercase(), comment(self.path, 100))
     }
 
-    /// What its scenario is called.
+    /// The name of its scenario.
     pub(crate) fn name(&self) -> String {
         let id = self.value.text_at("operationId").map(str::trim).filter(|id| !id.is_empty());
         id.map_or_else(|| self.place(), |id| comment(id, 100))
@@ -119,14 +119,14 @@ impl<'d> Operation<'d> {
             });
             let explode = parameter.get("explode").map_or(style == "form", |explode| *explode == Value::Bool(true));
             let is_required = parameter.is_true("required") || place == "path";
-            // The operation's own stands in the place of the path's.
+            // The operation's own parameter replaces the path's.
             all.retain(|known| (known.name, known.place) != (name, place));
             all.push(Parameter { name, place, is_required, is_given, value, style, explode });
         }
         all
     }
 
-    /// An example that stands beside a schema.
+    /// An example beside a schema.
     fn example(&self, holder: &'d Value) -> Option<Value> {
         let first = || {
             let (_, example) = holder.fields_at("examples").first()?;
@@ -135,7 +135,7 @@ impl<'d> Operation<'d> {
         holder.get("example").or_else(first).filter(|value| **value != Value::Null).cloned()
     }
 
-    /// The path, whose parameters are those of the function; their names and values.
+    /// Sets the path, whose parameters become those of the function. Returns their names and values.
     fn url(&self, parameters: &[Parameter<'d>], call: &mut Call, script: &mut Script) -> (Vec<String>, Vec<String>) {
         let (mut names, mut arguments, mut known): (Vec<String>, Vec<String>, Vec<&str>) =
             (Vec::new(), Vec::new(), Vec::new());
@@ -170,7 +170,7 @@ impl<'d> Operation<'d> {
         if !names.is_empty() {
             call.name = Some(format!("{} {}", call.method, comment(&format!("{}{}", self.prefix, self.path), 150)));
         }
-        // Lua takes 200 locals.
+        // Lua allows 200 locals.
         if names.len() > 50 {
             script.leave(self.place(), "it has more than 50 parameters in its path");
             return (Vec::new(), Vec::new());
@@ -179,7 +179,7 @@ impl<'d> Operation<'d> {
         (names, arguments)
     }
 
-    /// Query, header fields, cookies; the names of those that are left out.
+    /// Sets the query, header fields and cookies. Returns the names of those that are left out.
     fn more(&self, parameters: &[Parameter<'d>], call: &mut Call, script: &mut Script) -> Vec<String> {
         let mut optional = Vec::new();
         let mut cookies = Vec::new();
@@ -192,7 +192,7 @@ impl<'d> Operation<'d> {
                 "query" => call.query.extend(self.query(one, script)),
                 "header" => {
                     let value = joined(&one.value);
-                    // Those of the content and of who asks have places of their own (OpenAPI 3.0.3, Parameter Object).
+                    // Content types and authorization are described elsewhere (OpenAPI 3.0.3, Parameter Object).
                     if matches!(one.name.to_ascii_lowercase().as_str(), "accept" | "content-type" | "authorization") {
                         continue;
                     }
@@ -301,7 +301,7 @@ impl<'d> Operation<'d> {
         value.fields().iter().map(part).collect()
     }
 
-    /// What the answer must be, and what else is documented.
+    /// The expected answer, and other documented ones.
     fn expected(&self, call: &mut Call) -> Expected {
         let all: Vec<(&str, &Value)> =
             self.value.fields_at("responses").iter().map(|(status, value)| (status.as_str(), value)).collect();
@@ -340,7 +340,7 @@ impl<'d> Operation<'d> {
         if said.is_empty() { status } else { format!("{status} ({said})") }
     }
 
-    /// A check for the fields that the answer must have.
+    /// A check of the fields that the answer must have.
     fn fields_of(&self, response: &'d Value) -> Option<String> {
         let response = self.document.resolved(response)?;
         let (_, media) = response.fields_at("content").iter().find(|(kind, _)| bare(kind).ends_with("json"))?;
@@ -400,7 +400,7 @@ fn bare(kind: &str) -> String {
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// A value as a text: elements of a list with commas between.
+/// A value as a text: the elements of a list joined by commas.
 fn joined(value: &Value) -> String {
     match value {
         Value::List(all) => all.iter().map(joined).collect::<Vec<_>>().join(","),

@@ -1,23 +1,23 @@
-//! Values that are made from schemas: examples where they stand there, else the least that fits.
+//! Sample values for schemas: their examples, or otherwise the smallest value that fits.
 
 use serde_json::Number;
 
 use super::document::Document;
 use crate::value::Value;
 
-/// The deepest that values are made; optional fields are left out from half of it on.
+/// The greatest depth of samples; optional fields are left out from half of it on.
 const MOST_DEPTH: usize = 10;
 /// The most values of one sample.
 const MOST_VALUES: usize = 400;
-/// The longest text that a schema can ask for.
+/// The longest text that is made for a schema.
 const MOST_TEXT: usize = 1_000;
 
-/// What is sampled: answers have fields that are for reading alone, requests those for writing alone.
+/// The purpose of a sample: answers have read-only fields, requests write-only ones.
 #[derive(Debug)]
 pub(crate) struct Sampler<'d> {
     document: Document<'d>,
     values: usize,
-    /// Schemas that only a look can satisfy: by pattern.
+    /// Patterns that the samples may not match, with the fields that have them.
     pub(crate) unclear: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl<'d> Sampler<'d> {
         Self { document, values: 0, unclear: Vec::new() }
     }
 
-    /// A value that a schema describes. `name` is what holds it.
+    /// A value for a schema. `name` is the field that holds it.
     pub(crate) fn value(&mut self, schema: &'d Value, name: &str) -> Value {
         self.values = 0;
         self.sampled(schema, name, 0)
@@ -123,7 +123,7 @@ impl<'d> Sampler<'d> {
     }
 }
 
-/// What a schema names itself: an example, a default, a constant, the first of a list.
+/// The value that a schema gives itself: an example, a default, a constant, the first of an enumeration.
 fn given(schema: &Value) -> Option<Value> {
     let first = |name: &str| match schema.get(name)? {
         Value::List(all) => all.first(),
@@ -133,7 +133,7 @@ fn given(schema: &Value) -> Option<Value> {
     given.or_else(|| schema.get("default")).or_else(|| first("enum")).filter(|given| **given != Value::Null).cloned()
 }
 
-/// The type of a schema; the first that is not null of several.
+/// The type of a schema; of several, the first that is not null.
 pub(crate) fn kind(schema: &Value) -> &str {
     let named = match schema.get("type") {
         Some(Value::Text(kind)) => Some(kind.as_str()),
@@ -158,7 +158,7 @@ fn whole(schema: &Value, name: &str) -> Option<u64> {
     if let Some(Value::Number(number)) = schema.get(name) { number.as_u64() } else { None }
 }
 
-/// The least number from 1 on that a schema takes, or the greatest if that is less.
+/// The least number from 1 on that a schema allows, or the greatest allowed one if that is less.
 fn number(schema: &Value) -> Number {
     let bound = |name: &str| match schema.get(name) {
         Some(Value::Number(number)) => number.as_f64(),
@@ -166,7 +166,7 @@ fn number(schema: &Value) -> Number {
     };
     let is_whole = kind(schema) == "integer";
     let step = bound("multipleOf").filter(|step| *step > 0.0).unwrap_or(if is_whole { 1.0 } else { 0.5 });
-    // OpenAPI 3.0 has flags beside the bounds, 3.1 numbers of their own.
+    // OpenAPI 3.0 has flags beside the bounds, 3.1 separate numbers.
     let above = bound("exclusiveMinimum").or_else(|| bound("minimum").filter(|_| schema.is_true("exclusiveMinimum")));
     let below = bound("exclusiveMaximum").or_else(|| bound("maximum").filter(|_| schema.is_true("exclusiveMaximum")));
     let least = above.map(|above| above + step).or_else(|| bound("minimum")).unwrap_or(1.0_f64.max(step));
@@ -181,7 +181,7 @@ fn number(schema: &Value) -> Number {
     Number::from_f64(value).unwrap_or_else(|| Number::from(1))
 }
 
-/// Two samples as one: fields of both, the second's where both have them.
+/// Merges two samples: the fields of both, the second's where both have one.
 fn merged(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Object(mut fields), Value::Object(more)) => {

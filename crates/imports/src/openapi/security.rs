@@ -1,4 +1,4 @@
-//! Security schemes: what a request says of who makes it, with secrets from the environment.
+//! Security schemes as authorization of requests, with secrets from the environment.
 
 use super::document::Document;
 use crate::call::{Authorization, Call};
@@ -7,7 +7,7 @@ use crate::script::Script;
 use crate::text::Text;
 use crate::value::Value;
 
-/// Gives a call what its operation asks for: the first of what it may choose from.
+/// Adds the authorization that an operation requires: the first of its alternatives.
 pub(crate) fn apply<'d>(
     document: Document<'d>,
     operation: &'d Value,
@@ -17,7 +17,7 @@ pub(crate) fn apply<'d>(
 ) {
     let asked = operation.get("security").or_else(|| document.root.get("security"));
     let choices = asked.map_or(&[][..], Value::list);
-    // An empty one: anybody may.
+    // An empty alternative makes authorization optional.
     if choices.iter().any(|choice| choice.fields().is_empty()) {
         return;
     }
@@ -64,7 +64,7 @@ fn add(name: &str, scheme: &Value, scopes: &Value, place: &str, call: &mut Call,
     }
 }
 
-/// A token by client credentials, where they may be used; else one from the environment.
+/// Adds a token by client credentials, where the scheme allows them; otherwise one from the environment.
 fn oauth(name: &str, scheme: &Value, scopes: &Value, place: &str, call: &mut Call, script: &mut Script) {
     let url = scheme.at(&["flows", "clientCredentials", "tokenUrl"]).and_then(Value::text);
     if let Some(url) = url.filter(|url| crate::encoded::origin_and_path(url).is_some()) {

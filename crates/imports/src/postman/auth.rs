@@ -1,4 +1,4 @@
-//! Who makes a request: of itself, its folder, or the collection.
+//! Authorization of requests: their own, their folder's, or the collection's.
 
 use super::variables::Variables;
 use crate::call::{Authorization, Call};
@@ -7,7 +7,7 @@ use crate::script::Script;
 use crate::text::Text;
 use crate::value::Value;
 
-/// Gives a call what `auth` says.
+/// Adds the authorization `auth` to a call.
 pub(crate) fn apply(
     auth: Option<&Value>,
     place: &str,
@@ -19,7 +19,7 @@ pub(crate) fn apply(
     let kind = auth.text_at("type").unwrap_or("noauth");
     let field = |name: &str| -> Option<String> {
         let all = auth.get(kind)?;
-        // A list of keys and values in version 2.1, an object in 2.0.
+        // Version 2.1 has a list of keys and values, 2.0 an object.
         let listed = all.list().iter().find(|one| one.text_at("key") == Some(name)).and_then(|one| one.get("value"));
         listed.or_else(|| all.get(name))?.shown()
     };

@@ -1,4 +1,4 @@
-//! As much of JavaScript as tells statements apart: texts, brackets, comments.
+//! Reads as much of JavaScript as is needed to tell statements apart: texts, brackets, comments.
 
 use crate::value::Value;
 
@@ -12,7 +12,7 @@ pub(crate) fn lines(event: &Value) -> String {
     without_comments(&code).trim().to_owned()
 }
 
-/// What a scanner is in.
+/// The state of the scanner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum In {
     Code,
@@ -21,7 +21,7 @@ enum In {
     Block,
 }
 
-/// Calls `f` with each letter, what it is in, and the letter after it.
+/// Calls `f` with each character's position, the character, and the state that it is in.
 fn scan(code: &str, mut f: impl FnMut(usize, char, In)) {
     let mut state = In::Code;
     let mut escaped = false;
@@ -47,7 +47,8 @@ fn scan(code: &str, mut f: impl FnMut(usize, char, In)) {
             In::Text(quote) if letter == '\n' && quote != '`' => state = In::Code,
             _ => {}
         }
-        // What begins or ends a text belongs to it; the end of a comment does, too.
+        // Quotes belong to their text, and the end of a block comment to the comment; a line comment ends before the
+        // end of its line.
         let shown = match (before, state) {
             (In::Code, after) => after,
             (In::Line, In::Code) => In::Code,
@@ -68,7 +69,7 @@ fn without_comments(code: &str) -> String {
     plain
 }
 
-/// The statements of a text without comments: what ends by `;`, or by a line's end outside of brackets.
+/// Splits code without comments into statements, which end by `;` or by the end of a line outside of brackets.
 pub(crate) fn statements(code: &str) -> Vec<String> {
     let (mut all, mut current, mut depth) = (Vec::new(), String::new(), 0_i32);
     let mut end = |current: &mut String| {
@@ -88,7 +89,7 @@ pub(crate) fn statements(code: &str) -> Vec<String> {
             ')' | ']' | '}' => depth -= 1,
             ';' if depth <= 0 => cuts.push(at),
             '\n' if depth <= 0 => {
-                // A line that begins with a dot goes on.
+                // A line that begins with a dot continues the statement.
                 let goes_on = code.get(at..).is_some_and(|rest| rest.trim_start().starts_with('.'));
                 if !goes_on {
                     cuts.push(at);
@@ -108,7 +109,7 @@ pub(crate) fn statements(code: &str) -> Vec<String> {
     all
 }
 
-/// A statement without the spaces that mean nothing.
+/// A statement without insignificant spaces.
 pub(crate) fn squeezed(statement: &str) -> String {
     let mut plain = String::new();
     let mut space = false;
@@ -127,7 +128,7 @@ pub(crate) fn squeezed(statement: &str) -> String {
     plain
 }
 
-/// The arguments of a call of `function`, which is all that a squeezed statement is.
+/// The arguments of a call of `function`, if a squeezed statement consists of it.
 pub(crate) fn arguments(statement: &str, function: &str) -> Option<Vec<String>> {
     let inner = statement.strip_prefix(function)?.strip_prefix('(')?.strip_suffix(')')?;
     let (mut cuts, mut depth, mut balanced) = (Vec::new(), 0_i32, true);
@@ -156,7 +157,7 @@ pub(crate) fn arguments(statement: &str, function: &str) -> Option<Vec<String>> 
     Some(all)
 }
 
-/// What a text in quotes says.
+/// The value of a string literal.
 pub(crate) fn literal(text: &str) -> Option<String> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
     let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -181,7 +182,7 @@ pub(crate) fn literal(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// The variable that a statement sets, and what it gives it.
+/// The variable and the value of an assignment.
 pub(crate) fn assignment(statement: &str) -> Option<(String, String)> {
     let squeezed = squeezed(statement);
     let functions = [

@@ -15,18 +15,18 @@ use crate::script::{Script, injection};
 use crate::value::Value;
 use crate::{ImportError, Imported};
 
-/// The most requests that are moved, and the deepest folders.
+/// The most requests that are moved, and the greatest depth of folders.
 const MOST: usize = 2_000;
 const MOST_DEPTH: usize = 20;
-/// Requests of one function, which Lua compiles as a whole.
+/// The most requests in one function, which Lua compiles as a whole.
 const MOST_TOGETHER: usize = 50;
-/// Where calls go if the collection names no whole URL.
+/// The base of calls if the collection has no whole URL.
 const NO_BASE: &str = "http://127.0.0.1:8080";
 
-/// The scenario that a collection describes.
+/// The scenario for a collection.
 pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
     let root = Value::from_json(bytes)?;
-    // As Postman's API gives it.
+    // Postman's API wraps the collection in an object.
     let root = root.get("collection").filter(|inner| inner.get("item").is_some()).unwrap_or(&root);
     if root.get("item").is_none() {
         let what = if root.get("requests").is_some() {
@@ -58,13 +58,13 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     Ok(script.written("Postman collection", name))
 }
 
-/// What a folder gives to what is in it.
+/// Properties of a folder that its items inherit.
 struct Inherited<'c> {
     auth: Option<&'c Value>,
     place: String,
 }
 
-/// A scenario in the making.
+/// A scenario under construction.
 struct Writer<'c> {
     variables: Variables<'c>,
     script: Script,
@@ -72,7 +72,7 @@ struct Writer<'c> {
 }
 
 impl<'c> Writer<'c> {
-    /// Requests and folders, in their order.
+    /// Writes requests and folders, in their order.
     fn items(&mut self, items: &'c [Value], inherited: &Inherited<'c>, depth: usize) -> String {
         let (mut code, mut row) = (String::new(), Row::default());
         for item in items {
@@ -88,7 +88,7 @@ impl<'c> Writer<'c> {
                 let auth = item.get("auth").or(inherited.auth);
                 let inner = self.items(item.list_at("item"), &Inherited { auth, place }, depth + 1);
                 if !inner.trim().is_empty() {
-                    // A `/` stands between a group and the one in it.
+                    // A `/` separates a group from an inner one.
                     let group = comment(name, 80).replace('/', " ");
                     let _ = write!(
                         code,
@@ -122,7 +122,7 @@ impl<'c> Writer<'c> {
         code
     }
 
-    /// Scripts of a folder or of the collection, which run with each request in it.
+    /// Lists the scripts of a folder or of the collection, which run with each of its requests.
     fn events(&mut self, holder: &Value, place: &str) {
         for event in holder.list_at("event") {
             let lines = javascript::lines(event);
@@ -137,13 +137,13 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// Requests in a row, which share one local in a block of their own.
+/// Consecutive requests, which share one local in their own block.
 #[derive(Default)]
 struct Row {
     code: String,
     count: usize,
     weight: usize,
-    /// What rows before it weigh, which stand in the same function.
+    /// The weight of earlier rows in the same function.
     before: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::text::{Piece, Text};
 use crate::value::Value;
 
 impl<'c> Writer<'c> {
-    /// What comes before the request; an assignment to `answer`, without `local`, with its checks.
+    /// The code of a request: statements before it, and an assignment to `answer`, without `local`, with its checks.
     pub(super) fn request(
         &mut self,
         item: &'c Value,
@@ -19,7 +19,7 @@ impl<'c> Writer<'c> {
         auth: Option<&'c Value>,
         place: &str,
     ) -> (String, String) {
-        // A request may be its URL alone.
+        // A request may consist of its URL alone.
         let request = item.get("request").unwrap_or(&Value::Null);
         let method = request.text_at("method").unwrap_or("GET").trim().to_ascii_uppercase();
         let mut call = Call { method, ..Call::default() };
@@ -53,7 +53,7 @@ impl<'c> Writer<'c> {
         self.variables.text(text, place, &mut self.script)
     }
 
-    /// A value that `name` holds: a secret if it says so and no variable is in it.
+    /// The value of the field `name`: a secret if its name suggests one and no variable is in it.
     fn field(&mut self, name: &str, value: &str, place: &str) -> Text {
         let text = self.text(value, place);
         match text.known() {
@@ -64,7 +64,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// The path with its query; a whole URL, if it goes elsewhere than the first.
+    /// The path with its query; a whole URL, if its origin is not the first one.
     fn url(&mut self, request: &'c Value, place: &str) -> Text {
         let url = request.get("url").unwrap_or(request);
         let raw = url.text().or_else(|| url.text_at("raw")).unwrap_or_default().trim().to_owned();
@@ -126,10 +126,10 @@ impl<'c> Writer<'c> {
         made
     }
 
-    /// What stands before the path, unless it is the script's base; and the path.
+    /// The prefix of the path, empty for the script's base; and the path.
     fn origin(&mut self, url: &str, place: &str) -> (String, String) {
         let mut whole = url.to_owned();
-        // Variables that name a host have to be known now.
+        // Variables that name a host have to be resolved at import.
         for _ in 0..5 {
             let Some((name, after)) = whole.strip_prefix("{{").and_then(|rest| rest.split_once("}}")) else { break };
             match self.variables.constant(name.trim()) {
@@ -271,7 +271,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// JSON with variables in it, as a table; none if it is no JSON, or more than is read as a table.
+    /// JSON with variables in it, as a table; `None` if it is not JSON, or too large for a table.
     fn json(&mut self, text: &str, place: &str) -> Option<String> {
         let parsed = Value::from_json(bare_as_text(text).as_bytes()).ok()?;
         if !parsed.fits_a_table() {
@@ -281,7 +281,7 @@ impl<'c> Writer<'c> {
         Some(value(&parsed, &mut |path, leaf| {
             let Value::Text(text) = leaf else { return None };
             if let Some(name) = text.strip_prefix("{{=").and_then(|rest| rest.strip_suffix("}}")) {
-                // One without quotes is a number, or whatever it holds.
+                // A variable without quotes is a number, or whatever it holds.
                 let code = self.variables.expression(name.trim(), place, &mut self.script);
                 return Some(format!("(tonumber({code}) or {code})"));
             }
@@ -306,7 +306,7 @@ impl<'c> Writer<'c> {
         Part { name, value, content_type, ..Part::default() }
     }
 
-    /// A file beside the script, which is read once.
+    /// The expression for a file beside the script, which is read once.
     fn file(&mut self, src: &str, place: &str) -> String {
         self.script.leave(
             place,
@@ -321,7 +321,7 @@ fn own_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or("FILE")
 }
 
-/// A URL of its parts.
+/// The URL made of its parts.
 fn put_together(url: &Value) -> String {
     let parts = |name: &str, mark: &str| match url.get(name) {
         Some(Value::List(all)) => all.iter().filter_map(Value::shown).collect::<Vec<_>>().join(mark),
@@ -337,7 +337,7 @@ fn put_together(url: &Value) -> String {
     format!("{scheme}{}{port}/{}", parts("host", "."), parts("path", "/").trim_start_matches('/'))
 }
 
-/// JSON in which a variable without quotes is a text that says so.
+/// JSON in which variables without quotes are replaced by marked texts.
 fn bare_as_text(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     let (mut in_text, mut escaped) = (false, false);

@@ -1,4 +1,5 @@
-//! Tests of a request as checks: statuses, header fields, what is in the body. What is more than that is a check that does not hold.
+//! Tests of a request as checks of statuses, header fields and bodies. Any other test becomes a check that does not
+//! hold.
 
 use std::fmt::Write as _;
 
@@ -9,16 +10,16 @@ use crate::script::Script;
 use crate::secret;
 use crate::value::Value;
 
-/// What becomes of a request's scripts.
+/// The scripts of a request, written as Lua.
 #[derive(Default)]
 pub(crate) struct Moved {
     /// Statements before the request.
     pub(crate) before: String,
-    /// Statements behind it: checks, then variables.
+    /// Statements after the request: checks, then variables.
     pub(crate) after: String,
 }
 
-/// Moves the scripts of a request, `place` in lists.
+/// Moves the scripts of a request, which lists name `place`.
 pub(crate) fn moved(item: &Value, place: &str, variables: &mut Variables<'_>, script: &mut Script) -> Moved {
     let mut moved = Moved::default();
     let mut mover = Mover {
@@ -48,7 +49,7 @@ struct Mover<'m, 'c> {
     place: &'m str,
     variables: &'m mut Variables<'c>,
     script: &'m mut Script,
-    /// What stands for the answer's JSON.
+    /// The names that scripts use for the answer's JSON.
     json: Vec<String>,
     checks: Vec<String>,
     set: String,
@@ -96,7 +97,7 @@ impl Mover<'_, '_> {
         }
     }
 
-    /// `const json = pm.response.json()`.
+    /// Recognises `const json = pm.response.json()`.
     fn declares_json(&mut self, plain: &str) -> bool {
         let declared = ["const ", "let ", "var "].iter().find_map(|word| plain.strip_prefix(word));
         let Some((name, value)) = declared.and_then(|rest| rest.split_once('=')) else { return false };
@@ -107,7 +108,7 @@ impl Mover<'_, '_> {
         false
     }
 
-    /// A text that a script gives a variable: a secret, if its name says so.
+    /// A text that a script assigns to a variable: a secret, if its name suggests one.
     fn given(&mut self, name: &str, value: &str) -> String {
         let text = self.variables.text(value, self.place, self.script);
         match text.known() {
@@ -129,7 +130,7 @@ impl Mover<'_, '_> {
         let _ = writeln!(self.set, "vars{} = {code}", part(name));
     }
 
-    /// `pm.test("name", function () { … })`.
+    /// Moves `pm.test("name", function () { … })`.
     fn test(&mut self, parts: &[String]) {
         let [name, function] = parts else { return };
         let shown = literal(name).unwrap_or_else(|| comment(name, 60));
@@ -160,7 +161,7 @@ impl Mover<'_, '_> {
         }
     }
 
-    /// A check; one that does not hold where its condition is not moved.
+    /// Adds a check; it does not hold where its condition was not moved.
     fn check(&mut self, name: &str, condition: Option<String>, code: &str) {
         let name = quoted(&comment(name, 150));
         if let Some(condition) = condition {
@@ -171,7 +172,7 @@ impl Mover<'_, '_> {
         }
     }
 
-    /// What an assertion demands of `answer`.
+    /// The condition on `answer` that an assertion makes.
     fn condition(&self, plain: &str) -> Option<String> {
         let rest = |prefix: &str| plain.strip_prefix(prefix);
         if let Some(parts) = arguments(plain, "pm.response.to.have.status") {
@@ -257,7 +258,7 @@ impl Mover<'_, '_> {
     }
 }
 
-/// `pm.expect(SUBJECT).DEMAND`.
+/// Splits `pm.expect(SUBJECT).DEMAND`.
 fn expectation(plain: &str) -> Option<(String, String)> {
     let rest = plain.strip_prefix("pm.expect(")?;
     let mut depth = 1;
@@ -275,7 +276,7 @@ fn expectation(plain: &str) -> Option<(String, String)> {
     None
 }
 
-/// `tests["name"] = responseCode.code === 200`, as Postman had it once.
+/// Splits `tests["name"] = responseCode.code === 200`, Postman's old form of a test.
 fn old_test(plain: &str) -> Option<(String, Option<String>)> {
     let (name, value) = plain.strip_prefix("tests[")?.split_once("]=")?;
     let name = literal(name)?;
@@ -283,14 +284,14 @@ fn old_test(plain: &str) -> Option<(String, Option<String>)> {
     Some((name, status.map(|status| format!("answer.status == {status}"))))
 }
 
-/// `pm.response.headers.get("name")`.
+/// Recognises `pm.response.headers.get("name")`.
 fn header_of(value: &str) -> Option<String> {
     let parts =
         arguments(value, "pm.response.headers.get").or_else(|| arguments(value, "postman.getResponseHeader"))?;
     literal(parts.first()?)
 }
 
-/// A path of names and places, as JSONPath.
+/// A path of names and indices, as JSONPath.
 fn dotted(path: &str) -> Option<String> {
     let mut made = String::from("$");
     for name in path.replace('[', ".[").split('.').filter(|name| !name.is_empty()) {
@@ -312,7 +313,7 @@ fn dotted(path: &str) -> Option<String> {
     Some(made)
 }
 
-/// A number as it is written, if it is one.
+/// A numeric literal as written, if the text is one.
 fn number(text: &str) -> Option<String> {
     let text = text.trim();
     text.parse::<f64>()

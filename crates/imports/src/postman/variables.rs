@@ -1,4 +1,4 @@
-//! Variables of a collection, `{{name}}`, and values that Postman makes up, `{{$guid}}`.
+//! Variables of a collection, `{{name}}`, and Postman's generated values, `{{$guid}}`.
 
 use crate::lua::{key, part, quoted, table};
 use crate::script::Script;
@@ -9,13 +9,13 @@ use crate::value::Value;
 /// The most variables of a collection.
 const MOST: usize = 2_000;
 
-/// What is known of variables.
+/// The known variables of a collection.
 pub(crate) struct Variables<'c> {
-    /// Those of the collection, with their values.
+    /// The variables of the collection, with their values.
     known: Vec<(&'c str, String)>,
-    /// Those that scripts set somewhere.
+    /// The variables that scripts set.
     set: Vec<String>,
-    /// Those that are used, and come from an environment of Postman's.
+    /// The used variables that come from an environment of Postman's.
     pub(crate) elsewhere: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl<'c> Variables<'c> {
         Self { known, set, elsewhere: Vec::new() }
     }
 
-    /// The value of a variable of the collection that nothing sets.
+    /// The value of a variable of the collection that no script sets.
     pub(crate) fn constant(&self, name: &str) -> Option<&str> {
         if self.set.iter().any(|known| known == name) {
             return None;
@@ -45,7 +45,7 @@ impl<'c> Variables<'c> {
         self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A text in which `{{name}}` stands for variables.
+    /// A text with its `{{name}}` replaced by variables.
     pub(crate) fn text(&mut self, text: &str, place: &str, script: &mut Script) -> Text {
         let mut made = Text::default();
         let mut rest = text;
@@ -63,7 +63,7 @@ impl<'c> Variables<'c> {
         made
     }
 
-    /// The expression that a variable stands for.
+    /// The expression for a variable.
     pub(crate) fn expression(&mut self, name: &str, place: &str, script: &mut Script) -> String {
         if let Some(made_up) = name.strip_prefix('$') {
             return match made_up {
@@ -86,7 +86,8 @@ impl<'c> Variables<'c> {
         script.secrets.ask(name, None)
     }
 
-    /// Code that makes the table of variables at the beginning of an iteration; empty if the collection has none.
+    /// Code that makes the table of variables at the beginning of an iteration; empty if the collection has no
+    /// variables.
     pub(crate) fn written(&self, script: &mut Script) -> String {
         for name in &self.elsewhere {
             let variable = script.secrets.name(name, None);
@@ -101,7 +102,7 @@ impl<'c> Variables<'c> {
                 script.secrets.ask(name, Some(value))
             } else {
                 let mut others = Self { known: Vec::new(), set: Vec::new(), elsewhere: Vec::new() };
-                // A variable in another's value would have to be written before it.
+                // A variable in another's value would have to be written before that one.
                 let text = others.text(value, "a variable of the collection", &mut Script::default());
                 if text.is_known() { quoted(value) } else { self.joined(value) }
             };
@@ -113,7 +114,7 @@ impl<'c> Variables<'c> {
         format!("local vars = {} -- variables of the collection\n\n", table(&entries))
     }
 
-    /// A value with the values of other variables in it.
+    /// A value with the values of the variables in it, joined.
     fn joined(&self, value: &str) -> String {
         let mut made = value.to_owned();
         for _ in 0..5 {
@@ -131,13 +132,13 @@ impl<'c> Variables<'c> {
     }
 }
 
-/// Whether it is the name of a variable, and not a brace in a text.
+/// Whether a text is the name of a variable, and not any other text in braces.
 fn is_variable(name: &str) -> bool {
     let name = name.trim();
     !name.is_empty() && name.len() <= 200 && !name.contains(['{', '}', '"', '\n'])
 }
 
-/// Names that scripts set anywhere in a collection.
+/// Collects the names that scripts set anywhere in a collection.
 fn collect_set(holder: &Value, set: &mut Vec<String>, depth: usize) {
     for event in holder.list_at("event") {
         let code = super::javascript::lines(event);

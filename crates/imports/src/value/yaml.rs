@@ -1,4 +1,5 @@
-//! A value of a YAML text (1.2, core schema): events of a parser, within bounds of depth, of size and of what aliases repeat.
+//! A value of a YAML text (1.2, core schema), built from a parser's events, within limits of depth, size and repetition
+//! by aliases.
 
 use std::collections::HashMap;
 
@@ -10,16 +11,16 @@ use crate::ImportError;
 
 /// The deepest nesting.
 const MOST_DEPTH: usize = 100;
-/// The most values, those included that aliases repeat.
+/// The most values, including those that aliases repeat.
 const MOST_VALUES: usize = 4_000_000;
 
-/// A list or an object whose end has not come.
+/// A list or an object that has not ended yet.
 struct Open {
     value: Value,
     anchor: usize,
     /// The name of the field whose value comes next.
     key: Option<String>,
-    /// Fields that `<<` adds at its end.
+    /// Fields that `<<` adds when the object ends.
     merged: Vec<(String, Value)>,
 }
 
@@ -35,11 +36,11 @@ impl Open {
     }
 }
 
-/// What was read so far.
+/// The state of reading.
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
-    /// What aliases stand for, with how many values it is and how deep.
+    /// The values of anchors, with their numbers of values and depths.
     anchors: HashMap<usize, (Value, usize, usize)>,
     values: usize,
     whole: Option<Value>,
@@ -106,7 +107,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts a value where it belongs; it is `count` values, `depth` levels deep.
+    /// Adds a value to the innermost open one; it consists of `count` values, `depth` levels deep.
     fn put(&mut self, value: Value, anchor: usize, count: usize, depth: usize) -> Result<(), &'static str> {
         self.values = self.values.saturating_add(count);
         if self.values > MOST_VALUES {
@@ -126,7 +127,7 @@ impl Builder {
             Value::List(all) => all.push(value),
             Value::Object(fields) => match open.key.take() {
                 None => open.key = Some(value.shown().unwrap_or_default()),
-                // What `<<` merges stands for fields that the object has not got.
+                // Values merged by `<<` add only fields that the object does not have.
                 Some(key) if key == "<<" => {
                     let merged = if let Value::List(all) = value { all } else { vec![value] };
                     open.merged.extend(merged.into_iter().flat_map(|one| one.fields().to_vec()));
@@ -143,7 +144,7 @@ fn is_object(value: &Value) -> bool {
     matches!(value, Value::Object(_))
 }
 
-/// How many values a value is, and how many levels deep.
+/// The number of values in a value, and its depth in levels.
 fn measure(value: &Value) -> (usize, usize) {
     let below = |all: &mut dyn Iterator<Item = &Value>| {
         all.map(measure).fold((1, 0), |(count, depth), (more, deeper)| (count + more, depth.max(deeper + 1)))
@@ -155,7 +156,7 @@ fn measure(value: &Value) -> (usize, usize) {
     }
 }
 
-/// What a text without quotes stands for.
+/// The value of an unquoted scalar.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,

@@ -9,11 +9,11 @@ use super::{About, Remark};
 
 /// The least share of a stretch's answers that are of the new kind.
 const SHARE: f64 = 0.05;
-/// The fewest of them that were looked at, and the fewest answers before them.
+/// The fewest of them that were sampled, and the fewest answers before them.
 const FEWEST: (u64, u64) = (10, 20);
-/// How probable it may be that none came before by chance, were it there all along.
+/// The highest probability that none came before by chance, if the kind had existed all along.
 const BY_CHANCE: f64 = 1e-6;
-/// The longest beginning of an example that is shown, in characters.
+/// The longest excerpt that is shown, in characters.
 const SHOWN: usize = 60;
 
 /// A kind of answers that is new from some time on.
@@ -26,7 +26,7 @@ struct Another<'a> {
     share: f64,
 }
 
-/// Finds the kind of answers that is new and most frequent, if there is one.
+/// The most frequent new kind of answers, if there is one.
 pub(super) fn another(total: &Snapshot) -> Option<Remark> {
     let found = total.kinds.by_name().flat_map(|(name, kinds)| of_name(&total.kinds, name, kinds));
     let most = found.max_by(|one, other| one.kind.count().cmp(&other.kind.count()))?;
@@ -60,7 +60,7 @@ fn of_name<'a>(all: &Kinds, name: &'a str, kinds: &'a [Kind]) -> Vec<Another<'a>
 fn is_near(one: &Kind, other: &Kind) -> bool {
     let sizes = match (one.size, other.size) {
         (Some(one), Some(other)) => one.abs_diff(other) <= 1,
-        // Of one that comes in pieces nobody has said the size.
+        // The size of an answer in pieces is not stated.
         _ => true,
     };
     sizes && one.status == other.status && one.content_type == other.content_type
@@ -69,7 +69,7 @@ fn is_near(one: &Kind, other: &Kind) -> bool {
 fn remark(another: &Another<'_>, timeline: &Timeline, total: &Snapshot) -> Remark {
     let Another { name, kind, usual, from_ns, to_ns, share } = *another;
     let ended = timeline.points().next_back().map_or(0, |(start, _)| start + timeline.width_ns());
-    // It goes on where less than a stretch is left.
+    // The kind lasts to the end if less than a stretch is left.
     let width = total.kinds.width_ns();
     let when = if to_ns + width >= ended {
         format!("from {} on", Clock(from_ns))
@@ -104,7 +104,7 @@ fn remark(another: &Another<'_>, timeline: &Timeline, total: &Snapshot) -> Remar
     }
 }
 
-/// About how many calls were answered so; none where the calls of its name are not known by time.
+/// About how many calls had this answer; `None` where the calls of its name are not known by time.
 fn calls(another: &Another<'_>, timeline: &Timeline, total: &Snapshot) -> Option<u64> {
     if total.kinds.by_name().count() > 1 {
         return None;

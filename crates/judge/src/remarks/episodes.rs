@@ -1,7 +1,8 @@
-//! Stretches of a run in which the target behaved in another way: outages, freezes, overload, a limit of its rate, slowness.
+//! Stretches of a run in which the target behaved differently: outages, freezes, overload, a limit of its rate,
+//! slowness.
 //!
-//! All of it is found in the [`Timeline`], which knows calls by when they were due, and in the seconds' own counts. A stretch
-//! that one kind explains is left out of what comes after it.
+//! All of them are found in the [`Timeline`], which has calls by when they were due, and in the counts of seconds. A
+//! stretch that one kind explains is taken out before the next kind is searched for.
 
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Clock, count, counted};
@@ -22,27 +23,27 @@ pub(super) mod tests;
 const FEWEST_CALLS: u64 = 5;
 /// The share of calls due in an outage that find no target.
 const OUT: f64 = 0.9;
-/// How many times the median response time a silence lasts that is a freeze.
+/// A silence is a freeze if it lasts this many times the median response time.
 const FREEZE: u64 = 4;
-/// How many times the 99th percentile of the other calls a silence lasts that is a freeze where few calls are in flight.
+/// With few calls in flight, a silence is a freeze if it lasts this many times the 99th percentile of the other calls.
 const FREEZE_OF_FEW: u64 = 10;
-/// The share of a silence for which a call has to wait to be held up by it.
+/// A call is held up by a silence if it waits for one part in this many of it.
 const HELD_UP: u64 = 2;
-/// The fewest pauses at a steady distance that are named as one thing.
+/// The fewest evenly spaced pauses that are named as one finding.
 const FEWEST_PAUSES: usize = 3;
-/// How far lengths and distances of pauses may lie apart, as a share.
+/// How far lengths and distances of pauses may differ, as a share.
 const ALIKE: f64 = 0.25;
 /// The most stretches of one kind that are named.
 const MOST_NAMED: usize = 3;
-/// For how long calls may go on to fail at a drop, unless all of them were under way: longer, and they fail all along.
+/// How long calls may go on failing at a drop, unless all of them were under way: if it is longer, they fail all along.
 const DROP_NS: u64 = SECOND_NS;
-/// The most drops that are counted, as a share of the points with calls: more, and connections are lost all along.
+/// The most drops, as a share of the points with calls: with more, connections are lost all along.
 const DROPS: f64 = 0.25;
-/// How long a target has to fall behind before that is overload, in nanoseconds.
+/// How long a target has to fall behind for an overload, in nanoseconds.
 const BEHIND_NS: u64 = 3 * SECOND_NS;
 /// The share of the due rate by which the calls that wait have to grow.
 const GROWTH: f64 = 0.05;
-/// The fewest calls that wait at the end of an overload, and how many times those before it.
+/// The fewest calls that wait at the end of an overload, and their least ratio to those that waited before it.
 const WAITING: (u64, u64) = (20, 10);
 
 /// Finds the episodes of a run. `total` counts every call, those of the drain included.
@@ -76,10 +77,10 @@ fn length(ns: u64) -> String {
     if ns >= SECOND_NS { format!("{:.1}s", ns as f64 / 1e9) } else { format!("{}ms", ns / 1_000_000) }
 }
 
-/// Stretches in which calls found no target: no connection could be made, or it was lost.
+/// Stretches in which calls found no target: a connection could not be made, or was lost.
 fn outages(timeline: &Timeline) -> Vec<Stretch> {
     if timeline.points().all(|(_, point)| point.ok + point.refused == 0) {
-        // It never answered, which is said elsewhere.
+        // The target never answered, which has a remark of its own.
         return Vec::new();
     }
     let is_out = |point: &DuePoint| point.unreached > 0 && point.unreached as f64 >= OUT * told(point) as f64;
@@ -91,7 +92,7 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
         if is_out(point) {
             match stretches.last_mut().filter(|_| goes_on) {
                 Some((stretch, calls)) => (stretch.to, *calls) = (here.to, *calls + told(point)),
-                // The point before may be partly out.
+                // The point before may be partly in the outage.
                 None => stretches.push((Stretch { from: edge.unwrap_or(here.from), ..here }, told(point))),
             }
             goes_on = true;
@@ -107,15 +108,15 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
     stretches.into_iter().filter(is_long).map(|(stretch, _)| stretch).collect()
 }
 
-/// Calls of a point that say something of the target.
+/// Calls of a point that say something about the target.
 const fn told(point: &DuePoint) -> u64 {
     point.due() - point.untold
 }
 
-/// Whether the calls of a stretch were lost at its end, all at once: those that were due first waited the longest.
+/// Whether the calls of a stretch were lost at its end, all at once: those due first waited longest.
 fn is_drop(timeline: &Timeline, stretch: Stretch) -> bool {
     let longest = within(timeline, stretch).next().map_or(0, |(_, point)| point.failing.quantile(1.0).unwrap_or(0));
-    // Its first and its last point may hold little of it.
+    // Little of the stretch may lie in its first and last point.
     longest >= (stretch.length() / 3).max(stretch.length().saturating_sub(2 * timeline.width_ns()))
 }
 
@@ -152,7 +153,7 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
     }
 }
 
-/// Moments in which calls under way lost their connections, outages apart, each with these calls.
+/// Moments in which calls under way lost their connections, outside of outages, each with these calls.
 fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
     let width = timeline.width_ns();
     let mut drops: Vec<(Stretch, u64)> = Vec::new();
@@ -163,7 +164,7 @@ fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
             None => drops.push((here, point.unreached)),
         }
     }
-    // Those beside an outage are its edges.
+    // A drop beside an outage is its edge.
     let beside = |drop: Stretch| Stretch { from: drop.from.saturating_sub(width), to: drop.to + width };
     drops.retain(|(drop, _)| !outages.iter().any(|outage| outage.overlaps(beside(*drop))));
     let most = (timeline.points().count() as f64 * DROPS).max(1.0);
@@ -176,7 +177,7 @@ fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
     drops
 }
 
-/// Whether a drop is why nothing completed before it: calls that would have, were lost.
+/// Whether a drop is the reason that nothing completed before it: the calls that would have, were lost.
 fn explains(drop: Stretch, silence: Stretch) -> bool {
     drop.overlaps(silence) && silence.length() <= 2 * drop.length()
 }
@@ -220,9 +221,9 @@ struct Freeze {
     stretch: Stretch,
     /// Whether an answer came after it.
     is_over: bool,
-    /// Calls that it held up.
+    /// Calls held up by it.
     calls: u64,
-    /// The longest of them, in nanoseconds.
+    /// The longest time of these calls, in nanoseconds.
     worst_ns: u64,
 }
 
@@ -231,7 +232,7 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     let timeline = &total.timeline;
     let Some(median) = total.response_times().known.quantile(0.5) else { return Vec::new() };
     let end = run.measured_ns;
-    // What completed in the drain alone was silent until the end, at the least.
+    // If calls completed in the drain only, the silence lasted at least until the end.
     let before_end = timeline.silences().into_iter().filter(|(from, _)| *from < end);
     let mut silences: Vec<_> = before_end.map(|(from, to)| Stretch { from, to: to.min(end) }).collect();
     silences.extend(timeline.first_completion_ns().map(|first| Stretch { from: 0, to: first.min(end) }));
@@ -245,9 +246,9 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
         let (mut calls, mut worst_ns) = (0, 0);
         for (start, point) in timeline.points().take_while(|(start, _)| *start < silence.to) {
             let limit = silence.length() / HELD_UP;
-            // A call of this point that went on until the silence was over has taken so long at least.
+            // A call of this point that went on until the silence was over has taken at least this long.
             let until_over = silence.to.saturating_sub(start + timeline.width_ns());
-            // One that brunt gave up in it may have been given less time.
+            // A call that brunt gave up within it may have had less time.
             let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
             let held = point.count_from(limit.max(until_over)).max(given_up);
             if held > 0 {
@@ -290,7 +291,7 @@ fn is_own(run: &Recording, silence: Stretch) -> bool {
         starved >= half as f64 || late >= half
     };
     let overlaps = |point: &&Point| {
-        // What was late in the silence is recorded when it ended.
+        // Delays in the silence are recorded when it ended.
         silence.overlaps(Stretch { from: point.start_ns, to: point.start_ns + point.length_ns + SECOND_NS })
     };
     run.series.points().iter().filter(overlaps).any(|point| stood_still(&point))
@@ -326,7 +327,7 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
         .collect()
 }
 
-/// Pauses that are alike and at a steady distance, as one remark.
+/// Evenly spaced pauses of about one length, as one remark.
 fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
     let alike = |values: &[u64]| {
         let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
@@ -358,21 +359,21 @@ fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
     })
 }
 
-/// A target that falls behind what is due: the calls that wait grow, and grow.
+/// A target that falls behind the due calls: more and more of them wait.
 fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remark> {
-    // Calls of lost agents wait for nobody.
+    // Calls of lost agents do not wait for the target.
     let of = |counter| run.measured.numbers.get(counter) + run.drained.numbers.get(counter);
     let lost = of(Counter::UnsentLost) + of(Counter::Unknown) + of(Counter::UnsentHeld);
     if !is_open(plan) || lost > 0 {
         return None;
     }
     let points = run.series.points();
-    // What had not ended at the end of each point.
+    // The calls that had not ended at the end of each point.
     let mut waiting: Vec<u64> = Vec::with_capacity(points.len());
     let (mut due, mut ended) = (0, 0);
     for point in points {
         due += point.numbers.get(Counter::Due);
-        // Those that were never sent are given up at the end, and wait until then.
+        // Calls that were never sent are given up at the end, and wait until then.
         ended += point.answered + failures_of(point);
         waiting.push(due.saturating_sub(ended));
     }
@@ -392,11 +393,11 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     let seconds = stretch.length() as f64 / SECOND_NS as f64;
     let due_rate = of.iter().map(|point| point.numbers.get(Counter::Due)).sum::<u64>() as f64 / seconds;
     let rate = of.iter().map(|point| point.answered + failures_of(point)).sum::<u64>() as f64 / seconds;
-    // As many calls as a rate keeps in flight wait after the first point already, and grow no further.
+    // As many calls as a rate keeps in flight wait after the first point already, and become no more.
     let in_first = waiting.get(first).copied().unwrap_or(0);
     let in_middle = waiting.get(first.midpoint(last)).copied().unwrap_or(0);
     let grows = |before: u64, share: f64| most.saturating_sub(before) as f64 >= share * GROWTH * due_rate * seconds;
-    // A target that is only slow has as many waiting at the end as in the middle.
+    // A target that is only slow has as many calls waiting at the end as in the middle.
     if !grows(in_first, 1.0) || !grows(in_middle, 0.5) {
         return None;
     }
@@ -417,7 +418,7 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     })
 }
 
-/// Calls of a point that ended without an answer, those that were never sent or not finished apart.
+/// Calls of a point that ended without an answer, except those that were never sent or not finished.
 fn failures_of(point: &Point) -> u64 {
     point.ended().saturating_sub(point.answered)
 }

@@ -1,7 +1,7 @@
-//! A limit of the rate: the target lets so many calls through, and turns the others away.
+//! Rate limits: the target lets a number of calls through, and turns the others away.
 //!
-//! Windows of whole seconds are looked at, as long as it takes to let 50 calls through. A limit lets the same number through in each, where failures
-//! that come by chance leave a number that varies.
+//! The search goes through windows of whole seconds, as long as it takes to let 50 calls through. A limit lets the same
+//! number through in each window; with failures by chance that number varies.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ use crate::statistics::probability_of_less;
 
 /// The fewest windows that show a limit of the rate, and the fewest calls that each has to let through.
 const LIMITED: (usize, u64) = (3, 50);
-/// How far the rate let through may vary, as a share of it, and the most of what was due that it may be.
+/// How far the rate let through may vary, as a share of it, and the largest share of the due calls that it may be.
 const STEADY: (f64, f64) = (0.1, 0.9);
 /// The probability with which chance may be as steady.
 const STEADIER: f64 = 0.02;
 
-/// Windows in which a limit of the rate is looked for, from the first refused call to the last: as many whole seconds each as it takes to
-/// let enough calls through.
+/// Windows for finding a rate limit, from the first refused call to the last, each of as many whole seconds as it takes
+/// to let enough calls through.
 struct Windows {
     from: u64,
     width: u64,
@@ -43,13 +43,13 @@ impl Windows {
         let to = (refused().max()? + timeline.width_ns()).min(measured_ns);
         let let_through: u64 =
             timeline.points().filter(|(start, _)| (from..to).contains(start)).map(|(_, point)| point.ok).sum();
-        // A fifth more, so that none falls below by chance.
+        // A fifth more, so that no window falls short by chance.
         let enough = LIMITED.1 as f64 * 1.2 * to.saturating_sub(from) as f64 / let_through.max(1) as f64;
         let width = (enough as u64).max(1).next_multiple_of(unit);
         Some(Self::of_width(timeline, from..measured_ns, width))
     }
 
-    /// Windows of this width, in nanoseconds: what is left over in the end is none.
+    /// Windows of this width, in nanoseconds; a rest at the end is left out.
     fn of_width(timeline: &Timeline, within: Range<u64>, width: u64) -> Self {
         let from = within.start;
         let mut calls = vec![(0, 0, 0); usize::try_from(within.end.saturating_sub(from) / width).unwrap_or(0)];
@@ -89,11 +89,11 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
     };
     let first = windows.calls.iter().position(is_limited)?;
     let last = windows.calls.iter().rposition(is_limited)?;
-    // All of them side by side.
+    // All of them are adjacent.
     if last - first + 1 < LIMITED.0 || !windows.calls.get(first..=last)?.iter().all(is_limited) {
         return None;
     }
-    // Those before them have refused calls, too, and the same number is let through in them.
+    // Windows before them have refused calls, too, and let the same number through.
     let to = windows.from + (last as u64 + 1) * windows.width;
     let alike = Windows::of_width(timeline, windows.from..to, windows.width);
     // A limit is even over its own period, which may be a second or a minute.
@@ -111,7 +111,7 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
     let most = statuses.iter().filter(|(status, _)| *status >= 400).max_by_key(|(_, n)| *n).map(|(status, _)| *status);
     let by = most.map_or_else(String::new, |status| format!(" with {status}"));
     let rate = mean * SECOND_NS as f64 / windows.width as f64;
-    // The least that says it in two digits.
+    // The fewest digits that show two of them.
     let rate = if rate < 9.95 { format!("{rate:.1}") } else { format!("{rate:.0}") };
     Some(Remark {
         from_ns: Some(windows.from),

@@ -1,4 +1,4 @@
-//! What stands out about the target or the plan and is no fault of the generator: said beside the verdict.
+//! Remarks on the target or the plan, for which the generator is not to blame; shown beside the verdict.
 
 mod answers;
 mod episodes;
@@ -21,20 +21,20 @@ use brunt_record::catalogue::Counter;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
-/// The share of calls that found every connection busy from which on it is said.
+/// The share of calls that found every connection busy from which on a remark is made.
 const BUSY: f64 = 0.05;
-/// How much more than what was in flight on average a number of connections should be.
+/// The least ratio of connections to the average calls in flight.
 const ROOM: f64 = 1.25;
 /// The most agents that are named after the first.
 const MOST_NAMED: usize = 4;
 
-/// What a remark is of.
+/// The subject of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// No answer was a success.
     NoSuccess,
-    /// Answers were to come as messages, and none did.
+    /// Answers should have come as messages, and none did.
     NoMessages,
     /// Every answer led elsewhere.
     Redirects,
@@ -62,7 +62,7 @@ pub enum About {
     Modes,
     /// Failures were much faster or slower than answers.
     FailureTimes,
-    /// Connections were made when the kernel asked once more.
+    /// Connections were made only when the kernel asked again.
     ListenQueue,
     /// The target closed connections after a few calls each.
     Closes,
@@ -73,42 +73,42 @@ pub enum About {
 }
 
 impl About {
-    /// Whether the target behaved otherwise for a while, so that figures of the whole run describe no steady state.
+    /// Whether the target behaved differently for a while, so that figures of the whole run describe no steady state.
     pub const fn is_unsteady(self) -> bool {
         matches!(self, Self::Outage | Self::Freeze | Self::Overload | Self::Slowness)
     }
 
-    /// Whether it explains figures, and says nothing against the run.
+    /// Whether it only explains figures, and is not a complaint about the run.
     pub const fn is_note(self) -> bool {
         matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes)
     }
 }
 
-/// One thing that stands out, with a way out.
+/// One remark, with its advice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Remark {
-    /// What it is of.
+    /// Its subject.
     pub about: About,
-    /// What was seen.
+    /// The observation.
     pub message: String,
-    /// What to do; may be empty.
+    /// The advice; may be empty.
     pub advice: String,
     /// When it began, in nanoseconds of the measured part; this and the next five are missing where they do not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
-    /// When it ended, likewise.
+    /// When it ended; missing where it does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
     /// Calls that it hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// How long the worst of them took at least, in nanoseconds.
+    /// The least duration of the worst of them, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_ns: Option<u64>,
-    /// What share they are of those that could have been hit, 0 to 1.
+    /// Their share of the calls that could have been hit, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
-    /// Name of the request that it is about.
+    /// The name of the request that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
@@ -130,7 +130,7 @@ impl Remark {
     }
 }
 
-/// Collects what stands out in a run. `total` counts every call, those of the drain included.
+/// All remarks on a run. `total` counts every call, those of the drain included.
 pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark> {
     let found = [
         lost_agents(run),
@@ -201,7 +201,7 @@ fn is_http(plan: &Plan) -> bool {
 fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let statuses = total.statuses.sorted();
     let answered = total.statuses.total();
-    // What failed a check is named where its check is.
+    // Calls that failed a check are named with their check.
     if answered == 0 || total.statuses.ok(&plan.ok_status) > 0 {
         return None;
     }
@@ -219,7 +219,7 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
     Some(Remark { advice: advice.to_owned(), ..Remark::new(About::NoSuccess, message) })
 }
 
-/// A flood whose answers were to come as messages, by its protocol's options, and were something else.
+/// A flood whose answers should come as messages, by its protocol's options, and did not.
 fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     let asked = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
     let answered = total.statuses.ok(&plan.ok_status);
@@ -236,7 +236,7 @@ fn named(run: &Recording, status: u16) -> String {
     run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} ({name})"))
 }
 
-/// What may be wrong with requests that are all answered so (RFC 9110 §15).
+/// The likely mistake in requests that all get this answer (RFC 9110 §15).
 fn advice_on(status: u16) -> &'static str {
     match status {
         300..=399 => "aim at where they lead: brunt --once shows it",
@@ -256,7 +256,7 @@ fn advice_on(status: u16) -> &'static str {
     }
 }
 
-/// Redirects count as answered, and are seldom what was meant to be measured.
+/// Redirects count as answered, and are seldom meant to be measured.
 fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let statuses = total.statuses.sorted();
     let is_redirect = |status: u16| matches!(status, 301 | 302 | 303 | 307 | 308);
@@ -318,9 +318,9 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     Some(Remark { advice: advice.to_owned(), ..Remark::new(About::Connections, message) })
 }
 
-/// How many connections the rate takes, with room: as many as calls are in flight on average (J. D. C. Little, "A proof for
-/// the queuing formula L = λW", Operations Research 9, 1961), λ being what was due a second and W what a call took from when
-/// it was sent; rounded up to two digits.
+/// The number of connections that the rate needs, with room: the average number of calls in flight (J. D. C. Little, "A
+/// proof for the queuing formula L = λW", Operations Research 9, 1961), where λ is the due rate and W the time of a
+/// call from when it was sent; rounded up to two digits.
 fn needed(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<u64> {
     let seconds = run.measured_ns as f64 / SECOND_NS as f64;
     let service_s = total.service_times().lower().mean()? / SECOND_NS as f64;

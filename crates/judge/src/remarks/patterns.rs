@@ -1,5 +1,6 @@
-//! What calls have in common all through a run: a request that fails or is slow where the others are not, two kinds of answers,
-//! failures that are faster or slower than answers, connections that the target closes, is slow to take, or takes at one address alone.
+//! Patterns over the whole run: a request that fails or is slow where others do not, two modes of answers, failures
+//! that are faster or slower than answers, and connections that the target closes, accepts slowly, or accepts at one
+//! address only.
 
 use std::net::SocketAddr;
 
@@ -23,7 +24,7 @@ mod tests;
 
 /// The fewest failures of a request that is named as the one that fails.
 const FEWEST_FAILURES: u64 = 10;
-/// How many times as often it has to fail as the others do, and by how much more, as a share of calls.
+/// How many times as often as the others it has to fail, and by how much more, as a share of calls.
 const WORSE: (f64, f64) = (5.0, 0.01);
 /// Standard deviations by which the two shares differ: by chance once in a million runs.
 const SURELY: f64 = 4.75;
@@ -31,9 +32,9 @@ const SURELY: f64 = 4.75;
 const SLOWEST: f64 = 0.01;
 /// A slow request has at least this share of the slowest calls, and at most this share of all calls.
 const CULPRIT: (f64, f64) = (0.5, 0.25);
-/// The probability with which it may have them by chance.
+/// The highest probability of such a share by chance.
 const BY_CHANCE: f64 = 1e-4;
-/// How many times lower p99 has to be without it.
+/// The least factor by which p99 falls without it.
 const LOWER_WITHOUT: f64 = 1.5;
 /// Width of a bin of the distribution in which modes are looked for, as a factor.
 const BIN: f64 = 1.2;
@@ -43,24 +44,25 @@ const AROUND: usize = 2;
 const MODE: (f64, u64) = (0.05, 30);
 /// How many times larger the second mode is, and by how much, in nanoseconds.
 const APART: (f64, u64) = (3.0, 1_000_000);
-/// The most that lies between two modes, as a share of the lower one.
+/// The most calls between two modes, as a share of the lower one.
 const VALLEY: f64 = 0.2;
 /// The share of the run's stretches that have both modes, and the fewest calls of a stretch.
 const THROUGHOUT: (f64, u64) = (0.8, 20);
-/// The fewest calls that failed, and the least share of all calls, for their times to say something.
+/// The fewest failed calls, and their least share of all calls, for their times to mean something.
 const FAILED: (u64, f64) = (20, 0.01);
-/// When the kernel asks for a connection once more, in seconds since it first did, and how much later the connection may be made. Linux asks
-/// after 1, 3 and 7 s, and since 6.5 each second at first (`net.ipv4.tcp_syn_linear_timeouts`).
+/// When the kernel repeats a connection request, in seconds after the first, and the latest delay of the connection
+/// after that. Linux repeats after 1, 3 and 7 s, and since 6.5 each second at first
+/// (`net.ipv4.tcp_syn_linear_timeouts`).
 const ASKED_AGAIN: [u64; 6] = [1, 2, 3, 4, 5, 7];
 const TAKEN_WITHIN: u64 = 300_000_000;
-/// The fewest connections that were asked for once more.
+/// The fewest connections that were requested again.
 const FEWEST_CONNECTS: u64 = 5;
 /// The fewest connections that an address did not take, and the least share of all.
 const NOT_TAKEN: (u64, f64) = (5, 0.25);
-/// The fewest connections that the target closed, and the least share of calls that they are.
+/// The fewest connections that the target closed, and their least ratio to the calls.
 const CLOSED: (u64, f64) = (20, 0.01);
 
-/// Finds what is there all through a run. `is_disturbed` says that the run had an episode, which explains times and failures.
+/// All patterns of a run. `is_disturbed` says that the run had an episode, which explains times and failures.
 pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot, is_disturbed: bool) -> Vec<Remark> {
     let mut found: Vec<_> = failing_request(plan, total).into_iter().collect();
     if !is_disturbed {
@@ -121,7 +123,7 @@ fn slow_request(total: &Snapshot) -> Option<Remark> {
         all.merge(times);
     }
     let p99 = all.quantile(1.0 - SLOWEST)?;
-    // What is as slow as p99 is a part of the slowest: the last bucket below it may hold many calls.
+    // Calls as slow as p99 are among the slowest: the last bucket below it may hold many calls.
     let slowest = |times: &Histogram| times.values().filter(|(value, _)| *value >= p99).map(|(_, n)| n).sum::<u64>();
     let (name, times) = requests.iter().max_by_key(|(_, times)| slowest(times))?;
     let of_slowest = slowest(times) as f64 / slowest(&all).max(1) as f64;
@@ -152,15 +154,15 @@ fn slow_request(total: &Snapshot) -> Option<Remark> {
     })
 }
 
-/// Two modes of a distribution, with the value between them that parts it, in nanoseconds.
+/// Two modes of a distribution, with the value between them that separates them, in nanoseconds.
 struct Modes {
     low: u64,
     split: u64,
     high: u64,
 }
 
-/// Calls that take one of two times, all through the run. Requests with several names have several times anyway, and a new
-/// connection for each call belongs to some of them.
+/// Calls that take one of two times, all through the run. Requests of several names differ in their times anyway, and a
+/// new connection for each call is a part of some of them.
 fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     if total.figures.requests.iter().count() > 1 || plan.reconnect {
         return None;
@@ -225,14 +227,14 @@ fn two_modes(times: &Histogram) -> Option<Modes> {
     Some(Modes { low: middle(0..valley)?, split: start(valley), high: middle(valley..bins.len())? })
 }
 
-/// Whether nearly every stretch has calls of both modes, as many as chance would deal it, or half of that.
+/// Whether nearly every stretch has calls of both modes: as many as chance would give it, or half of that.
 fn has_throughout(timeline: &Timeline, modes: &Modes, slow: f64) -> bool {
     let (mut stretches, mut with_both) = (0, 0);
     let mut stretch = DuePoint::default();
     for (_, point) in timeline.points() {
         stretch.merge(point);
         let calls = stretch.response.count();
-        // As many as it takes for some of the rarer kind to be among them.
+        // As many calls as it takes for some to be of the rarer kind.
         if (calls as f64) < THROUGHOUT.1 as f64 / slow.min(1.0 - slow) {
             continue;
         }
@@ -281,7 +283,7 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
     })
 }
 
-/// Connections that were made when the kernel asked once more.
+/// Connections that were made only when the kernel asked again.
 fn listen_queue(total: &Snapshot) -> Option<Remark> {
     let connects = total.times.known(Timing::Connect);
     let is_late =
@@ -352,7 +354,7 @@ fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     })
 }
 
-/// Whether each request asks for the end of its connection, by a header of its user.
+/// Whether a header of the user makes each request close its connection.
 fn asks_to_close(plan: &Plan) -> bool {
     let headers = plan.protocol.shown().get("headers").and_then(serde_json::Value::as_array);
     let is = |header: &serde_json::Value, place: usize, text: &str| {
@@ -371,7 +373,7 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     if plan.reconnect || plan.scenarios.is_some() || asks_to_close(plan) || closed < CLOSED.0.max(most_open) {
         return None;
     }
-    // A call that fails may end its connection, also by brunt: a timeout does.
+    // A failing call may end its connection, and brunt may be the one that ends it, as after a timeout.
     if (closed as f64) < CLOSED.1 * answered as f64 || total.failures.total() > closed / 10 {
         return None;
     }

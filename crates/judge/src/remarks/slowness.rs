@@ -1,9 +1,10 @@
-//! Stretches in which the target answered, and slowly.
+//! Stretches in which the target answered slowly.
 //!
-//! Calls are taken by when they were due, in bins of neighbouring points. A slow bin has a median far above the usual one, or, where that finds
-//! nothing, a 90th percentile: a part of the calls was slow then, such as those of one server of several.
-//! A stretch of slow bins is named where chance would not deal it: calls above a limit are counted in it and in the rest of the run, and the two shares
-//! compared (the two-proportion z-test). It has to begin with a step: a latency that climbs over the run is a trend, which the verdict names.
+//! Calls are grouped by when they were due, in bins of neighbouring points. A slow bin has a median far above the usual
+//! one or, where none has, a 90th percentile: then only a part of the calls was slow, such as those of one server of
+//! several. A stretch of slow bins is named if chance would not produce it: calls above a limit are counted in it and
+//! in the rest of the run, and the two shares are compared (the two-proportion z-test). It has to begin with a step: a
+//! latency that climbs over the run is a trend, which the verdict names.
 
 use brunt_plan::units::{Clock, Duration, counted};
 use brunt_record::SECOND_NS;
@@ -18,7 +19,7 @@ use super::{About, Remark};
 #[cfg(test)]
 mod tests;
 
-/// What bins are compared by: a quantile, its name, and the fewest calls of a bin.
+/// The criterion for comparing bins: a quantile, its name, and the fewest calls of a bin.
 #[derive(Debug, Clone, Copy)]
 struct By {
     quantile: f64,
@@ -30,17 +31,17 @@ const MEDIAN: By = By { quantile: 0.5, name: "median", fewest: 20 };
 const P90: By = By { quantile: 0.9, name: "p90", fewest: 60 };
 /// The fewest bins of a run in which slow ones are looked for.
 const FEWEST_BINS: usize = 5;
-/// The quantile of the bins' medians that is the usual one: up to three quarters of a run may be slow.
+/// The quantile of the bins' medians that counts as usual: up to three quarters of a run may be slow.
 const USUAL: f64 = 0.25;
-/// How many times the usual median a slow one is, and how much larger, in nanoseconds.
+/// A slow median's least ratio to the usual one, and its least excess over it, in nanoseconds.
 const SLOW: (f64, u64) = (2.0, 5_000_000);
-/// How many times the usual median the bins before a slow stretch may take.
+/// The largest ratio of a calm bin's median to the usual one; bins before a slow stretch have to be calm.
 const CALM: f64 = 1.6;
-/// Bins before a stretch that are looked at for its step.
+/// Bins before a stretch that are examined for its step.
 const BEFORE: usize = 3;
 /// Standard deviations by which the shares of slow calls differ, within a stretch and in the rest.
 const SURELY: f64 = 6.0;
-/// The most stretches of a run: where there are more, the target's times are of that kind.
+/// The most stretches of a run: with more, the target's times vary by nature.
 const MOST: usize = 3;
 /// The share of a call's time that a delay of brunt's own may have.
 const OWN: u64 = 4;
@@ -55,17 +56,17 @@ pub(super) struct Slowness {
     calls: u64,
     /// Their share of all calls due in it.
     share: f64,
-    /// What of these calls was compared with the others.
+    /// The criterion by which they differ.
     by: By,
-    /// That of the calls in it, and of the others, in nanoseconds.
+    /// That quantile for the calls in it, and for the others, in nanoseconds.
     median_ns: u64,
     usual_ns: u64,
-    /// The longest that a call due in it took, in nanoseconds.
+    /// The longest time of a call due in it, in nanoseconds.
     worst_ns: u64,
 }
 
 impl Slowness {
-    /// Whether it explains a silence: calls that all take longer than before leave a gap as long as they take.
+    /// Whether it explains a silence: calls that all take longer than before leave a gap of the same length.
     pub(super) fn explains(&self, silence: Stretch) -> bool {
         let gap = self.median_ns + self.median_ns / 2 + TICK_NS;
         self.stretch.overlaps(silence) && silence.length() <= gap && self.stretch.length() >= 2 * silence.length()
@@ -102,7 +103,7 @@ struct Bin {
     median_ns: u64,
 }
 
-/// Finds the stretches of a run in which the target was slow. `total` counts every call, those of the drain included.
+/// The stretches of a run in which the target was slow. `total` counts every call, those of the drain included.
 pub(super) fn stretches(run: &Recording, total: &Snapshot) -> Vec<Slowness> {
     let of_half = stretches_by(MEDIAN, run, total);
     if of_half.is_empty() { stretches_by(P90, run, total) } else { of_half }
@@ -169,7 +170,7 @@ fn bins(by: By, total: &Snapshot) -> Vec<Bin> {
         }
         from = None;
         let calls = std::mem::take(&mut calls);
-        // Where most calls failed, it was not slowness.
+        // A stretch in which most calls failed is not slow.
         if let Some(median_ns) = quantile_of(by, &calls) {
             bins.push(Bin { stretch: Stretch { from: begin, to: start + timeline.width_ns() }, calls, median_ns });
         }
@@ -177,7 +178,8 @@ fn bins(by: By, total: &Snapshot) -> Vec<Bin> {
     bins
 }
 
-/// Whether the stretch may be one in which users make a request that always takes long: they move on together from one to the next.
+/// Whether users may be making a request in this stretch that always takes long: they move together from one request to
+/// the next.
 fn names_explain(by: By, total: &Snapshot, limit: u64, slow: u64) -> bool {
     let requests = &total.figures.requests;
     let always_slow = requests
@@ -187,12 +189,12 @@ fn names_explain(by: By, total: &Snapshot, limit: u64, slow: u64) -> bool {
         && always_slow.map(|(_, calls)| calls.numbers.get(Counter::Due)).sum::<u64>() >= slow / 2
 }
 
-/// That quantile of the response times, failed calls being those that would have taken longer.
+/// The quantile of the response times, with failed calls as calls that would have taken longer.
 fn quantile_of(by: By, calls: &DuePoint) -> Option<u64> {
     calls.response_times().quantile(by.quantile).filter(|median| !median.at_least).map(|median| median.value)
 }
 
-/// Neighbouring bins of one kind, as ranges; a single bin of the other kind between two does not part them.
+/// Neighbouring bins of one kind, as ranges; a single bin of the other kind between two does not separate them.
 fn groups(bins: &[Bin], is: impl Fn(&Bin) -> bool) -> Vec<(usize, usize)> {
     let mut groups: Vec<(usize, usize)> = Vec::new();
     for place in bins.iter().enumerate().filter(|(_, bin)| is(bin)).map(|(place, _)| place) {
@@ -204,10 +206,10 @@ fn groups(bins: &[Bin], is: impl Fn(&Bin) -> bool) -> Vec<(usize, usize)> {
     groups
 }
 
-/// By how many standard deviations two shares differ, the first being larger.
+/// The difference of two shares in standard deviations, the first being the larger.
 fn z_score(one: (u64, u64), other: (u64, u64)) -> f64 {
     let share = |(hit, all): (u64, u64)| hit as f64 / all.max(1) as f64;
-    // One more of each, so that a share of none has a deviation, too.
+    // One more of each, so that an empty share has a deviation, too.
     let pooled = share((one.0 + other.0 + 1, one.1 + other.1 + 2));
     let deviation = (pooled * (1.0 - pooled) * (1.0 / one.1.max(1) as f64 + 1.0 / other.1.max(1) as f64)).sqrt();
     (share(one) - share(other)) / deviation

@@ -1,7 +1,7 @@
-//! Thresholds that nobody wrote: of calls, of the time of a closed flood's connections, of each check and of each scenario's iterations no more than
-//! [`Plan::max_error_ratio`] may fail, unless a threshold of the plan says how many may.
+//! Implicit thresholds: at most [`Plan::max_error_ratio`] of the calls, of the time of a closed flood's connections, of
+//! each check and of each scenario's iterations may fail, unless a threshold of the plan limits that.
 //!
-//! `part / whole <= ratio` is `part <= floor(ratio × whole)`: of 50 calls none may fail by 1 %, of 200 two.
+//! `part / whole <= ratio` is `part <= floor(ratio × whole)`: at 1 %, none of 50 calls may fail, and two of 200.
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Figure, Kind, Operator, Threshold};
@@ -22,7 +22,7 @@ pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold>
     let due = total.numbers.get(Counter::Due);
     let is_judged = due > 0 && !says(plan, &[], Threshold::is_about_errors) && !is_by_lost_agents(plan, total);
     let calls = is_judged.then(|| errors(None));
-    // Of a target that never answered, that is what is said.
+    // A target that never answered is reported as that.
     let has_time = total.statuses.total() > 0 && standing.availability().is_some();
     let is_watched = has_time && !says(plan, &[], Threshold::is_about_availability);
     let availability =
@@ -47,7 +47,7 @@ pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold>
     calls.into_iter().chain(availability).chain(checks).chain(scenarios).collect()
 }
 
-/// Whether no more than may fail of all other calls, and calls of lost agents alone make it more: those say nothing of the target.
+/// Whether only calls of lost agents exceed the limit: those say nothing about the target.
 fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {
     let lost = total.numbers.get(Counter::UnsentLost) + total.numbers.get(Counter::Unknown);
     let (failed, due) = (total.not_ok(&plan.ok_status), total.numbers.get(Counter::Due));
@@ -55,7 +55,8 @@ fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {
     failed as f64 > most(due) && failed.saturating_sub(lost) as f64 <= most(due.saturating_sub(lost))
 }
 
-/// Whether a threshold of the plan on something of these names, or on the whole run where there are none, is about that.
+/// Whether a threshold of the plan limits this, on a subject with one of these names, or on the whole run where there
+/// are none.
 fn says(plan: &Plan, names: &[&str], is_about: impl Fn(&Threshold) -> bool) -> bool {
     plan.thresholds.iter().filter(|threshold| is_about(threshold)).any(|threshold| match threshold.subject() {
         None => names.is_empty(),

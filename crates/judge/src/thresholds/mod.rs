@@ -1,4 +1,4 @@
-//! Thresholds held against what a run came to, in the end or so far.
+//! Thresholds judged by the figures of a run, in the end or so far.
 
 mod implicit;
 mod outlook;
@@ -15,6 +15,7 @@ use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
 use brunt_record::replayed::Condition;
+use brunt_record::watched::WatchedFigure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,21 +26,21 @@ use crate::verdict::{Judgement, Verdict};
 pub use self::outlook::Outlook;
 pub use self::subject::Standing;
 
-/// A threshold and what came of it.
+/// A threshold with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdResult {
     /// The threshold as written.
     pub threshold: String,
-    /// The figure as it came out, for people; with ≥ where only that is known.
+    /// The figure, for people; with ≥ where it is a lower bound.
     pub got: String,
-    /// Whether it held. A threshold on something that was not measured, or that can only be bounded from below and
-    /// might lie beyond, does not.
+    /// Whether it held. A threshold whose figure was not measured, or is a lower bound that leaves it open, did not
+    /// hold.
     pub held: bool,
-    /// Whether the generator's own delays cannot have decided it: anywhere within the figure's instrument interval it
-    /// comes out the same.
+    /// Whether the generator's own delays cannot have decided it: the result is the same anywhere in the figure's
+    /// instrument interval.
     #[serde(default = "known")]
     pub sure: bool,
-    /// Whether nobody wrote it: it holds for every run whose plan says nothing else.
+    /// Whether it is implicit: it applies to every run whose plan does not say otherwise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub implicit: bool,
 }
@@ -50,21 +51,22 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Results of before that was looked into say nothing against themselves.
+/// Older results did not look into this: nothing speaks against them.
 const fn known() -> bool {
     true
 }
 
 impl ThresholdResult {
-    /// Whether `threshold` holds for a run that is over, and whether that is sure in view of its `verdict`.
+    /// The result of `threshold` for a finished run. Its `verdict` decides whether the result is sure.
     pub fn evaluate(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict) -> Self {
         let result = standing.judge(threshold);
         let sure = is_sure(threshold, standing, verdict, result.held);
         Self { sure, ..result }
     }
 
-    /// Every threshold of a run by `plan` that is over, and what came of it: those of the plan in their order, its guards, then implicit
-    /// ones. `changes` are what guards have lowered. The one that aborted the run, for this reason, has failed, whatever its figure comes to now.
+    /// Every threshold of a finished run by `plan`, with its result: those of the plan in their order, its guards, then
+    /// implicit ones. `changes` are those that guards have made. The threshold that aborted the run, for this reason,
+    /// has failed, whatever its figure is now.
     pub fn all(
         plan: &Plan,
         standing: &Standing<'_>,
@@ -86,45 +88,48 @@ impl ThresholdResult {
         written.chain(guards).chain(implicit).collect()
     }
 
-    /// What a replay's `--fail-if` came to.
+    /// The result of a replay's `--fail-if`.
     pub(crate) fn of_condition(condition: &Condition) -> Self {
         let Condition { condition, holds, got } = condition;
         Self { threshold: format!("fail-if {condition}"), got: got.clone(), held: !holds, sure: true, implicit: false }
     }
 
-    /// Whether it deserves a line: somebody wrote it, or it failed.
+    /// Whether it gets a line: it is explicit, or it failed.
     pub fn is_noted(&self) -> bool {
         !self.implicit || !self.held
     }
 }
 
 impl Standing<'_> {
-    /// What the figure of `threshold` came to, in the unit of [`Threshold::limit`]; none if that was not measured.
+    /// The figure of `threshold`, in the unit of [`Threshold::limit`]; `None` if it was not measured.
     pub fn value(&self, threshold: &Threshold) -> Option<AtLeast<f64>> {
         Subject::from_threshold(threshold, self).ok()?.value(threshold.measure(), self).ok()?
     }
 
-    /// What came of a guard with this condition that did not fire, and whether it held: where its figure never had a value it could not have
-    /// fired, and has failed as a threshold on the same has.
+    /// The result of a guard with this condition that did not fire, and whether it held. A guard whose figure never had
+    /// a value could not fire; it has failed, as a threshold on that figure has.
     pub(crate) fn did_not_fire(&self, condition: &Threshold) -> (String, bool) {
         let watched = match Subject::from_threshold(condition, self) {
             Err(why) => return (why, false),
-            Ok(Subject::Watched(watched)) if watched.missed > 0 => watched,
+            Ok(Subject::Watched(watched)) => watched,
             Ok(_) => return ("did not fire".to_owned(), true),
         };
-        let seconds = counted(watched.seconds + watched.missed, "second");
-        match (watched.seconds, watched.missed) {
-            (0, missed) => (format!("could not fire: no value in {missed} of {seconds}"), false),
-            (_, missed) => (format!("did not fire; no value in {missed} of {seconds}"), true),
+        match gaps(watched) {
+            None => ("did not fire".to_owned(), true),
+            Some(gaps) if watched.seconds == 0 => (format!("could not fire: {gaps}"), false),
+            Some(gaps) => (format!("did not fire; {gaps}"), is_mostly_known(watched)),
         }
     }
 
-    /// Whether `threshold` holds, if that is sure.
+    /// Whether `threshold` holds for certain.
     pub fn judge(&self, threshold: &Threshold) -> ThresholdResult {
         let (figure, subject) = (threshold.measure(), Subject::from_threshold(threshold, self));
         let value = subject.as_ref().ok().and_then(|subject| subject.value(figure, self).ok()?);
         let got = match (value, &subject) {
-            (Some(value), Ok(Subject::Watched(watched))) => shown_value(watched.unit, value.value),
+            (Some(value), Ok(Subject::Watched(watched))) => {
+                let value = shown_value(watched.unit, value.value);
+                gaps(watched).map_or_else(|| value.clone(), |gaps| format!("{value}; {gaps}"))
+            }
             (None, Ok(Subject::Watched(_))) => "no value".to_owned(),
             (Some(value), _) => {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
@@ -137,8 +142,9 @@ impl Standing<'_> {
         let holds = |value: Option<AtLeast<f64>>| {
             value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()))
         };
-        let held = holds(value);
-        // Where calls that failed decide, the reader shall see that they do.
+        let is_known = !matches!(&subject, Ok(Subject::Watched(watched)) if !is_mostly_known(watched));
+        let held = holds(value) && is_known;
+        // Where failed calls decide, the reader has to see it.
         let ended = figure.of_ended().filter(|_| value.is_some()).zip(subject.as_ref().ok());
         let ended = ended.and_then(|(ended, subject)| Some((ended, subject.value(ended, self).ok()??)));
         let got = match ended.filter(|(_, value)| holds(Some(*value)) != held) {
@@ -149,6 +155,18 @@ impl Standing<'_> {
         };
         ThresholdResult { threshold: threshold.to_string(), got, held, sure: true, implicit: false }
     }
+}
+
+/// Whether a watched figure had a value in at least half of the seconds. Thresholds and guards on any other fail: a process
+/// that ended early uses no memory.
+const fn is_mostly_known(watched: &WatchedFigure) -> bool {
+    watched.missed <= watched.seconds
+}
+
+/// In how many seconds a watched figure had no value; `None` if it always had one.
+fn gaps(watched: &WatchedFigure) -> Option<String> {
+    let seconds = counted(watched.seconds + watched.missed, "second");
+    (watched.missed > 0).then(|| format!("no value in {} of {seconds}", watched.missed))
 }
 
 /// Whether `threshold` comes out as `held` wherever the generator's own part lies.
@@ -167,7 +185,7 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
         Figure::Time(Time::Recorded(Timing::Service), statistic) => {
             (total.service_bracket(), Histogram::new(), statistic)
         }
-        // What was answered is the least that could have been.
+        // The rate answered is the least that could have been.
         Figure::Rate => return held || verdict.judgement != Judgement::GeneratorBound,
         // Calls that were not sent for want of ports are the generator's failures.
         Figure::ErrorRate | Figure::Count(Count::Recorded(Counter::Unsent)) => return held || verdict.is_load_as_asked,
@@ -184,13 +202,13 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
 }
 
-/// Whether a threshold that has failed could hold if lost agents had told what became of their calls.
+/// Whether a failed threshold could hold if the fate of lost agents' calls were known.
 fn could_be_known_to_hold(threshold: &Threshold, standing: &Standing<'_>) -> bool {
     let total = standing.total;
     let holds = |value: f64| threshold.operator().holds(AtLeast { value, at_least: false }, threshold.limit());
     let unknown = total.numbers.get(Counter::Unknown);
     match threshold.measure() {
-        // The best that can be is that all of them were answered well.
+        // In the best case all of them were answered well.
         Figure::ErrorRate => {
             let failed = total.not_ok(standing.ok).saturating_sub(unknown);
             holds(failed as f64 / total.due().max(1) as f64)

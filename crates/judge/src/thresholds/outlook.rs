@@ -1,11 +1,11 @@
-//! Whether a threshold is beyond repair while the run goes on.
+//! Whether a threshold can still pass while the run goes on.
 //!
-//! It is when it could not hold even if every call that may still come were perfect. How many may still come is known
-//! where the plan says so: a number of requests, a rate over time. Where it is not (the closed model, scenarios), it
-//! is reckoned as twice as many as the pace so far gives, for scenarios in proportion to the users who are to come, so that "beyond repair" is wrong only for a run that
-//! becomes more than twice as fast. Limits from above on quantiles, means, maxima, error rates and counts, limits from below
-//! on checks, minima and rates can be beyond repair, and so can those on figures of the script's own, which are recorded as often a call
-//! as so far; all others are judged at the end alone.
+//! It cannot if it would fail even with every future call perfect. The plan may say how many calls can still come: a
+//! number of requests, a rate over time. Where it does not (the closed model, scenarios), twice as many are assumed as
+//! the pace so far gives, for scenarios in proportion to the users still to come; so the conclusion is wrong only for a
+//! run that becomes more than twice as fast. It can be drawn for upper limits on quantiles, means, maxima, error rates
+//! and counts, for lower limits on checks, minima and rates, and for figures of the script's own, which are taken to be
+//! recorded as often a call as so far. All other thresholds are judged at the end only.
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Scenarios, Step};
@@ -17,15 +17,15 @@ use brunt_record::snapshot::Snapshot;
 
 use super::subject::{Share, Standing, Subject};
 
-/// How many times as many calls may come as the pace so far gives, where nothing says how many will.
+/// The factor on the pace so far that bounds the calls still to come, where nothing else does.
 const MARGIN: f64 = 2.0;
 
-/// What may still come of a run that goes on.
+/// The calls that may still come in a run under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// The most calls that may still become due; infinite if nothing is known.
+    /// The most calls that may still become due; infinite if that is unknown.
     pub remaining_calls: f64,
-    /// How long the measured part will have been, in nanoseconds, if its time alone ends it.
+    /// The length of the measured part, in nanoseconds, if only time ends it.
     pub planned_ns: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Outlook {
                 // Random arrivals may be more than planned: six standard deviations more.
                 (all + 6.0 * all.sqrt() - due as f64).max(0.0)
             }
-            // Nobody knows what is left of a log.
+            // The rest of a log is unknown.
             Load::Replay(_) => f64::INFINITY,
             Load::Closed {} => {
                 let left = planned_ns.saturating_sub(elapsed_ns) as f64 / elapsed_ns.max(1) as f64;
@@ -60,8 +60,8 @@ impl Outlook {
     }
 }
 
-/// What may still come of virtual users: those who are to come, and those who are there, each make about as many calls
-/// as iterations took so far. Until one has ended nobody knows how many that is.
+/// The calls that virtual users may still make: users still to come and users who are there each make about as many as
+/// an iteration took so far. Until an iteration has ended, that number is unknown.
 fn remaining_of(scenarios: &Scenarios, elapsed_ns: u64, measured: &Snapshot, users: u64) -> f64 {
     let iterations = |name: &str| measured.figures.scenarios.get(name).map_or(0, ScenarioFigures::iterations_begun);
     let ended: u64 = measured.figures.scenarios.iter().map(|(_, of)| of.iterations.known.count()).sum();
@@ -76,7 +76,7 @@ fn remaining_of(scenarios: &Scenarios, elapsed_ns: u64, measured: &Snapshot, use
     if done <= 0.0 || all == 0 {
         return f64::INFINITY;
     }
-    // Nobody knows when those that follow others begin: all of their load may be to come.
+    // The beginning of populations that follow others is unknown: all of their load may be still to come.
     let took_ns: f64 = measured.figures.scenarios.iter().map(|(_, of)| sum_of(&of.iterations.known)).sum();
     let mean_s = took_ns / 1e9 / ended as f64;
     let to_come: f64 = following.into_iter().map(|population| iterations_of(population, mean_s)).sum();
@@ -105,7 +105,7 @@ fn iterations_of(population: &Population, mean_s: f64) -> f64 {
     population.steps.iter().map(of).sum()
 }
 
-/// The share of a population's load that is behind it after so many seconds, from 0 to 1.
+/// The share of a population's load that is over after `seconds`, from 0 to 1.
 fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
     let (mut done, mut all, mut begin) = (0.0, 0.0, 0.0);
     for step in &population.steps {
@@ -128,27 +128,27 @@ fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
     if all > 0.0 { (done / all).min(1.0) } else { 1.0 }
 }
 
-/// What a subject may come to in the end.
+/// The bounds of a subject's figures at the end.
 struct Reach<'a> {
     standing: &'a Standing<'a>,
     outlook: Outlook,
 }
 
 impl Reach<'_> {
-    /// The most that a count, now at `n`, may reach by the end.
+    /// The highest value at the end of a count that is now `n`.
     fn most(&self, n: u64) -> f64 {
-        // What there is more often than calls (checks) goes on to be.
+        // Events more frequent than calls (checks) are assumed to stay so.
         let a_call = (n as f64 / self.standing.total.numbers.get(Counter::Due).max(1) as f64).max(1.0);
         n as f64 + self.outlook.remaining_calls * a_call + self.standing.most_users as f64
     }
 
-    /// The most values that a figure of the script's own, now of `n`, may have by the end: as many more a call as so far.
+    /// The most values at the end of a script's own figure that now has `n`: as many more a call as so far.
     fn most_values(&self, n: u64) -> f64 {
         let is_of_calls = self.standing.total.numbers.get(Counter::Due) > 0;
         if is_of_calls { self.most(n) } else { f64::INFINITY }
     }
 
-    /// The least that a share can be in the end.
+    /// The lowest value of a share at the end.
     fn least_share(&self, share: Share) -> f64 {
         share.part as f64 / self.most(share.whole).max(1.0)
     }
@@ -168,10 +168,10 @@ impl Reach<'_> {
         let (standing, operator, limit) = (self.standing, threshold.operator(), threshold.limit());
         let from_above = matches!(operator, Operator::Below | Operator::AtMost);
         let from_below = matches!(operator, Operator::Above | Operator::AtLeast);
-        // What the figure comes to at the least, or at the most, does not hold.
+        // The extreme value at the end does not meet the limit.
         let breaks = |value: f64| !operator.holds_for(value, limit);
         Some(match threshold.measure() {
-            // Nobody knows how many messages the streams under way will have.
+            // The number of messages of streams under way is unknown.
             Figure::Time(Time::Recorded(Timing::MessageGap), statistic)
                 if !matches!(statistic, Statistic::Max | Statistic::Min) =>
             {
@@ -196,7 +196,7 @@ impl Reach<'_> {
             Figure::ErrorRate if !from_below => {
                 let errors = subject.errors(standing)?;
                 let least = self.least_share(errors);
-                // No call takes a failure back, however many come.
+                // No number of further calls takes a failure back.
                 let is_above = least > limit || limit <= 0.0 && errors.part > 0;
                 if operator == Operator::Equal { is_above } else { is_above || breaks(least) }
             }
@@ -209,7 +209,7 @@ impl Reach<'_> {
                 let most = self.most(so_far) / seconds;
                 (from_above && breaks(so_far as f64 / seconds)) || (from_below && breaks(most))
             }
-            // Lower bounds of what only grows.
+            // Counts that only grow have lower bounds.
             Figure::Count(count) if !from_below => {
                 let n = subject.count(count, standing)? as f64;
                 if operator == Operator::Equal { n > limit } else { breaks(n) }

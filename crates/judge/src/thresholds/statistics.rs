@@ -1,15 +1,15 @@
-//! What a distribution, or a figure of a script's own, comes to.
+//! Statistics of a distribution, or of a script's own figure.
 
 use brunt_plan::threshold::{OfOwn, OfWatched, Statistic};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::watched::WatchedFigure;
 
-/// What a threshold is about has no such figure: a check has no percentiles.
+/// The subject of a threshold does not have this figure: a check has no percentiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NoSuchFigure;
 
-/// What `statistic` of `times` comes to, in nanoseconds.
+/// The `statistic` of `times`, in nanoseconds.
 pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast<f64>> {
     let lower = times.lower();
     let bounded = |value: f64| AtLeast { value, at_least: !times.bounds.is_empty() };
@@ -22,7 +22,7 @@ pub(super) fn of_times(statistic: Statistic, times: &Censored) -> Option<AtLeast
     }
 }
 
-/// What `figure` of a watched figure comes to; none where no second has a value.
+/// The value of a watched figure; `None` where no second has one.
 pub(super) fn of_watched(figure: OfWatched, watched: &WatchedFigure) -> Option<f64> {
     match figure {
         OfWatched::Mean => watched.mean(),
@@ -32,11 +32,10 @@ pub(super) fn of_watched(figure: OfWatched, watched: &WatchedFigure) -> Option<f
     }
 }
 
-/// What `figure` of `own` comes to, in the unit of `own`. A counter or a rate into which nothing was recorded is 0; a trend or a gauge
-/// has no values then.
+/// The value of `own`, in its unit. A counter or a rate without records is 0; a trend or a gauge then has no value.
 ///
 /// # Errors
-/// When figures of this kind have none.
+/// When figures of this kind do not have it.
 pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result<Option<f64>, NoSuchFigure> {
     let there = |value: Option<f64>, is_of: bool| if is_of { Ok(value) } else { Err(NoSuchFigure) };
     let (is_trend, is_gauge) = (own.kind == OwnKind::Trend, own.kind == OwnKind::Gauge);

@@ -1,4 +1,4 @@
-//! What a threshold is about: all calls, or what has a name.
+//! The subject of a threshold: all calls, or anything with a name.
 
 use std::sync::LazyLock;
 
@@ -16,12 +16,12 @@ use brunt_record::watched::WatchedFigure;
 
 use super::statistics::NoSuchFigure;
 
-/// What a run came to, in the end or so far.
+/// The figures of a run, in the end or so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
     /// Every call.
     pub total: &'a Snapshot,
-    /// Those that ended in the measured part.
+    /// Calls that ended in the measured part.
     pub measured: &'a Snapshot,
     /// How long the measured part was, in nanoseconds.
     pub measured_ns: u64,
@@ -29,7 +29,7 @@ pub struct Standing<'a> {
     pub ok: &'a OkStatus,
     /// The most virtual users alive at once.
     pub most_users: u64,
-    /// Connections of a closed flood, which have a server or not at each moment; none of other runs.
+    /// Connections of a closed flood, each of which has a server or not at any moment; `None` for other runs.
     pub flood_connections: Option<u32>,
     /// The figures that the run's script declares.
     pub own: &'a [DeclaredFigure],
@@ -41,12 +41,12 @@ fn declared(plan: &Plan) -> &[DeclaredFigure] {
 }
 
 impl<'a> Standing<'a> {
-    /// Connections of a closed flood by `plan`; none of other runs.
+    /// Connections of a closed flood by `plan`; `None` for other runs.
     pub fn flood_connections(plan: &Plan) -> Option<u32> {
         (matches!(plan.load, Load::Closed {}) && plan.scenarios.is_none()).then(|| plan.connections.most())
     }
 
-    /// The standing of a run by `plan` that is over; `total` has every call of it.
+    /// The standing of a finished run by `plan`; `total` has every call of it.
     pub fn new(plan: &'a Plan, run: &'a Recording, total: &'a Snapshot) -> Self {
         Self {
             total,
@@ -72,12 +72,13 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; none of another run. In the open
-    /// model a call that finds no server has failed, so that `error_rate` has it. Unknown where this machine could make no connections.
+    /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; `None` for other
+    /// runs: in the open model a call that finds no server fails, and `error_rate` has it. Unknown where this machine
+    /// could make no connections.
     pub fn availability(&self) -> Option<f64> {
         let whole = f64::from(self.flood_connections?) * self.measured_ns as f64;
         let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
-        // A connection for which this machine had no port or descriptor says nothing of the target.
+        // A connection for which this machine had no port or descriptor says nothing about the target.
         let is_own = |failures: &Failures| failures.count(Failure::Ports) + failures.count(Failure::Descriptors) > 0;
         let is_known = !is_own(&self.measured.failures) && !is_own(&self.measured.troubles);
         (is_known && whole > 0.0).then(|| (1.0 - without / whole).max(0.0))
@@ -88,7 +89,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// What a threshold is about, with its figures: in all, and in the measured part alone, for rates.
+/// The subject of a threshold with its figures: in all, and in the measured part only, for rates.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     All,
@@ -102,27 +103,27 @@ pub(super) enum Subject<'a> {
     Check(&'a CheckFigures),
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
     Own(&'a OwnFigures),
-    /// A figure of the script's own into which nothing was recorded.
+    /// A script's own figure without records.
     Unrecorded(OwnKind),
     /// A watched figure.
     Watched(&'a WatchedFigure),
 }
 
-/// What calls have in common.
+/// The property by which calls are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Name,
     Tag,
     /// The conditions other than the one on the status.
     Conditions,
-    /// Conditions, the status among them: whoever asks for answers with these means them all, successes or not.
+    /// Conditions that include the status: a threshold on answers of this status covers them all, successes or not.
     Status,
 }
 
 /// The figures of conditions that no call met.
 static NO_CALLS: LazyLock<CallFigures> = LazyLock::new(CallFigures::default);
 
-/// A share: so many of so many.
+/// A share: a part and its whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     pub(super) part: u64,
@@ -130,10 +131,10 @@ pub(super) struct Share {
 }
 
 impl<'a> Subject<'a> {
-    /// What `threshold` is about.
+    /// The subject of `threshold`.
     ///
     /// # Errors
-    /// Why nothing has the name, or this figure, in words that stand where the figure would.
+    /// Why nothing has the name, or the figure, in words that replace the figure.
     pub(super) fn from_threshold(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
         if kind == Some(Kind::Watched) {
@@ -152,8 +153,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// What `threshold` is about; none if nothing has the name, or this figure. It costs little where a run goes on, as it looks for no
-    /// name that may have been meant.
+    /// The subject of `threshold`; `None` if nothing has the name, or the figure. It is cheap enough for every second
+    /// of a run, as it searches for no similar names.
     pub(super) fn so_far(threshold: &'a Threshold, standing: &Standing<'a>) -> Option<Self> {
         let Some((kind, name)) = threshold.subject() else { return Some(Self::All) };
         if kind == Some(Kind::Watched) {
@@ -166,12 +167,12 @@ impl<'a> Subject<'a> {
         Self::with_figure(&Self::with_name(kind, name, standing), threshold, standing)
     }
 
-    /// A figure that was watched; none if no second of it is over.
+    /// A watched figure; `None` before its first second is over.
     fn watched(name: &str, standing: &Standing<'a>) -> Option<Self> {
         standing.measured.watched.get(name).map(Self::Watched)
     }
 
-    /// The calls that meet these conditions; none if no call meets those that are not about the status.
+    /// The calls that meet these conditions; `None` if no call meets those that are not about the status.
     fn selected(name: &'a str, selection: &Selection, standing: &Standing<'a>) -> Option<Self> {
         let all = &standing.total.figures.selected;
         let (by, were_such) = match selection.whatever_status() {
@@ -183,7 +184,7 @@ impl<'a> Subject<'a> {
         were_such.then(|| Self::Calls { name, by, calls, measured: standing.measured.figures.selected.get(name) })
     }
 
-    /// Everything that has the name, of this kind or of any.
+    /// All subjects with the name, of this kind or of any.
     fn with_name(kind: Option<Kind>, name: &'a str, standing: &Standing<'a>) -> Vec<Self> {
         let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
         kinds.filter_map(|(_, kind)| Self::find(kind, name, standing)).collect()
@@ -194,13 +195,13 @@ impl<'a> Subject<'a> {
         found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok()).copied()
     }
 
-    /// What may have been meant by a name that nothing has, for people; empty if no name is near.
+    /// A suggestion for a name that nothing has, for people; empty if no name is near.
     fn meant(name: &str, standing: &Standing<'a>) -> String {
         let names: Vec<_> = Kind::NAMED
             .into_iter()
             .flat_map(|(_, kind)| Self::names(kind, standing).into_iter().map(move |name| (kind, name)))
             .collect();
-        // A name of another kind is meant as it is, too.
+        // An exact name of another kind is a suggestion, too.
         let same = names.iter().find(|(_, known)| *known == name).map(|(_, known)| *known);
         let near = same.or_else(|| nearest(name, names.iter().map(|(_, known)| *known)));
         let found = near.and_then(|near| names.iter().find(|(_, known)| *known == near));
@@ -209,7 +210,7 @@ impl<'a> Subject<'a> {
         found.map_or_else(by_parts, |(kind, known)| format!("; did you mean the {} '{known}'?", kind.word()))
     }
 
-    /// What may have been meant by a name with braces, `base{tags`: other tags of a figure of the script's own, or calls by conditions.
+    /// A suggestion for a name with braces, `base{tags`: other tags of a script's own figure, or calls by conditions.
     fn meant_by(base: &str, tags: &str, standing: &Standing<'a>) -> String {
         const MOST_SHOWN: usize = 5;
         if base.is_empty() {
@@ -243,7 +244,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What has the name `name` and is of this kind.
+    /// The subject of this kind with the name `name`.
     fn find(kind: Kind, name: &'a str, standing: &Standing<'a>) -> Option<Self> {
         let (all, measured) = (&standing.total.figures, &standing.measured.figures);
         match kind {
@@ -266,7 +267,7 @@ impl<'a> Subject<'a> {
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
                 let declared = standing.own.iter().find(|figure| figure.is_called(name))?;
-                // Of values with tags there were none with these: they may be misspelt.
+                // There are values with other tags, but none with these, which may be misspelt.
                 let has_others = declared.name != name && all.own.get(&declared.name).is_some();
                 (!has_others).then_some(Self::Unrecorded(declared.kind))
             }),
@@ -274,7 +275,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether it selects calls by status; none of them may exist.
+    /// Whether it selects calls by status; there may be none.
     pub(super) fn is_by_status(&self) -> bool {
         matches!(self, Self::Calls { by: By::Status, .. })
     }
@@ -296,7 +297,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Why no call meets these conditions, for people: the one that none meets, with the nearest that some do, or that none meets all.
+/// The reason that no call meets these conditions, for people: the one that none meets, with the nearest that some do;
+/// or that none meets all of them.
 fn unmet(selection: &Selection, standing: &Standing<'_>) -> String {
     let all = &standing.total.figures;
     let tags: Vec<_> = all.tags.iter().filter_map(|(tag, _)| tag.split_once('=')).collect();

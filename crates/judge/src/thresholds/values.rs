@@ -1,4 +1,4 @@
-//! Figures of what a threshold is about.
+//! Figures of a threshold's subject.
 
 use super::statistics::{NoSuchFigure, of_own, of_times, of_watched};
 use super::subject::{By, Share, Standing, Subject};
@@ -8,7 +8,7 @@ use brunt_record::figures::{CallFigures, CheckFigures, OwnFigures, ScenarioFigur
 use brunt_record::histogram::{AtLeast, Censored};
 
 impl Subject<'_> {
-    /// Its distribution of `time`; none if it has no such time.
+    /// Its distribution of `time`; `None` if it has no such time.
     pub(super) fn times(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
         const USUAL: Time = Time::Usual;
         const RESPONSE: Time = Time::Recorded(Timing::Response);
@@ -20,7 +20,7 @@ impl Subject<'_> {
                 total.figures.scenarios.iter().for_each(|(_, scenario)| all.merge(&scenario.iterations));
                 Some(all)
             }
-            // How soon calls failed is no answer to how soon they are answered.
+            // How fast calls fail does not tell how fast they are answered.
             (Self::All, USUAL | RESPONSE | SERVICE) if total.statuses.total() == 0 => Some(Censored::default()),
             (Self::All, USUAL | RESPONSE) => Some(total.response_times()),
             (Self::All, Time::Ok) => Some(total.response_times().known.into()),
@@ -53,7 +53,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How much of it is not ok; none if it knows no success.
+    /// The part of it that is not ok; `None` if it has no notion of success.
     pub(super) fn errors(&self, standing: &Standing<'_>) -> Option<Share> {
         match self {
             Self::All => Some(Share {
@@ -71,8 +71,8 @@ impl Subject<'_> {
         }
     }
 
-    /// How many of its calls were not answered with success within `limit_ns` after they were due, of those that ended; none if
-    /// it is not calls. Which answers failed a check is not known by time: they count as late.
+    /// Calls that ended, and those among them without a success within `limit_ns` after they were due; `None` if it is
+    /// not calls. Answers that failed a check are not known by time: they count as late.
     pub(super) fn late(&self, limit_ns: u64, standing: &Standing<'_>) -> Option<Share> {
         let (ended, statuses, ok, times) = match self {
             Self::All => {
@@ -85,14 +85,14 @@ impl Subject<'_> {
         // Some that are no success by their status are excused.
         let answered_ok = statuses.ok(standing.ok).max(ok);
         let in_time = times.count() - times.count_above(limit_ns);
-        // Where not every answer is timed, those that are stand for the others.
+        // Where not every answer is timed, the timed ones stand for the others.
         let in_time = u128::from(in_time) * u128::from(answered_ok) / u128::from(times.count().max(1));
         let failed_checks = answered_ok.saturating_sub(ok);
         let in_time = u64::try_from(in_time).unwrap_or(u64::MAX).saturating_sub(failed_checks);
         Some(Share { part: ended.saturating_sub(in_time), whole: ended })
     }
 
-    /// How many of its checks failed; none if it has no checks.
+    /// The part of its checks that failed; `None` if it has no checks.
     pub(super) fn failed_checks(&self, standing: &Standing<'_>) -> Option<Share> {
         let sum = |of: &dyn Fn(&CheckFigures) -> bool| {
             let checks = standing.total.figures.checks.iter().filter(|(_, check)| of(check));
@@ -109,7 +109,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How many of it ended in the measured part, calls with success; none if it has no rate.
+    /// How many of it ended in the measured part (calls: with success); `None` if it has no rate.
     pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
             Self::All => Some(standing.measured.ok(standing.ok)),
@@ -121,7 +121,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Messages that came in the measured part; none if it has none of its own.
+    /// Messages that came in the measured part; `None` if it has none of its own.
     fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
             Self::All => Some(standing.measured.messages().count()),
@@ -130,7 +130,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Bytes received and sent in the measured part; none if it has none of its own.
+    /// Bytes received and sent in the measured part; `None` if it has none of its own.
     fn bytes(&self, standing: &Standing<'_>) -> Option<(u64, u64)> {
         match self {
             Self::All => {
@@ -145,7 +145,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How often `what` happened; none if it cannot.
+    /// The count `what`; `None` if it does not have it.
     pub(super) fn count(&self, what: Count, standing: &Standing<'_>) -> Option<u64> {
         let checks = |of: fn(Share) -> u64| self.failed_checks(standing).map(of);
         match (what, self) {
@@ -168,7 +168,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The value of `figure`; none if nothing was measured.
+    /// The value of `figure`; `None` if nothing was measured.
     ///
     /// # Errors
     /// When it has no such figure.
@@ -195,7 +195,7 @@ impl Subject<'_> {
             (Self::Watched(_), _) | (_, Figure::Watched(_)) => return Err(NoSuchFigure),
             _ => {}
         }
-        // Of nothing there is no share.
+        // An empty whole has no share.
         let share = |of: u64, whole: u64| (whole > 0).then(|| of as f64 / whole as f64);
         let value = match figure {
             Figure::Time(time, statistic) => {

@@ -1,4 +1,4 @@
-//! What is found wrong with the generator, cause by cause.
+//! Findings about the generator, cause by cause.
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::Step;
@@ -15,15 +15,15 @@ use super::{
     is_saturated,
 };
 
-/// The share of a run's seconds that may be spoiled before the whole run is.
+/// The share of spoiled seconds above which the whole run is spoiled.
 const SPOILED_SHARE: f64 = 0.10;
-/// The share of calls due that may fail for want of ports or descriptors before it counts.
+/// The share of due calls that fail for want of ports or descriptors above which that counts.
 const FEW: f64 = 0.001;
-/// The share of calls that were sent late from which on it is mentioned.
+/// The share of calls sent late from which on it is mentioned.
 const LATE_MENTIONED: f64 = 0.01;
-/// A worker that waits this share of its time for a CPU is late for that.
+/// A worker that waits for a CPU for this share of its time is late because of that.
 const WAITED: f64 = 0.05;
-/// A worker that used less than this share of a CPU, with what it waited for one, had time to spare.
+/// A worker that used a CPU, and waited for one, for less than this share of its time had time to spare.
 const SPARE: f64 = 0.8;
 
 const MORE_CORES: &str =
@@ -31,10 +31,10 @@ const MORE_CORES: &str =
 const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
 const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
                                run again, or on a quieter machine";
-/// Behind the advice of the first finding that the machine is behind.
+/// Added to the advice of the first finding that is about the machine.
 const DOCTOR: &str = "; see brunt doctor";
 
-/// What the seconds of a run show that some of them have in common.
+/// The seconds of a run that have one problem in common.
 struct Spoiled<'a> {
     points: Vec<&'a Point>,
 }
@@ -50,7 +50,7 @@ impl<'a> Spoiled<'a> {
         spoiled as f64 > SPOILED_SHARE * run.measured_ns as f64
     }
 
-    /// How much of a CPU the workers used in them, and for how much they waited, on average; 0 to 1.
+    /// The share of a CPU that the workers used in them, and the share for which they waited, on average; 0 to 1.
     fn used_and_waited(&self) -> (f64, f64) {
         let sum = |of: fn(&Point) -> u64| self.points.iter().map(|point| of(point)).sum::<u64>() as f64;
         let wall = sum(|point| point.numbers.get(Counter::WorkersWall)).max(1.0);
@@ -68,7 +68,7 @@ impl<'a> Spoiled<'a> {
         .min(1.0)
     }
 
-    /// The one in which the workers had the least time left.
+    /// The second in which the workers had the least time left.
     fn worst(&self) -> Option<&'a Point> {
         let taken = |point: &Point| {
             point.numbers.ratio(Counter::BusiestWorker) + point.numbers.ratio(Counter::MostStarvedWorker)
@@ -91,7 +91,7 @@ impl<'a> Spoiled<'a> {
     }
 }
 
-/// Everything that is found, what spoils throughput first.
+/// All findings, those that spoil throughput first.
 pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
     let late = sent_late(run, total);
     let is_sent_late = late.as_ref().is_some_and(|finding| finding.decisive);
@@ -107,7 +107,7 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
     findings
 }
 
-/// Whether the machine that brunt runs on is behind it, or what else runs there: `brunt doctor` looks for that.
+/// Whether the cause is this machine, or other programs on it, which `brunt doctor` examines.
 fn is_of_machine(finding: &Finding) -> bool {
     match finding.cause {
         Cause::Ports | Cause::Descriptors | Cause::CpuStarved | Cause::OwnDelays => true,
@@ -118,7 +118,7 @@ fn is_of_machine(finding: &Finding) -> bool {
 
 /// Ports or descriptors that ran out.
 fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding> {
-    // Fewer connections than asked for bound a flood that waits for its answers.
+    // Fewer connections than asked for limit a flood that waits for its answers.
     let is_flood = run.plan.scenarios.is_none() && run.plan.load == Load::Closed {};
     let is_short = is_flood && total.numbers.get(Counter::ConnectionsMade) < u64::from(run.plan.connections.most());
     let kinds = [
@@ -184,17 +184,17 @@ fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     })
 }
 
-/// The share of a second from which on a worker that waited for a CPU decides by itself: it stood still more than it ran, so
-/// what waited for it cannot be told from what waited for the target.
+/// The share of a second from which on waiting for a CPU is decisive by itself: the worker stood still more than it
+/// ran, so waiting for the worker cannot be told from waiting for the target.
 const MOSTLY: f64 = 0.5;
 
-/// Workers that ran, or waited to run, all the time, or that lost much of it to others. In the open model that bounds
-/// throughput only where calls were sent late for it, or where a worker mostly waited.
+/// Workers that ran, or waited to run, all the time, or that lost much of it to other programs. In the open model that
+/// limits throughput only where calls were sent late because of it, or where a worker mostly waited.
 fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     let spoiled = Spoiled::by(run, |point| is_saturated(point) || is_robbed(point));
     let worst = spoiled.worst()?;
     let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));
-    // Time that was lost and not used up is nobody's but the others'.
+    // Time that was lost, rather than used, went to other programs.
     let is_starved = waited > used || !spoiled.points.iter().any(|point| is_saturated(point));
     let (cause, advice) =
         if is_starved { (Cause::CpuStarved, OFF_ITS_CORES) } else { (Cause::CpuSaturated, MORE_CORES) };
@@ -214,12 +214,12 @@ fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     })
 }
 
-/// Own delays that blur latency: of a figure that was asked for, or in some seconds only.
+/// Own delays that blur latency: of a figure that was asked for, or only in some seconds.
 fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let spoiled = Spoiled::by(run, is_blurred);
     let unknown = spoiled.points.iter().any(|point| !point.is_target_part);
     let is_asked_for = figures.iter().any(|figure| !figure.holds);
-    // Where nothing tells when answers arrived, only how the workers fared speaks for or against the figures.
+    // Where the arrival of answers is unknown, only the health of the workers speaks for or against the figures.
     let decisive = is_asked_for || (unknown && spoiled.is_much(run));
     if !decisive && spoiled.points.is_empty() {
         return None;
@@ -288,7 +288,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     })
 }
 
-/// Whether many users come in one moment, which no generator has time for.
+/// Whether many users come in one moment, for which no generator has the time.
 fn has_bursts(plan: &Plan) -> bool {
     let populations = plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations);
     populations.flat_map(|population| &population.steps).any(|step| matches!(step, Step::AtOnce { .. }))

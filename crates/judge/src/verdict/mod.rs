@@ -1,11 +1,11 @@
-//! Whether a run's figures can be believed, judged from the generator alone: a slow target never reads as a slow
+//! Whether a run's figures can be believed, judged only by the generator: a slow target never reads as a slow
 //! generator.
 //!
-//! The verdict is of each figure. A time is spoiled only where the generator's own delays can have moved it by more than a
-//! tenth and by more than 50 µs ([`crate::uncertainty::Ends::spoil`]); the run's latency is called unreliable only where that
-//! is so of a figure that was asked for: p50, p90, p99 and what thresholds name. Throughput is a lower bound where the
-//! workers had no time left. That calls were sent at other times than asked for is a finding of its own, as is that the
-//! run had not settled.
+//! The verdict is on each figure. A time is spoiled only where the generator's own delays can have moved it by more
+//! than a tenth and by more than 50 µs ([`crate::uncertainty::Ends::spoil`]). The run's latency is called unreliable
+//! only where a figure is spoiled that was asked for: p50, p90, p99 and those of thresholds. Throughput is a lower
+//! bound where the workers had no time left. Calls sent at other times than asked for are a finding of their own, and
+//! so is a run that had not settled.
 
 mod findings;
 mod seconds;
@@ -32,24 +32,24 @@ pub use seconds::{causes, is_blurred, is_bound_by_script, is_late, is_robbed, is
 const SCRIPT_SHARE: f64 = 0.5;
 /// Percentiles that are judged in every run.
 const ALWAYS_JUDGED: [&str; 3] = ["p50", "p90", "p99"];
-/// The fewest calls beyond a percentile for it to be judged: fewer are the chance of a few.
+/// The fewest calls beyond a percentile for judging it: fewer are chance.
 const LEAST_BEYOND: f64 = 5.0;
 
 /// The answer in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
-    /// The generator spoiled nothing that was asked for.
+    /// The generator spoiled no figure that was asked for.
     Trustworthy,
     /// The generator was the limit: the target can do at least what was measured.
     GeneratorBound,
-    /// Times that were asked for contain waits of the generator's own making, or calls were sent at other times.
+    /// Times that were asked for include waits for the generator, or calls were sent at other times.
     LatencyUnreliable,
-    /// No call was answered: nothing to judge.
+    /// No call was answered: there is nothing to judge.
     NothingMeasured,
 }
 
-/// What was found wrong with the generator.
+/// The cause of a finding about the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -73,25 +73,25 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spoils {
-    /// What was answered a second: the target can do more.
+    /// The rate of answers: the target can do more.
     Throughput,
     /// How long calls took.
     Latency,
-    /// When calls came: the target saw another load than the one asked for.
+    /// The times at which calls came: the target saw another load than the one asked for.
     Arrivals,
 }
 
-/// One thing found, with the figures and a way out.
+/// One finding, with its figures and a way out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What was found.
+    /// Its cause.
     pub cause: Cause,
-    /// Which figures it spoils; missing in older results.
+    /// The figures that it spoils; missing in older results.
     #[serde(default = "latency")]
     pub spoils: Spoils,
-    /// What was seen, for people.
+    /// The observation, for people.
     pub message: String,
-    /// What to change, for people.
+    /// The advice, for people.
     pub advice: String,
     /// Whether it spoils the run as a whole.
     pub decisive: bool,
@@ -99,7 +99,7 @@ pub struct Finding {
     pub seconds: Vec<Seconds>,
 }
 
-/// What the findings of older results spoil.
+/// The figures that findings of older results spoil.
 const fn latency() -> Spoils {
     Spoils::Latency
 }
@@ -118,11 +118,11 @@ pub struct Seconds {
 pub struct FigureVerdict {
     /// The percentile, such as `p99`.
     pub figure: String,
-    /// Whether own delays leave no more than a tenth of it, or no more than 50 µs, open.
+    /// Whether own delays leave at most a tenth of it, or at most 50 µs, open.
     pub holds: bool,
-    /// The least that it can be with regard to own delays, in nanoseconds.
+    /// The lower end with regard to own delays, in nanoseconds.
     pub low_ns: u64,
-    /// The most that it can be; none where nothing is known from above.
+    /// The upper end; `None` where nothing is known from above.
     pub high_ns: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ pub struct FigureVerdict {
 pub struct Verdict {
     /// The answer.
     pub judgement: Judgement,
-    /// The judgement and what it rests on, in a line for people.
+    /// The judgement with its grounds, in a line for people.
     pub sentence: String,
     /// The percentiles that were asked for (p50, p90, p99 and those of thresholds), one by one.
     #[serde(default)]
@@ -143,31 +143,31 @@ pub struct Verdict {
     /// Whether the calls answered a second are the target's doing and not a lower bound of it.
     #[serde(default = "known")]
     pub is_rate_believed: bool,
-    /// What was found wrong with the generator, decisive or not.
+    /// All findings about the generator, decisive or not.
     pub findings: Vec<Finding>,
     /// Whether the run had settled.
     #[serde(default = "unknown")]
     pub settled: Settled,
 }
 
-/// What older results, which did not look into it, say of the load and the rate: nothing against them.
+/// Older results did not look into this: nothing speaks against their load and rate.
 const fn known() -> bool {
     true
 }
 
-/// What older results say of whether their run had settled.
+/// Older results do not say whether their run had settled.
 const fn unknown() -> Settled {
     Settled::Unknown
 }
 
-/// What of a run is judged besides its figures.
+/// The inputs of a verdict, besides figures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judged<'a> {
-    /// What was asked for.
+    /// The plan.
     pub plan: &'a Plan,
     /// How long the measured part was, in nanoseconds.
     pub measured_ns: u64,
-    /// It over time.
+    /// The run over time.
     pub points: &'a [Point],
 }
 
@@ -178,7 +178,7 @@ impl Verdict {
         Self::of_judged(judged, total, response)
     }
 
-    /// The same of what matters of a run, or of an agent's part.
+    /// Judges a run, or an agent's part of one.
     pub(crate) fn of_judged(run: Judged<'_>, total: &Snapshot, response: Option<&Distribution>) -> Self {
         let answered = total.statuses.total() > 0;
         let figures = response.filter(|_| answered).map_or_else(Vec::new, |response| figures(run, response));
@@ -201,7 +201,7 @@ impl Verdict {
         verdict
     }
 
-    /// The judgement, and what it rests on.
+    /// The judgement with its grounds.
     fn in_words(&self) -> String {
         let why: Vec<_> = self.findings.iter().filter(|f| f.decisive).map(|f| f.message.as_str()).collect();
         let why = why.join("; ");
@@ -227,7 +227,7 @@ impl Verdict {
             (good, []) if !good.is_empty() && self.is_sent_otherwise() => {
                 verb(good, "holds", "hold") + "; calls were not sent as asked"
             }
-            // Where nothing tells when answers arrived, no single figure is known to be spoiled.
+            // Where the arrival of answers is unknown, no single figure is known to be spoiled.
             (_, []) => "latency is unreliable".to_owned(),
             ([], bad) => verb(bad, "is unreliable", "are unreliable"),
             (good, bad) => {
@@ -252,10 +252,10 @@ impl Verdict {
     }
 }
 
-/// The sentence of a verdict that nothing speaks against.
+/// The sentence of a verdict without objections.
 pub const MEASURED_WELL: &str = "measured well";
 
-/// Whether a kept `sentence` is that of a verdict that nothing speaks against; it was `trustworthy` before.
+/// Whether a kept `sentence` is that of a verdict without objections; it was `trustworthy` in older versions.
 pub fn is_measured_well(sentence: &str) -> bool {
     sentence == MEASURED_WELL || sentence == "trustworthy"
 }
@@ -265,15 +265,15 @@ fn spoils_load(finding: &Finding) -> bool {
     finding.spoils == Spoils::Arrivals || matches!(finding.cause, Cause::Ports | Cause::Descriptors)
 }
 
-/// Whether the calls answered a second are what the target does. The generator's own delays lower what a fixed number of
-/// connections can ask for by as much as they make each call longer.
+/// Whether the calls answered a second are the target's doing. The generator's own delays reduce the demand of a fixed
+/// number of connections by as much as they lengthen each call.
 fn is_rate_believed(plan: &Plan, judgement: Judgement, total: &Snapshot) -> bool {
     let is_open = plan.load.is_open();
     let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
     let knows_receiving = own_part.cover();
     match judgement {
         Judgement::GeneratorBound | Judgement::NothingMeasured => false,
-        // Where nothing is known of them, the latency's verdict has to do.
+        // Where they are unknown, the verdict on latency decides.
         Judgement::LatencyUnreliable if !knows_receiving => is_open,
         _ if is_open || !knows_receiving => true,
         _ => {
@@ -293,7 +293,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// The percentiles that were asked for and stand on more than a few calls.
+/// The percentiles that were asked for and rest on more than a few calls.
 fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
     let limited: Vec<_> =
         run.plan.thresholds.iter().filter_map(brunt_plan::threshold::Threshold::response_quantile).collect();
@@ -316,7 +316,7 @@ fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
 
 fn judgement(findings: &[Finding]) -> Judgement {
     let decisive = |is: fn(&Finding) -> bool| findings.iter().any(|finding| finding.decisive && is(finding));
-    // Latency outranks a saturated worker, since it says what that did to the figures.
+    // Latency outranks a saturated worker, as it states the effect on the figures.
     if decisive(|finding| matches!(finding.cause, Cause::Ports | Cause::Descriptors)) {
         Judgement::GeneratorBound
     } else if decisive(|finding| matches!(finding.spoils, Spoils::Latency | Spoils::Arrivals)) {

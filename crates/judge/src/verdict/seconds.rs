@@ -1,4 +1,4 @@
-//! What was wrong with the generator in one second of a run, or in several that were folded into one point.
+//! Problems of the generator in one second of a run, or in several seconds folded into one point.
 
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
@@ -8,35 +8,35 @@ use brunt_record::snapshot::SHORTEST_JUDGED_NS;
 
 use crate::uncertainty::Ends;
 
-/// A worker that used this share of its time on a CPU had none left to be in time.
+/// A worker that used a CPU for this share of its time had none left to be punctual.
 const SATURATED: f64 = 0.95;
-/// Where nothing tells when answers arrived: a worker that stood ready this share of its time, and had no CPU, read them
+/// Where the arrival of answers is unknown: a worker that was ready without a CPU for this share of its time read them
 /// late.
 const STARVED: f64 = 0.10;
-/// A worker that has no CPU for this share of its time makes fewer calls for that.
+/// A worker without a CPU for this share of its time makes fewer calls because of that.
 const LOST: f64 = 0.25;
-/// A call is late from this lag on, in nanoseconds, or where calls are further apart or take long, from a later one on.
+/// The lag from which on a call is late, in nanoseconds; it is larger where calls are further apart or take long.
 const LATE_NS: f64 = 500_000.0;
 /// The share of the median response time that the lag of a late call exceeds.
 const LATE_SHARE: f64 = 0.1;
-/// The share of calls that may be late before the target has seen another arrival process than the one asked for.
+/// The share of late calls above which the target has seen another arrival process than the one asked for.
 pub(super) const MOST_LATE: f64 = 0.05;
-/// The fewest calls beyond a quantile for it to be more than the chance of a few.
+/// The fewest calls beyond a quantile; with fewer, it is the chance of a few.
 const LEAST_BEYOND: f64 = 5.0;
-/// The quantiles whose intervals say whether a second is spoiled.
+/// The quantiles whose intervals decide whether a second is spoiled.
 const LOOKED_AT: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Whether a worker had next to no time left in this second: it ran, or waited to run. Of a point that is longer, in half
-/// of it.
+/// Whether a worker had hardly any time left in this second: it ran, or waited to run. For a longer point, in half of
+/// it.
 pub fn is_saturated(point: &Point) -> bool {
     let (saturated_ns, busiest) =
         (point.numbers.get(Counter::WorkersSaturated), point.numbers.ratio(Counter::BusiestWorker));
-    // Results of before that was counted know only how much the busiest worker used.
+    // Older results know only how much the busiest worker used.
     let of_old = saturated_ns == 0 && busiest >= SATURATED;
     of_old || (saturated_ns > 0 && saturated_ns * 2 >= point.length_ns)
 }
 
-/// Whether the machine had no CPU for the workers for so long in this second that they made fewer calls for it.
+/// Whether the workers had no CPU for so much of this second that they made fewer calls because of it.
 pub fn is_robbed(point: &Point) -> bool {
     starved_share(point) >= LOST
 }
@@ -57,9 +57,9 @@ pub fn is_blurred(point: &Point) -> bool {
     })
 }
 
-/// Whether a worker waited for a CPU long enough to be late, where nothing tells by how much it was.
+/// Whether a worker waited for a CPU long enough to be late, where its lateness is unknown.
 fn is_starved(point: &Point) -> bool {
-    // The worst moment of a point that was folded says nothing of the rest of it.
+    // The worst moment of a folded point says nothing about the rest of it.
     let share = if point.length_ns <= SECOND_NS {
         point.numbers.ratio(Counter::MostStarvedWorker)
     } else {
@@ -68,16 +68,16 @@ fn is_starved(point: &Point) -> bool {
     share >= STARVED
 }
 
-/// The share of its time that a worker, on average, was ready to run and had no CPU, 0 to 1. Of a moment it says nothing, and
-/// is 0.
+/// The share of its time for which a worker, on average, was ready without a CPU, 0 to 1. For a mere moment it means
+/// nothing, and is 0.
 pub(super) fn starved_share(point: &Point) -> f64 {
     let (wall_ns, starved_ns) = (point.numbers.get(Counter::WorkersWall), point.numbers.get(Counter::WorkersStarved));
     if wall_ns >= SHORTEST_JUDGED_NS { (starved_ns as f64 / wall_ns as f64).min(1.0) } else { 0.0 }
 }
 
-/// From which lag on a call of this point counts as late, in nanoseconds: half a millisecond, but no less than the
-/// calls are apart, since a call that comes before the next was due changes little; and no less than a tenth of
-/// the median response time.
+/// The lag from which on a call of this point counts as late, in nanoseconds: half a millisecond, but at least the
+/// distance between calls, since a call that comes before the next is due changes little; and at least a tenth of the
+/// median response time.
 pub(super) fn late_from_ns(point: &Point) -> u64 {
     let due = point.numbers.get(Counter::Due);
     let apart = if due > 0 { point.length_ns as f64 / due as f64 } else { 0.0 };
@@ -91,7 +91,8 @@ pub(super) fn late_calls(point: &Point) -> u64 {
     point.lag.values().filter(|(lag, _)| *lag > limit).map(|(_, n)| n).sum()
 }
 
-/// Whether so many calls were sent late in this second that the target saw another arrival process than the one asked for.
+/// Whether so many calls of this second were sent late that the target saw another arrival process than the one asked
+/// for.
 pub fn is_late(point: &Point) -> bool {
     late_calls(point) as f64 > MOST_LATE * point.lag.count() as f64
 }
@@ -106,7 +107,7 @@ pub fn is_spoiled(point: &Point) -> bool {
     is_saturated(point) || is_robbed(point) || is_blurred(point) || is_late(point)
 }
 
-/// What spoils this second, in the names of results.
+/// The problems of this second, by their names in results.
 pub fn causes(point: &Point) -> Vec<&'static str> {
     let causes = [
         (is_saturated(point), "cpu_saturated"),

@@ -23,9 +23,9 @@ pub(super) enum Rows {
     Values(Vec<serde_json::Value>),
     /// Lines, as places in the text.
     Lines { lines: Vec<Range<usize>>, text: Vec<u8> },
-    /// Rows that stay in their file.
+    /// Rows that are read from their file when they are taken.
     Streamed(Arc<Stream>),
-    /// So many rows, which each worker's script holds itself.
+    /// A number of rows that each worker's script holds itself.
     Elsewhere(u64),
 }
 
@@ -33,7 +33,7 @@ impl Rows {
     /// Reads the file `name` with this content.
     ///
     /// # Errors
-    /// Says in which line what is wrong.
+    /// The line and what is wrong in it.
     pub(super) fn read(kind: Kind, name: &str, content: &[u8], options: &Value<'_>) -> Result<Self, String> {
         let rows = match kind {
             Kind::Csv => csv(name, content, options)?,
@@ -64,7 +64,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Cells { columns, cells, .. } => (cells.len() / columns.len().max(1)) as u64,
@@ -75,7 +75,7 @@ impl Rows {
         }
     }
 
-    /// The names of the columns, if there are any, for an error that asks for another.
+    /// The names of the columns, if there are any, for the error about an unknown column.
     pub(super) fn columns(&self) -> Option<String> {
         match self {
             Self::Cells { columns, .. } => Some(columns.join(", ")),
@@ -134,7 +134,7 @@ fn streamed(lua: &Lua, stream: &Stream, number: u64) -> mlua::Result<LuaValue> {
     }
 }
 
-/// The lines that hold something, with their numbers from 1.
+/// The lines that are not empty, with their numbers from 1.
 fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
     let mut start = 0;
     content.split(|&byte| byte == b'\n').enumerate().filter_map(move |(number, line)| {
@@ -144,7 +144,7 @@ fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
     })
 }
 
-/// A table as RFC 4180 has it, with names in its first line unless `columns` gives them.
+/// A table in the format of RFC 4180, with names in its first line unless `columns` gives them.
 fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> {
     let mut table = Table::from_options(name, options)?;
     let mut reader = csv::ReaderBuilder::new()
@@ -169,36 +169,36 @@ fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> 
     Ok(Rows::Cells { columns: table.columns, cells, text })
 }
 
-/// What gives rows out, to all workers.
+/// Hands rows out to all workers.
 #[derive(Debug)]
 pub(super) struct Feeder {
     order: Order,
     rows: u64,
     seed: u64,
-    /// The workers that it gives them out to, and how many those were given.
+    /// The workers that get the rows, and the number of rows handed out.
     portion: Portion,
     taken: AtomicU64,
 }
 
 impl Feeder {
-    /// Gives out so many rows in this order, to the workers of this portion.
+    /// Hands out `rows` rows in this order, to the workers of this portion.
     pub(super) fn new(order: Order, rows: u64, seed: u64, portion: Portion) -> Self {
         Self { order, rows: rows.max(1), seed, portion, taken: AtomicU64::new(0) }
     }
 
-    /// Whether each row is given out only once.
+    /// Whether each row is handed out only once.
     pub(super) fn gives_once(&self) -> bool {
         self.order == Order::Queue
     }
 
-    /// The number of the next row, from 1; none when a queue is empty.
+    /// The number of the next row, from 1; `None` when a queue is empty.
     pub(super) fn next(&self) -> Option<u64> {
         let index = self.portion.number(self.taken.fetch_add(1, Ordering::Relaxed))?;
         Some(self.order.row(self.rows, self.seed, index)? + 1)
     }
 }
 
-/// The stream of random numbers that a worker's script begins with, as a seed for Lua's own.
+/// The seed of Lua's random numbers in a worker's script.
 pub(super) fn lua_seed(seed: u64, worker: u32) -> f64 {
     (Random::new(seed ^ 0x5ce7, u64::from(worker)).next_u64() >> 12) as f64
 }

@@ -1,4 +1,4 @@
-//! Digests, message authentication codes, and texts that stand for bytes: what `brunt.sha256` and its like carry out.
+//! Digests, message authentication codes and encodings of bytes as text: the work behind `brunt.sha256` and its like.
 
 use std::fmt::Write as _;
 
@@ -12,36 +12,36 @@ use md5::{Digest as _, Md5};
 use mlua::{Lua, LuaString, Table};
 use ring::{digest, hmac as ring_hmac};
 
-/// Why bytes cannot be had of a text, or a digest of bytes.
+/// Why a text has no bytes, or bytes have no digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DigestError {
-    /// A name that no algorithm has.
+    /// An unknown name of an algorithm.
     #[error("there is no algorithm '{0}'; there are md5, sha1, sha256, sha384 and sha512")]
     Algorithm(String),
-    /// A name that no encoding has.
+    /// An unknown name of an encoding.
     #[error("there is no encoding '{0}'; there are hex, base64, base64url and binary")]
     Encoding(String),
-    /// Digits without a partner.
+    /// An odd number of hexadecimal digits.
     #[error("hexadecimal digits come in pairs, and there are {0}")]
     OddHex(usize),
-    /// A byte that is no hexadecimal digit, and its place from 1.
+    /// A byte that is not a hexadecimal digit.
     #[error("byte {place} is no hexadecimal digit")]
     Hex {
-        /// Its place.
+        /// Its place, from 1.
         place: usize,
     },
     /// A text that is not base64.
     #[error("it is not base64: {0}")]
     Base64(String),
-    /// A percent sign without two digits, and its place from 1.
+    /// A percent sign without two digits.
     #[error("two hexadecimal digits must follow the % at byte {place}")]
     Percent {
-        /// Its place.
+        /// Its place, from 1.
         place: usize,
     },
 }
 
-/// Which function makes a digest.
+/// Hash functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Md5,
@@ -52,7 +52,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// By its name in scripts.
+    /// The algorithm of this name in scripts.
     pub(super) fn named(name: &str) -> Result<Self, DigestError> {
         match name {
             "md5" => Ok(Self::Md5),
@@ -80,7 +80,7 @@ impl Algorithm {
     pub(super) fn hmac(self, key: &[u8], text: &[u8]) -> Vec<u8> {
         let by_ring = |algorithm| ring_hmac::sign(&ring_hmac::Key::new(algorithm, key), text).as_ref().to_vec();
         match self {
-            // A key of any length will do, so that there is always a code.
+            // Keys of any length are accepted, so there is always a code.
             Self::Md5 => hmac::Hmac::<Md5>::new_from_slice(key)
                 .map(|code| code.chain_update(text).finalize().into_bytes().to_vec())
                 .unwrap_or_default(),
@@ -92,7 +92,7 @@ impl Algorithm {
     }
 }
 
-/// How bytes are written.
+/// Encodings of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Hex,
@@ -102,7 +102,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// By its name in scripts; hexadecimal if there is none.
+    /// The encoding of this name in scripts; hexadecimal without a name.
     pub(super) fn named(name: Option<&str>) -> Result<Self, DigestError> {
         match name {
             None | Some("hex") => Ok(Self::Hex),
@@ -113,7 +113,7 @@ impl Encoding {
         }
     }
 
-    /// `bytes` so written.
+    /// `bytes` in this encoding.
     pub(super) fn encode(self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Self::Hex => hex(bytes).into_bytes(),
@@ -128,7 +128,7 @@ impl Encoding {
 fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // A string can always be written to.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -138,7 +138,7 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// The bytes that hexadecimal digits, in whatever case, stand for.
+/// The bytes of hexadecimal digits in upper or lower case.
 pub(super) fn hex_decode(text: &[u8]) -> Result<Vec<u8>, DigestError> {
     if let Some(at) = text.iter().position(|byte| digit(*byte).is_none()) {
         return Err(DigestError::Hex { place: at + 1 });
@@ -150,7 +150,7 @@ pub(super) fn hex_decode(text: &[u8]) -> Result<Vec<u8>, DigestError> {
     Ok(pairs.iter().filter_map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect())
 }
 
-/// The bytes that base64 stands for: in either alphabet of RFC 4648, with padding or without.
+/// The bytes of a base64 text: in either alphabet of RFC 4648, with padding or without.
 pub(super) fn base64_decode(text: &[u8]) -> Result<Vec<u8>, DigestError> {
     const LENIENT: GeneralPurposeConfig = NO_PAD.with_decode_padding_mode(DecodePaddingMode::Indifferent);
     const EITHER: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
@@ -178,7 +178,7 @@ pub(super) fn url_encode(text: &[u8]) -> String {
     encoded
 }
 
-/// The bytes that a text in a URL stands for. A `+` stays one: only forms have it for a space.
+/// The bytes of a percent-encoded text. A `+` stays a plus: only forms use it for a space.
 pub(super) fn url_decode(text: &[u8]) -> Result<Vec<u8>, DigestError> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -195,10 +195,10 @@ pub(super) fn url_decode(text: &[u8]) -> Result<Vec<u8>, DigestError> {
     Ok(decoded)
 }
 
-/// A problem, or nil and the bytes that there are.
+/// A problem, or nil and the bytes.
 pub(super) type ToldBytes = (Option<String>, Option<LuaString>);
 
-/// What a function made, for a script.
+/// The result of a function, for a script.
 pub(super) fn told(lua: &Lua, made: Result<impl AsRef<[u8]>, impl ToString>) -> mlua::Result<ToldBytes> {
     Ok(match made {
         Ok(bytes) => (None, Some(lua.create_string(BStr::new(&bytes))?)),
@@ -209,7 +209,7 @@ pub(super) fn told(lua: &Lua, made: Result<impl AsRef<[u8]>, impl ToString>) -> 
 /// An algorithm, a key, a text and an encoding.
 type Coded = (String, LuaString, LuaString, Option<String>);
 
-/// Adds what the library asks about digests and encodings.
+/// Adds the library's functions for digests and encodings.
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let digest = lua.create_function(|lua, (name, text, encoding): (String, LuaString, Option<String>)| {
         let made = Algorithm::named(&name).and_then(|algorithm| {

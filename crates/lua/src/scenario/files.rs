@@ -9,31 +9,31 @@ use std::sync::{Mutex, PoisonError};
 
 /// Where the files of a script come from.
 pub enum Files {
-    /// From disk, beside the script, each being remembered.
+    /// From disk, beside the script. Each file that is read is remembered.
     Disk {
-        /// The script's own.
+        /// The script's own directory.
         directory: PathBuf,
         /// Whether files elsewhere are refused.
         confined: bool,
-        /// The files that were read so far.
+        /// The files read so far.
         seen: Mutex<Vec<File>>,
     },
     /// From a plan.
     Plan(Vec<File>),
 }
 
-/// Where files that are streamed stand, as the run's sandbox has it.
+/// The places of streamed files, according to the run's sandbox.
 pub(super) struct Streaming {
     /// The script's own directory.
     pub(super) directory: PathBuf,
-    /// Those that were opened, by a script that is loaded.
+    /// The files that were opened while a script is loaded.
     pub(super) opened: Mutex<Vec<Streamed>>,
-    /// Those that the plan names, for a script that is carried out.
+    /// The files that the plan names, for a script that is carried out.
     pub(super) planned: Option<Vec<Streamed>>,
 }
 
 impl Files {
-    /// What is in the file.
+    /// The content of the file.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         self.find(name)?.ok_or_else(|| match self {
             Self::Plan(_) => format!("the plan has no file '{name}'"),
@@ -41,7 +41,7 @@ impl Files {
         })
     }
 
-    /// What is in the file; nothing if there is none.
+    /// The content of the file; `None` if it does not exist.
     pub(super) fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Plan(files) => {
@@ -73,7 +73,8 @@ impl Files {
 }
 
 impl Files {
-    /// Content that no file has: made of what is outside while the script is loaded, and from then on the plan's.
+    /// Content that is in no file: made from outside sources while the script is loaded, and taken from the plan
+    /// afterwards.
     pub(super) fn made(
         &self,
         name: &str,
@@ -94,7 +95,7 @@ impl Files {
     }
 }
 
-/// Where a file beside the script stands; in the sandbox none that is not below its directory.
+/// The path of a file beside the script; in the sandbox it has to be below the script's directory.
 pub(super) fn beside(directory: &Path, name: &str, is_confined: bool) -> Result<PathBuf, String> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     if !is_confined {

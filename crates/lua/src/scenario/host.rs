@@ -1,4 +1,4 @@
-//! What the library asks of Rust: clients, files, data, figures of load. Each function gives a problem, or nil and a value.
+//! The library's functions in Rust: clients, files, data, figures of load. Each returns a problem, or nil and a value.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::data::{Order, Rows, SharedFeeder};
 use super::resources::Resources;
-use super::{digests, pack, reading, tokens, urls, value, written};
+use super::{ClientKind, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use crate::state::is_inside;
 use brunt_protocol::Scheme;
@@ -27,25 +27,27 @@ use brunt_script::ScriptClient;
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
-/// The most figures of its own that a script may have.
+/// The most figures that a script may declare.
 const MOST_OWN: usize = 100;
-/// The most that may be asked for.
+/// The most connections of a client.
 const MOST_CONNECTIONS: u32 = 1_000_000;
 
-/// What a script has said by running from its first line to its last.
+/// The declarations that a script makes while it runs from its first line to its last.
 #[derive(Default)]
 pub(super) struct Declared {
     pub(super) clients: Vec<ScriptClient>,
+    /// The kinds of its clients, each once.
+    pub(super) kinds: Vec<ClientKind>,
     pub(super) populations: Vec<Population>,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) throttle: Option<Profile>,
     data: Vec<Arc<Rows>>,
     feeders: Vec<SharedFeeder>,
-    /// The base of the first client, as the script has it.
+    /// The base URL of the first client, as the script has it.
     first_base: Option<String>,
-    /// Figures of the script's own, with their names.
+    /// The script's own figures, with their names.
     own: Vec<(String, OwnFigures)>,
-    /// The value that the script last asked for in vain.
+    /// The missing value that the script asked for last.
     pub(super) missing_value: Option<String>,
 }
 
@@ -56,14 +58,14 @@ impl Declared {
     }
 }
 
-/// What one state's functions reach.
+/// The state behind the functions of one Lua state.
 #[derive(Clone)]
 pub(super) struct Host {
     pub(super) common: Arc<Resources>,
     pub(super) declared: Arc<Mutex<Declared>>,
 }
 
-/// A problem, or nil and what there is.
+/// A problem, or nil and the result.
 type Told<T> = (Option<String>, Option<T>);
 
 fn told<T>(result: Result<T, String>) -> Told<T> {
@@ -78,12 +80,12 @@ impl Host {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
+    /// Whether a feeder hands each row out only once (`:queue()`, `:per_user()` without repeating).
     pub(super) fn gives_rows_once(&self) -> bool {
         self.declared().feeders.iter().any(|feeder| feeder.gives_once())
     }
 
-    /// The table of functions that the library begins with.
+    /// The table of functions with which the library begins.
     pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         self.add_clients(lua, &table)?;
@@ -95,7 +97,7 @@ impl Host {
         Ok(table)
     }
 
-    /// The function that gives the text of a module beside the script, by its file's name, or nil.
+    /// The function that returns the text of a module beside the script, by its file's name, or nil.
     pub(super) fn module(&self, lua: &Lua) -> mlua::Result<Function> {
         let host = self.clone();
         lua.create_function(move |lua, name: String| {
@@ -124,7 +126,7 @@ impl Host {
             let caller = host.declared().clients.get(client.wrapping_sub(1)).map(|client| Arc::clone(&client.caller));
             let Some(caller) = caller else { return Ok(told(Ok(200))) };
             let values: Result<Vec<_>, _> = values.iter().map(value::of_lua).collect();
-            // What cannot be given to a protocol is found when it is.
+            // Values that a protocol cannot take are reported when they are given to it.
             Ok(told(values.map_or(Ok(200), |values| caller.examine(&values).map_err(|e| e.0))))
         })?;
         table.raw_set("examine", examine)?;
@@ -146,7 +148,7 @@ impl Host {
         let without = lua.create_function(move |_, text: String| Ok(host.common.secrets.hide(&text).into_owned()))?;
         table.raw_set("without_secrets", without)?;
         let host = self.clone();
-        // User and password of the base that a client with this one gets.
+        // The user and the password in the base URL of a client with this one in the script.
         let base_user = lua.create_function(move |_, written: Option<String>| {
             let base = host.chosen_base(&host.declared(), written.as_deref());
             let user = base.and_then(|base| Url::parse(&base).ok()).and_then(|url| url.user);
@@ -165,7 +167,7 @@ impl Host {
         table.raw_set("missing", missing)
     }
 
-    /// The base of a client that has this one in the script: another one stands for that of the first client.
+    /// The base URL of a client with this one in the script. Another URL (`--base-url`) replaces the first client's.
     fn chosen_base(&self, declared: &Declared, written: Option<&str>) -> Option<String> {
         let is_first = declared.clients.is_empty();
         match &self.common.base_url {
@@ -176,7 +178,7 @@ impl Host {
         }
     }
 
-    /// Makes a client; its number counts from 1.
+    /// Makes a client. Returns its number, counted from 1.
     fn client(&self, name: &str, options: Value<'static>) -> Result<usize, String> {
         let offered = self.common.dialects.iter().find(|(dialect, _)| dialect.name() == name);
         let Some((dialect, schemes)) = offered else { return Err(format!("there is no protocol '{name}'")) };
@@ -226,6 +228,10 @@ impl Host {
             let per_user = count("connections")?.unwrap_or(BROWSER_CONNECTIONS);
             (per_user, count("pool")?, count("pipeline")?.unwrap_or(1))
         };
+        let kind = ClientKind { name: whose.clone(), traces: caller.traces() };
+        if !declared.kinds.contains(&kind) {
+            declared.kinds.push(kind);
+        }
         declared.clients.push(ScriptClient {
             caller: Arc::from(caller),
             base,
@@ -253,7 +259,7 @@ impl Host {
         table.raw_set("population", population)?;
         let host = self.clone();
         let expect = lua.create_function(move |_, (figure, condition, abort): (String, String, bool)| {
-            // By the name that it has in reports.
+            // The figure has the name that reports show.
             let read = expected(&host.common.secrets.hide(&figure), &condition, abort);
             Ok(told(read.map(|threshold| host.declared().thresholds.push(threshold))).0)
         })?;
@@ -315,7 +321,7 @@ impl Host {
         table.raw_set("row", row)
     }
 
-    /// What the script's own figures are made by and recorded into.
+    /// Adds the functions that make the script's own figures and record into them.
     fn add_own(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
         let host = self.clone();
         let own = lua.create_function(move |_, (kind, name, unit, is_tagged): (String, String, String, bool)| {
@@ -344,7 +350,7 @@ impl Host {
         table.raw_set("record", record)
     }
 
-    /// What was recorded of the script's own figures since this was last asked.
+    /// Takes the values that the script's own figures have recorded since the last call.
     pub(super) fn take_own(&self) -> Vec<(String, OwnFigures)> {
         let mut declared = self.declared();
         let recorded = declared.own.iter_mut().filter(|(_, own)| own.count > 0);
@@ -360,7 +366,7 @@ impl Host {
     }
 }
 
-/// The base of a client, which may leave its scheme out.
+/// The base URL of a client, which may lack its scheme.
 fn base_of(whose: &str, text: &str, schemes: &[Scheme]) -> Result<Target, String> {
     let default = schemes.first().map_or("http", |scheme| scheme.name);
     let whole = if text.contains("://") { text.to_owned() } else { format!("{default}://{text}") };
@@ -377,13 +383,13 @@ fn expected(figure: &str, condition: &str, abort: bool) -> Result<Threshold, Str
     Threshold::expected(figure, condition, abort).map_err(|e| e.to_string())
 }
 
-/// What is wrong with a table, without the place in the JSON that it became.
+/// The problem with a table, without the place in the JSON made from it.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-/// Functions that are about bytes: a problem, or nil and what there is.
+/// Functions on bytes, which return a problem, or nil and a result.
 fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let pack = lua.create_function(|lua, (format, values): (LuaString, Variadic<LuaValue>)| {
         let packed = values
@@ -414,7 +420,7 @@ fn add_bytes(lua: &Lua, table: &Table) -> mlua::Result<()> {
     table.raw_set("unpack", unpack)
 }
 
-/// Functions that are about values alone.
+/// Functions on values alone.
 fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let duration = lua.create_function(|_, text: String| {
         Ok(units::parse_duration(&text).ok().map(|ns| ns as f64 / brunt_record::SECOND_NS as f64))
@@ -426,7 +432,7 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     table.raw_set("unknown", unknown)?;
     let now = lua.create_function(|_, ()| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        // A clock before 1970 is told as it is.
+        // A clock before 1970 gives a negative time.
         Ok(since.map_or_else(|before| -before.duration().as_secs_f64(), |since| since.as_secs_f64()))
     })?;
     table.raw_set("now", now)?;

@@ -1,4 +1,4 @@
-//! A worker's state of a script, in which its users' coroutines live.
+//! A worker's state of a script, which holds its users' coroutines.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use super::{data, value, written};
 use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
-/// The parts of the library, in the order in which they are run.
+/// The parts of the library, in the order in which they run.
 pub(super) const LIBRARY: [(&str, &str); 18] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
@@ -40,12 +40,12 @@ pub(super) const LIBRARY: [(&str, &str); 18] = [
     ("locals", include_str!("library/locals.lua")),
 ];
 
-/// A state in which a script of scenarios has been run.
+/// A state in which a script of scenarios was run.
 pub(super) struct LuaLibrary {
     lua: Lua,
     pub(super) file: String,
     host: Host,
-    /// What the library's parts have in common, and what is called of it.
+    /// The table that the library's parts share, with the functions called from here.
     table: Table,
     step: Function,
     answered: Function,
@@ -57,7 +57,7 @@ pub(super) struct LuaLibrary {
 }
 
 impl LuaLibrary {
-    /// The state of a worker, in which the script has been run.
+    /// The state of a worker in which the script was run.
     pub(super) fn begin(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
         let library = Self::empty(&file.name, common, worker)?;
         library.confine().map_err(|error| library.failed(&error))?;
@@ -65,7 +65,7 @@ impl LuaLibrary {
         Ok(library)
     }
 
-    /// A state in which the script has been run, for [`LuaLibrary::rehearse`] alone.
+    /// A state in which the script was run, for [`LuaLibrary::rehearse`] alone.
     pub(super) fn begin_rehearsal(file: &File, common: &Arc<Resources>) -> Result<Self, ScriptError> {
         let library = Self::empty(&file.name, common, 0)?;
         let withheld = library.table.get::<Function>("withhold").and_then(|withhold| withhold.call::<()>(()));
@@ -74,7 +74,7 @@ impl LuaLibrary {
         Ok(library)
     }
 
-    /// Closes the sandbox, if the script is to run in one.
+    /// Closes the sandbox, if the script runs in one.
     fn confine(&self) -> mlua::Result<()> {
         if self.host.common.sandbox == Sandbox::Open {
             return Ok(());
@@ -82,7 +82,7 @@ impl LuaLibrary {
         state::close(&self.lua, self.host.module(&self.lua)?)
     }
 
-    /// A state with the module `brunt`, in which the script called `file` can be run.
+    /// A state with the module `brunt`, ready to run the script called `file`.
     fn empty(file: &str, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
         let lua = state::everything();
@@ -101,7 +101,7 @@ impl LuaLibrary {
         })
     }
 
-    /// Tells the library which checks stand in the script's text.
+    /// Gives the library the checks in the script's text.
     fn learn_checks(&self, file: &File) -> mlua::Result<()> {
         let tables = written::to_lua(&self.lua, &file.content.0)?;
         self.table.get::<Function>("learn_checks")?.call((format!("@{}", file.name), tables))
@@ -140,7 +140,7 @@ impl LuaLibrary {
         })
     }
 
-    /// What the script has said.
+    /// Takes the script's declarations.
     pub(super) fn take_declared(&self) -> Declared {
         std::mem::take(&mut *self.host.declared())
     }
@@ -155,7 +155,7 @@ impl LuaLibrary {
         names.map_err(|error| self.failed(&error))
     }
 
-    /// The steps of an injection as they are written on a command line; a problem, if they are none.
+    /// The steps of an injection as written on a command line, or the problem with them.
     pub(super) fn steps(&self, text: &str) -> Result<Vec<Step>, String> {
         let read = self.table.get::<Function>("steps").and_then(|steps| steps.call((text,)));
         let (problem, steps): (Option<String>, mlua::Value) = read.map_err(|error| self.failed(&error).to_string())?;
@@ -166,11 +166,11 @@ impl LuaLibrary {
         serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
 
-    /// Goes through a scenario once with answers that are made up, and nothing done outside of the script; in a state of
-    /// [`LuaLibrary::begin_rehearsal`], which is good for nothing else.
+    /// Rehearses a scenario: runs it once with made-up answers and without effects outside of the script. The state
+    /// comes from [`LuaLibrary::begin_rehearsal`], and cannot be used for anything else.
     ///
     /// # Errors
-    /// With file and line of what is misspelt in it.
+    /// The file and line of a misspelling.
     pub(super) fn rehearse(&self, place: u32) -> Result<(), ScriptError> {
         match self.rehearsed(place)? {
             (Some(problem), _) => Err(ScriptError::failed("the script", &problem)),
@@ -178,10 +178,11 @@ impl LuaLibrary {
         }
     }
 
-    /// The same, where a global or a method that is not there is an error, too: it may have been made by another function before this one.
+    /// Rehearses a scenario, and counts a missing global or method as an error, too. Without this it is none, as
+    /// another function may define it first.
     ///
     /// # Errors
-    /// With file and line of what is misspelt in it.
+    /// The file and line of a misspelling.
     pub(super) fn rehearse_strictly(&self, place: u32) -> Result<(), ScriptError> {
         let (misspelt, missing) = self.rehearsed(place)?;
         misspelt.or(missing).map_or(Ok(()), |problem| Err(ScriptError::failed("the script", &problem)))
@@ -192,7 +193,7 @@ impl LuaLibrary {
         problems.map_err(|error| self.failed(&error))
     }
 
-    /// The locals of the script's top that its scenarios assign: the users of a thread share them.
+    /// The locals at the script's top that its scenarios assign. The users of a thread share them.
     pub(super) fn assigned_locals(&self) -> Result<Vec<AssignedLocal>, ScriptError> {
         let read = |table: Table| {
             let (name, file) = (table.get("name")?, table.get("file")?);
@@ -201,7 +202,7 @@ impl LuaLibrary {
         self.listed("assigned_locals", read)
     }
 
-    /// What was met by every [`rehearse`](Self::rehearse) so far, each once.
+    /// The calls, groups and checks of every [`rehearse`](Self::rehearse) so far, each once.
     pub(super) fn met(&self) -> Result<Vec<Met>, ScriptError> {
         let secrets = &self.host.common.secrets;
         let read = |table: Table| {
@@ -218,18 +219,18 @@ impl LuaLibrary {
         self.listed("met", read)
     }
 
-    /// A list of tables that a function of the library gives.
+    /// The list of tables that a function of the library returns.
     fn listed<T>(&self, function: &str, read: impl Fn(Table) -> mlua::Result<T>) -> Result<Vec<T>, ScriptError> {
         let all = self.table.get::<Function>(function).and_then(|listed| listed.call::<Vec<Table>>(()));
         let all = all.and_then(|all| all.into_iter().map(read).collect());
         all.map_err(|error| self.failed(&error))
     }
 
-    /// What the script makes of a run's result, a JSON document: texts by the names of their files, in the order of these. None where it wants to
-    /// make nothing.
+    /// The texts that the script makes of a run's result, a JSON document, by the names of their files, in the order of
+    /// these. `None` where the script makes none.
     ///
     /// # Errors
-    /// With file and line of what is wrong.
+    /// The file and line of an error.
     pub(super) fn handle_summary(&self, document: &[u8]) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
         let document = self.lua.create_string(document);
         let handled = document.and_then(|document| {
@@ -244,14 +245,14 @@ impl LuaLibrary {
         handled.map_err(|error| from_lua("brunt.handle_summary", &self.file, &error))
     }
 
-    /// Whether a feeder gives each row out only once (`:queue()`, `:per_user()` without repeating).
+    /// Whether a feeder hands each row out only once (`:queue()`, `:per_user()` without repeating).
     pub(super) fn gives_rows_once(&self) -> bool {
         self.host.gives_rows_once()
     }
 
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
         match returned.map(operation::returned) {
-            // What a script keeps it keeps: no later iteration would have more room.
+            // The script keeps its memory, so no later iteration would have more room.
             Ok((Operation::Failed { problem, pacing_ns, .. }, again)) if memory::is_full(&problem) => {
                 let problem = format!("{problem}\n{}", memory::full());
                 let problem = ScriptError::failed("a scenario", &problem).to_string();
@@ -295,7 +296,7 @@ impl Library for LuaLibrary {
     }
 
     fn trace(&self) {
-        // Where it cannot, the checks that hold are not seen, and all else is.
+        // Without the function, passed checks are not shown, and everything else is.
         let _ = self.table.get::<Function>("trace").and_then(|trace| trace.call::<()>(()));
     }
 
@@ -356,7 +357,7 @@ impl Library for LuaLibrary {
     }
 
     fn forget(&self, slot: u32, between: bool) {
-        // What cannot be called any more has nothing to be forgotten.
+        // A function that cannot be called any more has nothing to forget.
         let _ = self.forget.call::<()>((slot, between));
     }
 

@@ -1,7 +1,7 @@
-//! Scenarios in Lua: what a script of virtual users says, and the state of each worker in which they live.
+//! Scenarios in Lua: the declarations of a script of virtual users, and the state in which each worker's users live.
 //!
-//! `library/` is the module `brunt` and holds the coroutines; `host` is what it asks of Rust while the script is
-//! loaded; `operation` is what users yield. The engine carries the operations out.
+//! `library/` is the module `brunt` and holds the coroutines; `host` is its interface to Rust while the script is
+//! loaded; `operation` has the operations that users yield. The engine carries them out.
 
 mod by_flags;
 mod data;
@@ -55,31 +55,42 @@ pub use self::met::{AssignedLocal, Met, MetKind};
 pub use self::outline::{Outline, outline};
 pub use self::place::{Place, place};
 
-/// What a script says of a run.
+/// A kind of client in a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientKind {
+    /// The function of the module that makes it: `brunt.http`.
+    pub name: String,
+    /// Whether some of its calls can have a `traceparent`.
+    pub traces: bool,
+}
+
+/// The result of loading a script.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The script with its files, and who comes when.
+    /// The script with its files, and the injections of its users.
     pub scenarios: Scenarios,
-    /// Its `brunt.expect`.
+    /// The thresholds of `brunt.expect`.
     pub thresholds: Vec<Threshold>,
-    /// The base of its first client that has one.
+    /// The base URL of the first client that has one.
     pub target: Option<Target>,
+    /// The kinds of its clients, each once, in the order in which the script makes them.
+    pub clients: Vec<ClientKind>,
     /// The names of its scenarios, in their order.
     pub names: Vec<String>,
-    /// The locals of its top that its scenarios assign, which the users of a thread share.
+    /// The locals at its top that its scenarios assign, which the users of a thread share.
     pub assigned_locals: Vec<AssignedLocal>,
 }
 
-/// Asks the target at the first address, in a run whose own is the second, as [`Inquiry`](brunt_protocol::discovery::Inquiry) says; in words why
-/// there is no answer.
+/// Asks the target at the first address, in a run whose own target is the second, as
+/// [`Inquiry`](brunt_protocol::discovery::Inquiry) says; the error says why there is no answer.
 pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
 
-/// Who asks targets on behalf of clients while a script is loaded, if anybody does.
+/// Asks targets on behalf of clients while a script is loaded; the default asks nobody.
 #[derive(Clone, Default)]
 pub struct Asking(Option<Arc<AskAt>>);
 
 impl Asking {
-    /// By this function.
+    /// Asks by this function.
     pub fn by(ask: Arc<AskAt>) -> Self {
         Self(Some(ask))
     }
@@ -91,28 +102,27 @@ impl fmt::Debug for Asking {
     }
 }
 
-/// What a script is loaded with besides its files.
+/// Options for loading a script, besides its files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// What `brunt.env` gives.
+    /// The values that `brunt.env` returns.
     pub env: BTreeMap<String, Template>,
-    /// What stands for the base of its first client.
+    /// The URL that replaces the base of the first client.
     pub base_url: Option<String>,
-    /// Users who come by these steps in place of the script's: the scenario, and the steps as they are written
-    /// (`rate(50, 1m)`).
+    /// Injections in place of the script's: the scenario, and the steps as written (`rate(50, 1m)`).
     pub injections: Vec<(String, String)>,
-    /// The scenarios whose users come; those of all where it is empty.
+    /// The scenarios whose users come; all where it is empty.
     pub only: Vec<String>,
-    /// What it may do.
+    /// The script's permissions.
     pub sandbox: Sandbox,
-    /// What asks targets for what clients cannot be made without.
+    /// Asks targets for the data without which clients cannot be made.
     pub asking: Asking,
 }
 
 /// Loads the script at `path` from disk, with the modules that it requires and the data that it reads.
 ///
 /// # Errors
-/// With file and line of what is wrong.
+/// The file and line of an error.
 pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let name = path.display().to_string();
     let content = std::fs::read(path).map_err(|e| ScriptError::new(&name, format!("cannot be read: {e}")))?;
@@ -122,10 +132,10 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
     read(script, Files::Disk { directory, confined, seen: Mutex::default() }, options, registry)
 }
 
-/// What a script says that has these files.
+/// Reads a script that has these files.
 ///
 /// # Errors
-/// With file and line of what is wrong, and without secrets.
+/// The file and line of an error, without secrets.
 pub fn read(script: File, files: Files, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let environment = Environment::default();
     let secrets = secrets_in(options.env.values(), options.base_url.as_deref(), |name| environment.value(name));
@@ -169,17 +179,19 @@ fn loaded(
         populations: declared.populations,
         throttle: declared.throttle,
         smallest_pool: declared.clients.iter().filter(|client| !client.grows).filter_map(|client| client.pool).min(),
+        trace_ratio: None,
         own,
     };
     change_users(&mut scenarios, &library, options, &names)?;
-    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, names, assigned_locals })
+    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, clients: declared.kinds, names, assigned_locals })
 }
 
-/// The checks whose names stand in the text of a script and of its modules, each with the file and the line that has it first.
+/// The checks whose names are in the text of a script and of its modules, each with the file and the line where it is
+/// first.
 pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     let is_lua = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "lua");
-    // The first is the script, whatever its name.
+    // The first file is the script, whatever its name.
     let files = scenarios.files.iter().enumerate().filter(|(place, file)| *place == 0 || is_lua(&file.name));
     for (_, file) in files {
         for (name, line) in written::names(&file.content.0) {
@@ -191,18 +203,19 @@ pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
     all
 }
 
-/// What the script of `plan` makes of the result of its run, a JSON document, by `brunt.handle_summary`: texts by the names of their files. None where
-/// it has nothing of the kind. The script's top is run once more for it, in a state of its own.
+/// The texts that the script of `plan` makes of the result of its run, a JSON document, by `brunt.handle_summary`, by
+/// the names of their files. `None` where the script has no such function. For it, the script's top is run once more in
+/// a separate state.
 ///
 /// # Errors
-/// With file and line of what is wrong.
+/// The file and line of an error.
 pub fn handle_summary(
     plan: &Plan,
     scenarios: &Scenarios,
     registry: &Registry,
     document: impl FnOnce() -> Vec<u8>,
 ) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
-    // A script that does not name it costs nothing.
+    // A script that does not mention it costs nothing.
     if !scenarios.files.iter().any(|file| file.content.0.find(b"handle_summary").is_some()) {
         return Ok(None);
     }
@@ -210,7 +223,7 @@ pub fn handle_summary(
     LuaLibrary::begin(&script.file, &script.common, 0)?.handle_summary(&document())
 }
 
-/// Changes who comes, as the options say.
+/// Changes the injections as the options say.
 fn change_users(
     scenarios: &mut Scenarios,
     library: &LuaLibrary,
@@ -237,7 +250,7 @@ fn change_users(
     Ok(())
 }
 
-/// Where a script stands, by its name in the plan.
+/// The directory of a script, by its name in the plan.
 fn directory_of(script: &File) -> PathBuf {
     Path::new(&script.name).parent().unwrap_or(Path::new("")).to_owned()
 }
@@ -264,7 +277,7 @@ impl Script {
     /// The script of `plan`, for the workers of this portion.
     ///
     /// # Errors
-    /// When it lacks what it needs.
+    /// When something that it needs is missing.
     pub(crate) fn prepare(
         plan: &Plan,
         scenarios: &Scenarios,

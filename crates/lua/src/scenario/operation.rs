@@ -1,11 +1,11 @@
-//! What a user yields and is resumed with, between Lua and the contract of scripts.
+//! Conversion of yields and resumptions between Lua and the contract of scripts.
 
 use brunt_script::{Operation, Placement, Resumption, Verdict, Wanted};
 use mlua::{Lua, LuaString, MultiValue, Table, Value as LuaValue};
 
 use super::value;
 
-/// What a step of the library returns: an operation and its values.
+/// The values that a step of the library returns: an operation and its arguments.
 pub(super) type Returned = (LuaValue, LuaValue, LuaValue, LuaValue, MultiValue);
 
 const CALL: u32 = 1;
@@ -40,7 +40,7 @@ const LEAVE: u32 = 29;
 const SAY: u32 = 30;
 const CONTINUE: u32 = 31;
 const EXCUSE: u32 = 32;
-/// Added to the operation before which an iteration has ended and the next has begun.
+/// Added to the number of an operation if an iteration has ended and the next has begun before it.
 const AGAIN: u32 = 64;
 
 const NUMBERS: [(&str, u32); 33] = [
@@ -79,7 +79,7 @@ const NUMBERS: [(&str, u32); 33] = [
     ("AGAIN", AGAIN),
 ];
 
-/// The connection that a call goes on, by its number in the library: 0 for any, a handle, or a handle below 0 to open it.
+/// The connection of a call, by its number in the library: 0 for any, a handle, or a negative handle to open it.
 fn placement(number: f64) -> Placement {
     match number as i64 {
         0 => Placement::Any,
@@ -88,7 +88,7 @@ fn placement(number: f64) -> Placement {
     }
 }
 
-/// What a judge returned, by the numbers in `library/conversations.lua`.
+/// The verdict of a judge, by the numbers in `library/conversations.lua`.
 pub(super) fn verdict((verdict, rest): &(LuaValue, MultiValue)) -> Verdict {
     let reason = || rest.front().map(text).unwrap_or_default();
     match some_number(verdict).map(|number| number as u32) {
@@ -122,14 +122,14 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9).round() as u64
 }
 
-/// The operation that a step returned, and whether an iteration has ended before it and the next has begun.
+/// The operation that a step returned, and whether an iteration has ended and the next has begun before it.
 pub(super) fn returned(returned: Returned) -> (Operation, bool) {
     let (number_and_again, a, b, c, rest) = returned;
     let number = number(&number_and_again) as u32;
     (operation(number & !AGAIN, &a, &b, &c, &rest), number & AGAIN != 0)
 }
 
-/// The operation with this number, and its values.
+/// The operation of a number, with its arguments.
 fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &MultiValue) -> Operation {
     match operation {
         CALL_PREPARED => Operation::CallPrepared {
@@ -190,7 +190,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
         READ => Operation::Read { ticket: number(a) as u64, what: text(b) },
         LABEL => {
             let mut rest = rest.iter();
-            // The library has read it.
+            // The library has checked the statuses already.
             let ok = rest.next().filter(|ok| !ok.is_nil()).and_then(|ok| text(ok).parse().ok());
             let tags = rest.filter(|tag| !tag.is_nil()).map(text).collect();
             Operation::Label { name: text(a), tags, place: (text(b), text(c)), ok }
@@ -232,12 +232,12 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
     }
 }
 
-/// The numbers of the operations, by the names that the library has for them.
+/// The numbers of the operations, by their names in the library.
 pub(super) fn numbers(lua: &Lua) -> mlua::Result<Table> {
     lua.create_table_from(NUMBERS)
 }
 
-/// The results of calls that were begun, as the library takes them.
+/// The results of started calls, in the form that the library takes.
 pub(super) fn results(lua: &Lua, results: &[Resumption<'_>]) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(results.len(), 0)?;
     for result in results {

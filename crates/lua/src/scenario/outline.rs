@@ -1,4 +1,4 @@
-//! What a script does, told without doing it: its scenarios, setup and teardown are gone through once with made-up answers.
+//! Outline of a script, made without a run: its scenarios, setup and teardown are rehearsed once with made-up answers.
 
 use std::sync::Arc;
 
@@ -14,20 +14,21 @@ use super::met::Met;
 use super::resources::Resources;
 use super::{Files, by_flags, directory_of, revealed};
 
-/// What one pass through a script has met.
+/// The result of one pass through a script.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// Calls, groups and checks, each once, in the order in which they were met.
     pub met: Vec<Met>,
-    /// What is misspelt, of each scenario, setup and teardown the first, with file and line.
+    /// The first misspelling in each scenario, setup and teardown, with file and line.
     pub problems: Vec<ScriptError>,
 }
 
-/// Goes once through every scenario of a script that was [loaded](super::load), its setup and its teardown. Nothing is sent and nothing outside is
-/// changed. One branch is taken of each condition, so that not everything is met.
+/// Goes once through every scenario of a script that was [loaded](super::load), its setup and its teardown. Nothing is
+/// sent and nothing outside is changed. Each condition takes one branch, so the outline may miss some calls, groups and
+/// checks.
 ///
 /// # Errors
-/// When the script fails before that, with file and line.
+/// The file and line of an error before that.
 pub fn outline(scenarios: &Scenarios, sandbox: Sandbox, registry: &Registry) -> Result<Outline, ScriptError> {
     let environment = Environment::default();
     let secrets = secrets_in(scenarios.env.values(), scenarios.base_url.as_deref(), |name| environment.value(name));

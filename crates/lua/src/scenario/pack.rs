@@ -7,21 +7,21 @@ use brunt_protocol::scenario::Value;
 
 /// The most bytes that are packed at once.
 const MOST_BYTES: usize = 64 << 20;
-/// Whole numbers are exact in a number of Lua as far as this.
+/// The largest whole number that a number of Lua holds exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// One item of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
-    /// A whole number of so many bytes.
+    /// A whole number of this many bytes.
     Whole { bytes: usize, signed: bool },
     /// IEEE 754, single.
     Single,
     /// IEEE 754, double.
     Double,
-    /// So many bytes.
+    /// This many bytes.
     Fixed(usize),
-    /// Bytes with their length before them, which has so many bytes.
+    /// Bytes behind their length, which has this many bytes.
     Prefixed(usize),
     /// Bytes with a zero behind them.
     Terminated,
@@ -29,7 +29,7 @@ enum Item {
     Padding,
 }
 
-/// The items of a format, each with whether its least significant byte comes first.
+/// The items of a format, each with whether it is little-endian.
 struct Items<'a> {
     format: &'a str,
     at: usize,
@@ -45,7 +45,7 @@ impl<'a> Items<'a> {
         let rest = self.format.get(self.at..)?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         self.at += digits;
-        // What is beyond all limits is no less wrong than what is beyond one of them.
+        // A number beyond all limits is as wrong as one beyond any of them.
         rest.get(..digits).filter(|digits| !digits.is_empty()).map(|digits| digits.parse().unwrap_or(usize::MAX))
     }
 
@@ -127,10 +127,10 @@ fn put(out: &mut Vec<u8>, little_endian: &[u8], little: bool) {
     }
 }
 
-/// The bytes of these values by this format.
+/// Packs values by a format.
 ///
 /// # Errors
-/// Says which value does not fit, or what is no format.
+/// The value that does not fit, or the error in the format.
 pub(super) fn pack(format: &str, values: &[Value<'_>]) -> Result<Vec<u8>, String> {
     let (mut items, mut out, mut place) = (Items::parse(format), Vec::new(), 0);
     while let Some((item, little)) = items.next()? {
@@ -198,10 +198,11 @@ fn whole(bytes: &[u8], little: bool, signed: bool) -> Result<f64, String> {
     exact.ok_or_else(|| "a number beyond 2^53, which Lua cannot hold exactly: unpack it as c8".to_owned())
 }
 
-/// The values in `bytes` by this format, from the byte with this number on (from 1), and the number of the byte behind them.
+/// Unpacks the values in `bytes` by a format, from the byte with number `from` on (from 1). Returns them, and the
+/// number of the byte behind them.
 ///
 /// # Errors
-/// Says what is missing, or what is no format.
+/// The missing bytes, or the error in the format.
 pub(super) fn unpack<'a>(format: &str, bytes: &'a [u8], from: usize) -> Result<(Vec<Value<'a>>, usize), String> {
     let (mut items, mut values) = (Items::parse(format), Vec::new());
     let mut source = Source { bytes, at: from.saturating_sub(1) };
@@ -237,7 +238,7 @@ pub(super) fn unpack<'a>(format: &str, bytes: &'a [u8], from: usize) -> Result<(
     Ok((values, source.at + 1))
 }
 
-/// Bytes; those before `at` are unpacked.
+/// Bytes, of which those before `at` are unpacked.
 struct Source<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -272,7 +273,7 @@ mod tests {
         values.iter().map(|value| Value::Text(Cow::Owned(value.to_vec()))).collect()
     }
 
-    /// What Lua 5.3 makes of the same.
+    /// The results of Lua 5.3 for the same formats.
     #[test]
     fn formats_are_those_of_lua() {
         let numbers = [Value::Number(1.0), Value::Number(-2.0), Value::Number(770.0)];

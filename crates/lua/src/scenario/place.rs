@@ -1,8 +1,8 @@
-//! Where in a script's text a problem stands, to the column: errors of Lua have a line alone, and quote what is wrong there.
+//! The place of a problem in a script's text, to the column: errors of Lua have only a line, and quote the wrong text.
 
 use mlua::{Error, Lua};
 
-/// The most occurrences on a line of what an error quotes that are looked at.
+/// The most occurrences of quoted text on a line that are examined.
 const MOST_CANDIDATES: usize = 100;
 
 /// A place in a text.
@@ -14,8 +14,8 @@ pub struct Place {
     pub column: usize,
 }
 
-/// The place of a problem that Lua or the library has told of `source` on this line: where what it quotes stands, if that is certain. What
-/// is quoted and stands on another line alone (an option of a call that is written over several lines) is found there.
+/// The place of a problem on this line of `source`, from Lua's or the library's message: where the quoted text is, if
+/// that is certain. Text that is only on another line (an option of a call that spans several lines) is found there.
 pub fn place(source: &[u8], line: usize, problem: &str) -> Option<Place> {
     let problem = problem.lines().next().unwrap_or("");
     if let Some((_, near)) = problem.rsplit_once(" near ") {
@@ -32,7 +32,7 @@ pub fn place(source: &[u8], line: usize, problem: &str) -> Option<Place> {
     })
 }
 
-/// The place of a syntax error: the first token of this text on the line at which the text up to it has the same error.
+/// The place of a syntax error: the first such token on the line that has the same error when the text ends with it.
 fn of_syntax(source: &[u8], line: usize, token: &str, near: &str) -> Option<Place> {
     if token == "<eof>" {
         return Some(place_of(source, source.len()));
@@ -51,18 +51,18 @@ fn of_syntax(source: &[u8], line: usize, token: &str, near: &str) -> Option<Plac
     candidates.first().map(|at| place_of(source, *at))
 }
 
-/// The text without a first line for the shell, which Lua does not read.
+/// The text without a first line for the shell, which Lua skips.
 fn without_first_line(source: &[u8]) -> &[u8] {
     let end = if source.starts_with(b"#") { source.iter().position(|byte| *byte == b'\n') } else { Some(0) };
     end.and_then(|at| source.get(at..)).unwrap_or(&[])
 }
 
-/// What a text has in single quotes.
+/// The parts of a text in single quotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('\'').skip(1).step_by(2).filter(|word| !word.is_empty())
 }
 
-/// Where a word begins in the text, not as a part of a longer word.
+/// The offsets of a word in the text, except as a part of a longer word.
 fn occurrences<'a>(source: &'a [u8], word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let word = word.as_bytes();
@@ -90,7 +90,7 @@ fn place_of(source: &[u8], at: usize) -> Place {
 mod tests {
     use super::*;
 
-    /// What Lua says of a text, and where that is.
+    /// The place of Lua's error in a text.
     fn syntax(source: &str) -> Option<Place> {
         let Err(Error::SyntaxError { message, .. }) = Lua::new().load(source).set_name("@a.lua").into_function() else {
             panic!("{source} is right");

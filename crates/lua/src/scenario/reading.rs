@@ -1,7 +1,7 @@
-//! What scenarios look for in answers: CSS selectors, `XPath`, `JSONPath`, regular expressions.
+//! Questions of scenarios to answers: CSS selectors, `XPath`, `JSONPath`, regular expressions.
 //!
-//! Each is a maintained library's; here they are bounded, and what was compiled and parsed last is kept, since users ask many
-//! answers the same question and one answer several.
+//! Each is answered by a maintained library. Here they are bounded, and the last questions and bodies are kept compiled
+//! and parsed, since users ask many answers the same question and one answer several.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,32 +16,33 @@ use uppsala::xpath::{XPathEvaluator, XPathValue};
 use super::schema::{self, Schema};
 use super::value;
 
-/// The most that is found in one answer.
+/// The most results from one answer.
 const MOST_FOUND: usize = 10_000;
-/// The most bytes of text that are found in one answer.
+/// The most bytes of text in the results from one answer.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// The most questions of a kind that are remembered.
+/// The most remembered questions of a kind.
 const MOST_QUESTIONS: usize = 500;
-/// The most nodes that one `XPath` visits, and the most whose text is read for one question: nested elements read the same text again.
+/// The most nodes that one `XPath` visits, and the most nodes whose text is read for one question: nested elements read
+/// the same text again.
 const MOST_VISITS: usize = 5_000_000;
 
-/// Why nothing could be looked for.
+/// Why a question has no result.
 #[derive(Debug, PartialEq, Eq)]
 enum Problem {
-    /// The question is wrong, whatever the answer.
+    /// The question is wrong for any answer.
     Question(String),
-    /// The answer is not of the kind that is asked, or there is too much in it.
+    /// The answer is of the wrong kind, or has too much in it.
     Answer(String),
 }
 
-/// What was found.
+/// A result.
 #[derive(Debug, PartialEq)]
 enum Found {
     Text(Vec<u8>),
     Number(f64),
     Boolean(bool),
     Json(serde_json::Value),
-    /// What the groups of a regular expression captured, with their names where they have some.
+    /// The captures of a regular expression's groups, with the names of named groups.
     Groups(Vec<(Option<String>, Option<Vec<u8>>)>),
     Element {
         name: String,
@@ -57,7 +58,7 @@ enum Parsed {
     Json(serde_json::Value),
 }
 
-/// As what a body is parsed.
+/// The form in which a body is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Html,
@@ -65,14 +66,14 @@ enum Form {
     Json,
 }
 
-/// What one state of Lua looks for.
+/// The compiled questions and the parsed body of one Lua state.
 struct Reader {
     selectors: HashMap<String, Selector>,
     paths: HashMap<String, JsonPath>,
     patterns: HashMap<String, Regex>,
     schemas: HashMap<String, Schema>,
     xpath: XPathEvaluator,
-    /// The body that was parsed last.
+    /// The last parsed body.
     last: Option<(Form, Vec<u8>, Parsed)>,
 }
 
@@ -84,12 +85,12 @@ impl Default for Reader {
     }
 }
 
-/// What evaluates an `XPath`, within bounds.
+/// An evaluator of `XPath` with a limit of visits.
 fn evaluator() -> XPathEvaluator {
     XPathEvaluator::new().with_max_node_visits(MOST_VISITS)
 }
 
-/// What `compile` makes of `question`, remembered.
+/// The result of `compile` for `question`, remembered.
 fn compiled<'m, T>(
     known: &'m mut HashMap<String, T>,
     question: &str,
@@ -97,7 +98,7 @@ fn compiled<'m, T>(
 ) -> Result<&'m T, Problem> {
     if !known.contains_key(question) {
         let made = compile(question).map_err(Problem::Question)?;
-        // Scripts that make questions up without end begin anew.
+        // A script that generates questions without end starts with an empty memory again.
         if known.len() >= MOST_QUESTIONS {
             known.clear();
         }
@@ -106,14 +107,14 @@ fn compiled<'m, T>(
     known.get(question).ok_or_else(|| Problem::Question("it is gone".to_owned()))
 }
 
-/// Whether a body looks like XML and not like HTML, for `XPath`, which is asked of both.
+/// Whether a body looks like XML and not like HTML. `XPath` is used for both.
 fn is_xml(body: &str) -> bool {
     let start = body.trim_start_matches('\u{feff}').trim_start();
     let begins = |with: &str| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     start.starts_with('<') && !begins("<!doctype html") && !begins("<html")
 }
 
-/// The tree of HTML as one that `XPath` goes through.
+/// Converts the tree of HTML into one for `XPath`.
 fn tree_of(html: &Html) -> Document<'static> {
     let mut document = Document::new();
     let mut open = vec![document.root()];
@@ -152,7 +153,7 @@ fn tree_of(html: &Html) -> Document<'static> {
     document
 }
 
-/// The body in this form; parsed, if it was not the `last` one.
+/// The body in this form; parsed, unless it was the `last` one.
 fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &[u8]) -> Result<&'l Parsed, Problem> {
     let known = matches!(last, Some((known, bytes, _)) if *known == form && bytes == body);
     if !known {
@@ -205,7 +206,7 @@ impl Reader {
         let evaluator = if namespaces.is_empty() {
             &self.xpath
         } else {
-            // Prefixes are the question's own, and mean nothing in the next.
+            // Prefixes belong to one question, and mean nothing in the next.
             let mut with_prefixes = evaluator();
             for (prefix, uri) in namespaces {
                 with_prefixes.add_namespace(prefix.as_str(), uri.as_str());
@@ -213,7 +214,7 @@ impl Reader {
             own = with_prefixes;
             &own
         };
-        // What is wrong with the question is wrong of every document.
+        // A wrong question is wrong for every document.
         let wrong = |error: uppsala::XmlError| Problem::Question(format!("it is no XPath: {error}"));
         let empty = Document::new();
         evaluator.evaluate(&empty, empty.root(), question).map_err(wrong)?;
@@ -244,7 +245,7 @@ impl Reader {
         Ok(path.query(value).into_iter().take(most).map(|found| Found::Json(found.clone())).collect())
     }
 
-    /// Where a body is not as a schema says, and why; nothing if it is.
+    /// The place and the reason of a mismatch with a schema; empty if the body matches.
     fn schema(&mut self, body: &[u8], question: &str) -> Result<Vec<Found>, Problem> {
         let schema = compiled(&mut self.schemas, question, schema::compile)?;
         let Parsed::Json(value) = parsed(&mut self.last, Form::Json, body)? else { return Ok(Vec::new()) };
@@ -272,7 +273,7 @@ impl Reader {
     }
 }
 
-/// One node more is read, of so many.
+/// Counts the reading of one node, with `left` nodes still allowed.
 fn visit(left: &mut usize) -> Result<(), Problem> {
     *left = left.checked_sub(1).ok_or_else(|| {
         Problem::Answer(format!("the text of what was found lies in more than {MOST_VISITS} elements in each other"))
@@ -280,7 +281,7 @@ fn visit(left: &mut usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// All nodes below this one are read.
+/// Counts the reading of all nodes below this one.
 fn visit_below(document: &Document<'_>, node: NodeId, left: &mut usize) -> Result<(), Problem> {
     let mut open = vec![node];
     while let Some(node) = open.pop() {
@@ -298,7 +299,7 @@ fn too_much() -> Problem {
 fn xml_of(body: &str) -> Result<Document<'static>, Problem> {
     let mut document = if is_xml(body) {
         uppsala::parse(body).map(Document::into_static).or_else(|error| {
-            // Pieces of HTML look like XML, too; what says that it is XML is.
+            // Fragments of HTML look like XML, too; a body with an XML declaration is XML.
             let says = body.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml");
             if says {
                 Err(Problem::Answer(format!("it is no XML: {error}")))
@@ -354,8 +355,8 @@ impl Found {
     }
 }
 
-/// Adds `look_for(kind, body, question, all, namespaces)`: what is wrong and whether the question is, or nil, nil and a list of
-/// what was found, of one unless `all`.
+/// Adds `look_for(kind, body, question, all, namespaces)`. It returns the problem and whether the question is wrong, or
+/// nil, nil and a list of the results, at most one unless `all`.
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let reader = Mutex::new(Reader::default());
     let look_for = lua.create_function(
@@ -409,7 +410,7 @@ mod tests {
         let _ = reader.regex(body, "(?<a>.)b+", MOST_FOUND);
     }
 
-    /// What a server sends must not end the process: no depth overflows a stack.
+    /// A server's answer must not end the process: no depth overflows a stack.
     #[test]
     fn deep_answers_are_looked_through_or_refused() {
         for depth in [200, 5_000] {

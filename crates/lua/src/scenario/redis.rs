@@ -1,4 +1,4 @@
-//! Elements of a Redis list: read once, while the script is loaded, by what of Redis' protocol that takes
+//! Elements of a Redis list: read once, while the script is loaded, by the necessary part of Redis' protocol
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>, RESP2).
 
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use brunt_protocol::scenario::{Fields, Value};
 
-/// How long connecting, or a reply, may take.
+/// The time limit of connecting, and of a reply.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many elements are asked for at once.
+/// The number of elements requested at once.
 const BLOCK: usize = 10_000;
-/// The longest line, and the most bytes of all elements.
+/// The longest line in bytes, and the most bytes of all elements.
 const LONGEST_LINE: u64 = 64 * 1024;
 const MOST_BYTES: usize = 1 << 30;
 
-/// Which list.
+/// The address and the key of a list.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     address: String,
@@ -27,10 +27,10 @@ pub(super) struct List {
 }
 
 impl List {
-    /// As the options of `brunt.redis_list` say.
+    /// The list that the options of `brunt.redis_list` describe.
     ///
     /// # Errors
-    /// Says which option is wrong and what it may be.
+    /// The wrong option and its possible values.
     pub(super) fn from_options(options: &Value<'_>) -> Result<Self, String> {
         let known = ["address", "key", "user", "password", "database"];
         let fields = Fields::parse("brunt.redis_list", options, &known).map_err(|e| e.0)?;
@@ -40,13 +40,13 @@ impl List {
             address: needed("address", "a text such as \"127.0.0.1:6379\"")?,
             key: needed("key", "the name of a list")?,
             user: text("user")?,
-            // What it is may stand in no error.
+            // The value of a wrong password must not be in an error.
             password: text("password").map_err(|_| "brunt.redis_list: password must be a text".to_owned())?,
             database: fields.count("database", 0..=u32::from(u16::MAX)).map_err(|e| e.0)?.unwrap_or(0),
         })
     }
 
-    /// What it is called where its elements are kept: nothing of it is secret.
+    /// The name under which its elements are kept, which has no secrets.
     pub(super) fn name(&self) -> String {
         format!("redis_list {} of {}/{}", self.key, self.address, self.database)
     }
@@ -54,7 +54,7 @@ impl List {
     /// Its elements: JSON, one on each line.
     ///
     /// # Errors
-    /// Says what Redis, or the way to it, is lacking.
+    /// The error of Redis, or of the connection.
     pub(super) fn read(&self) -> Result<Vec<u8>, String> {
         let whose = format!("brunt.redis_list of {}", self.address);
         self.elements().map_err(|problem| format!("{whose}: {problem}"))
@@ -91,16 +91,16 @@ impl List {
     }
 }
 
-/// What Redis says.
+/// A reply of Redis.
 #[derive(Debug, PartialEq, Eq)]
 enum Reply {
-    /// A line, a number or nothing: what only says that it is done.
+    /// A line, a number or null: only a confirmation.
     Done,
-    /// An error, in its words.
+    /// An error, with its text.
     Refused(String),
     /// Bytes.
     Bulk(Vec<u8>),
-    /// So many replies follow.
+    /// The number of replies that follow.
     Array(usize),
 }
 
@@ -117,7 +117,7 @@ struct Connection {
     reader: BufReader<TcpStream>,
 }
 
-/// A reply, with the way to those that follow it.
+/// A reply, with the connection for those that follow it.
 struct Asked<'a>(&'a mut Connection, Reply);
 
 impl Asked<'_> {
@@ -159,11 +159,11 @@ impl Connection {
         Err(problem)
     }
 
-    /// Says a command and reads its reply, or how it begins.
+    /// Sends a command and reads its reply, or the beginning of that.
     fn ask(&mut self, words: &[&str]) -> Result<Asked<'_>, String> {
         let mut command = format!("*{}\r\n", words.len());
         for word in words {
-            // A string can always be written to.
+            // Writing to a String cannot fail.
             let _ = write!(command, "${}\r\n{word}\r\n", word.len());
         }
         self.reader.get_mut().write_all(command.as_bytes()).map_err(|e| format!("cannot send: {e}"))?;
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a server that says this, whatever it is asked.
+    /// The result with a server that always sends these bytes.
     fn read_from(says: &'static [u8]) -> Result<String, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! What all states of a script share: files, rows of data, secrets, what was declared.
+//! Resources that all states of a script share: files, rows of data, secrets, declarations.
 
 use super::by_flags::Offered;
 use super::data::{Feeder, Order, Rows, SharedFeeder};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the states of one script have in common, over all workers.
+/// Resources that the states of one script share, across all workers.
 pub(crate) struct Resources {
     pub(super) files: Files,
     pub(super) dialects: Vec<Offered>,
@@ -25,15 +25,15 @@ pub(crate) struct Resources {
     pub(super) base_url: Option<String>,
     pub(super) seed: u64,
     pub(super) sandbox: Sandbox,
-    /// The workers that rows are dealt out to here.
+    /// The workers among which rows are dealt out here.
     pub(super) portion: Portion,
     pub(super) streaming: Streaming,
     pub(super) asking: Asking,
-    /// What names that the script declares must not show.
+    /// Secrets that declared names must not show.
     pub(super) secrets: Secrets,
     /// Whether thresholds tell calls apart by the scenario and the group of their user.
     pub(super) by_place: bool,
-    /// Data by how it was asked for, so that it is read once.
+    /// Data by the arguments that asked for it, so that it is read once.
     pub(super) data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
     pub(super) feeders: Mutex<Vec<SharedFeeder>>,
@@ -70,37 +70,37 @@ impl Resources {
         }
     }
 
-    /// The same for a script that may do this.
+    /// The resources of a script with these permissions.
     pub(super) fn within(self, sandbox: Sandbox) -> Self {
         Self { sandbox, ..self }
     }
 
-    /// The same where these are secret.
+    /// The resources with these secrets hidden.
     pub(super) fn hiding(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
-    /// The same where calls are counted for these thresholds.
+    /// The resources for counting calls by a plan's thresholds.
     pub(super) fn counting_for(self, plan: &Plan) -> Self {
         Self { by_place: Selection::all(plan.conditions()).iter().any(Selection::asks_for_place), ..self }
     }
 
-    /// The same where rows are dealt out to the workers of this portion.
+    /// The resources for dealing rows out to the workers of this portion.
     pub(super) fn dealing(self, portion: Portion) -> Self {
         Self { portion, ..self }
     }
 
-    /// The same where targets can be asked.
+    /// The resources with a way to ask targets.
     pub(super) fn asking(self, asking: Asking) -> Self {
         Self { asking, ..self }
     }
 
-    /// Says which files the plan streams, for a script in `directory` that is carried out.
+    /// Sets the files that the plan streams, for a script in `directory` that is carried out.
     pub(super) fn streaming(self, directory: PathBuf, planned: Option<Vec<Streamed>>) -> Self {
         Self { streaming: Streaming { directory, opened: Mutex::default(), planned }, ..self }
     }
 
-    /// The files that were streamed.
+    /// Takes the files that were streamed.
     pub(super) fn take_streamed(&self) -> Vec<Streamed> {
         std::mem::take(&mut *self.streaming.opened.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -188,7 +188,7 @@ impl Resources {
         Ok(rows)
     }
 
-    /// The feeder with this place in the script, the same for all workers.
+    /// The feeder at this place in the script, the same for all workers.
     pub(super) fn feeder(&self, place: usize, order: Order, rows: u64) -> SharedFeeder {
         let mut known = self.feeders.lock().unwrap_or_else(PoisonError::into_inner);
         while known.len() <= place {

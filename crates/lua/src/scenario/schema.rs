@@ -1,4 +1,4 @@
-//! What answers are held against: JSON Schemas, of the drafts from 4 to 2020-12.
+//! JSON Schemas for answers, of the drafts from 4 to 2020-12.
 
 use jsonschema::Validator;
 use serde_json::Value;
@@ -6,24 +6,24 @@ use serde_json::Value;
 /// The most characters of a reason that are shown.
 const MOST_SHOWN: usize = 200;
 
-/// A schema that was read.
+/// A compiled schema.
 pub(super) type Schema = Validator;
 
-/// Reads a schema. It refers to nothing outside itself: no file is opened for it, and nothing is fetched.
+/// Compiles a schema. It refers to nothing outside itself: no file is opened for it, and nothing is fetched.
 ///
 /// # Errors
-/// When it is no JSON, or no schema.
+/// When it is not JSON, or not a schema.
 pub(super) fn compile(text: &str) -> Result<Schema, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
     jsonschema::validator_for(&schema).map_err(|error| format!("it is no JSON Schema: {}", reason(&error)))
 }
 
-/// Where a value is not as the schema says, and why; nothing if it is.
+/// The place and the reason of the first mismatch; `None` if the value matches.
 pub(super) fn mismatch(schema: &Schema, value: &Value) -> Option<String> {
     schema.validate(value).err().map(|error| reason(&error))
 }
 
-/// A place and what is wrong with it: `at /items/0/price: "12" is not of type "number"`.
+/// A place and its problem: `at /items/0/price: "12" is not of type "number"`.
 fn reason(error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let what = error.to_string();

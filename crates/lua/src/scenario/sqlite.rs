@@ -1,4 +1,4 @@
-//! Rows that a query finds in an `SQLite` file: read once, while the script is loaded.
+//! Rows of a query on an `SQLite` file: read once, while the script is loaded.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Map, Value};
 
-/// Whole numbers are exact in a number of Lua as far as this.
+/// The largest whole number that a number of Lua holds exactly.
 const EXACT: u64 = 1 << 53;
-/// The most bytes that a query's rows may have as JSON.
+/// The most bytes of a query's rows as JSON.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The rows of `query` in the file at `path`, called `name` in the script: JSON, one on each line.
+/// The rows of `query` on the file at `path`, called `name` in the script: JSON, one on each line.
 ///
 /// # Errors
-/// Says what is wrong with the file, the query or a value.
+/// The problem with the file, the query or a value.
 pub(super) fn rows(path: &Path, name: &str, query: &str) -> Result<Vec<u8>, String> {
     let wrong = |error: rusqlite::Error| format!("{name}: {error}");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -46,7 +46,7 @@ fn json(value: ValueRef<'_>) -> Result<Value, &'static str> {
     match value {
         ValueRef::Null => Ok(Value::Null),
         ValueRef::Integer(number) if number.unsigned_abs() <= EXACT => Ok(number.into()),
-        // Of what no number of Lua holds, no digit is lost.
+        // A number too large for Lua becomes a text, so that no digit is lost.
         ValueRef::Integer(number) => Ok(number.to_string().into()),
         ValueRef::Real(number) => Ok(number.into()),
         ValueRef::Text(text) => {

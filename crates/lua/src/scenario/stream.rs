@@ -1,7 +1,8 @@
-//! Files of data that stay on disk: an index says where rows begin, and each row is read when it is given out.
+//! Files of data that stay on disk: an index has the places of rows, and each row is read when it is handed out.
 //!
-//! The index has a place for each row as long as there are [`MOST_PLACES`] at most. Then every second place is given up, again and
-//! again, so that its size is bounded; what lies between two places is read through to find a row.
+//! The index has the place of each row as long as there are at most [`MOST_PLACES`]. Beyond it, every second place is
+//! dropped, again and again, so that its size is bounded. To find a row between two places, the file is read from the
+//! first of them.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -21,7 +22,7 @@ use super::table::{Kind, Table, wrong_cells, wrong_record};
 const MOST_PLACES: usize = 1 << 20;
 /// The most bytes of one row.
 const MOST_ROW: u64 = 16 << 20;
-/// How much is read at once while the index is made.
+/// The bytes read at once while the index is made.
 const BUFFER: usize = 1 << 20;
 /// The most indexes that the process keeps.
 const MOST_INDEXES: usize = 16;
@@ -33,17 +34,17 @@ pub(super) struct Stream {
     file: File,
     kind: Kind,
     table: Table,
-    /// Readers of a table's rows that no thread uses now: making one costs ten times what reading a row does.
+    /// Idle readers of a table's rows: making one costs ten times as much as reading a row.
     readers: Mutex<Vec<csv_core::Reader>>,
-    /// Where each `spacing`-th row begins, from the first on.
+    /// The offset of each `spacing`-th row, from the first on.
     places: Vec<u64>,
     spacing: u64,
     rows: u64,
-    /// Where the last row ends.
+    /// The offset of the end of the last row.
     end: u64,
 }
 
-/// The cells of a row, one behind the other.
+/// The cells of a row, joined.
 #[derive(Debug)]
 pub(super) struct Cells {
     text: Vec<u8>,
@@ -51,7 +52,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Each cell, in the order of the columns.
+    /// The cells, in the order of the columns.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut from = 0;
         self.ends.iter().map(move |end| {
@@ -62,13 +63,13 @@ impl Cells {
     }
 }
 
-/// What an index is remembered by: the file as it was, and how it was read.
+/// The key of a remembered index: the file's state, and the way in which it was read.
 type Known = (PathBuf, u64, Option<SystemTime>, Kind, Table);
 
-/// Indexes of this process, so that a run which loads its script several times reads a large file through once.
+/// The indexes of this process, so that a run that loads its script several times reads a large file through only once.
 static INDEXES: Mutex<Vec<(Known, Arc<Stream>)>> = Mutex::new(Vec::new());
 
-/// A reader that refuses a row without end.
+/// A reader that refuses an endless row.
 struct Bounded {
     file: File,
     since_row: Rc<Cell<u64>>,
@@ -85,7 +86,7 @@ impl Read for Bounded {
     }
 }
 
-/// Places of rows as they are found.
+/// The offsets of rows found so far.
 struct Places {
     all: Vec<u64>,
     spacing: u64,
@@ -117,10 +118,10 @@ impl Places {
 }
 
 impl Stream {
-    /// The file at `path`, called `name` in the script, with its index.
+    /// Opens the file at `path`, called `name` in the script, and makes its index.
     ///
     /// # Errors
-    /// Says in which line what is wrong.
+    /// The line and what is wrong in it.
     pub(super) fn open(kind: Kind, path: &Path, name: &str, table: Table) -> Result<Arc<Self>, String> {
         let wrong = |error: std::io::Error| format!("cannot read {name}: {error}");
         let file = File::open(path).map_err(wrong)?;
@@ -213,17 +214,17 @@ impl Stream {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The names of the columns, and what stands between two cells.
+    /// The names of the columns, and the separator.
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Which kind of rows they are.
+    /// The kind of the rows.
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }
@@ -233,8 +234,8 @@ impl Stream {
         self.end
     }
 
-    /// The bytes from the place before the row with this number (from 0) to the one behind it, and how many rows stand in
-    /// them before it.
+    /// The bytes of the indexed block that holds the row with this number (from 0), and the number of rows before it in
+    /// the block.
     fn block(&self, number: u64) -> std::io::Result<(Vec<u8>, u64)> {
         let at = (number / self.spacing) as usize;
         let from = self.places.get(at).copied().unwrap_or(self.end);
@@ -247,14 +248,14 @@ impl Stream {
     /// The cells of the row with this number, from 0.
     ///
     /// # Errors
-    /// When the file is not any more what it was.
+    /// When the file has changed.
     pub(super) fn cells(&self, number: u64) -> Result<Cells, String> {
         let spare = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut reader =
             spare.unwrap_or_else(|| csv_core::ReaderBuilder::new().delimiter(self.table.separator).build());
         reader.reset();
         let cells = self.read_cells(&mut reader, number)?;
-        // One that stopped within a row would go on there.
+        // A reader that stopped within a row is not reused: it would go on there.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
         Ok(cells)
     }
@@ -262,7 +263,7 @@ impl Stream {
     fn read_cells(&self, reader: &mut csv_core::Reader, number: u64) -> Result<Cells, String> {
         let (bytes, skipped) = self.block(number).map_err(|e| changed(&e))?;
         let mut from = 0;
-        // Cells are no longer than what they are read from. The reader wants room left when it is done.
+        // Cells are no longer than the bytes that they are read from. The reader needs spare room at the end.
         let columns = self.table.columns.len();
         let mut cells = Cells { text: vec![0; bytes.len() + 1], ends: vec![0; columns + 1] };
         for _ in 0..=skipped {
@@ -277,7 +278,7 @@ impl Stream {
                 (from, text, ends) = (from + read, text + written, ends + ended);
                 match result {
                     ReadRecordResult::Record if ends == columns => break,
-                    // The end of the file ends its last row.
+                    // The end of the block ends its last row.
                     ReadRecordResult::InputEmpty => {}
                     _ => return Err(changed(&"a row has another number of cells")),
                 }
@@ -287,7 +288,7 @@ impl Stream {
         Ok(cells)
     }
 
-    /// The line that the row with this number, from 0, is.
+    /// The line with this number, from 0.
     ///
     /// # Errors
     /// As [`Stream::cells`].
@@ -314,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of its own, gone with its test.
+    /// A temporary file, deleted at the end of its test.
     struct Temporary(PathBuf);
 
     impl Temporary {

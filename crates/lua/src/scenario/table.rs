@@ -1,8 +1,8 @@
-//! Kinds of data files, and how a table is written down.
+//! Kinds of data files, and the layout of tables.
 
 use brunt_protocol::scenario::{Fields, Value};
 
-/// How a file of data is read.
+/// The kind of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Csv,
@@ -12,7 +12,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The name that it has in `brunt`.
+    /// Its name in `brunt`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -22,7 +22,7 @@ impl Kind {
         }
     }
 
-    /// By the name that it has in `brunt`.
+    /// The kind of this name in `brunt`.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
@@ -34,20 +34,20 @@ impl Kind {
     }
 }
 
-/// How a table is written down.
+/// The layout of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
-    /// The names of its columns; none if its first line has them.
+    /// The names of its columns; empty if they are in its first line.
     pub(super) columns: Vec<String>,
-    /// What stands between two cells.
+    /// The separator between two cells.
     pub(super) separator: u8,
 }
 
 impl Table {
-    /// As the options of `brunt.csv` say.
+    /// The layout that the options of `brunt.csv` describe.
     ///
     /// # Errors
-    /// Says which option is wrong and what it may be.
+    /// The wrong option and its possible values.
     pub(super) fn from_options(name: &str, options: &Value<'_>) -> Result<Self, String> {
         let whose = format!("brunt.csv of {name}");
         let fields = Fields::parse(&whose, options, &["columns", "separator", "stream"]).map_err(|e| e.0)?;
@@ -69,13 +69,13 @@ impl Table {
     }
 }
 
-/// That a row has another number of cells than there are columns.
+/// The error about a row whose number of cells differs from that of the columns.
 pub(super) fn wrong_cells(name: &str, place: Option<&csv::Position>, got: usize, expected: usize) -> String {
     let line = place.map_or(0, csv::Position::line);
     format!("{name}, line {line}: it has {got} cells, and there are {expected} columns")
 }
 
-/// What is wrong with a table, with its line.
+/// The error about a broken table, with its line.
 pub(super) fn wrong_record(name: &str, error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {

@@ -1,4 +1,4 @@
-//! JSON Web Tokens (RFC 7515, RFC 7519): what `brunt.jwt` signs and reads.
+//! JSON Web Tokens (RFC 7515, RFC 7519), which `brunt.jwt` signs and reads.
 
 use std::sync::Mutex;
 
@@ -20,16 +20,16 @@ use super::digests::{Algorithm as Digest, base64_decode, told};
 /// The most private keys that a state keeps ready.
 const MOST_KEYS: usize = 16;
 
-/// Why there is no token, or a token cannot be read.
+/// Why a token cannot be signed or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenError {
-    /// A name that no algorithm has.
+    /// An unknown name of an algorithm.
     #[error(
         "there is no algorithm '{0}'; there are HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, \
          ES384 and EdDSA"
     )]
     Algorithm(String),
-    /// A key that is no private key in PEM.
+    /// A key that is not a private key in PEM.
     #[error(
         "{algorithm} takes a private key in PEM, such as a file that begins with -----BEGIN PRIVATE KEY-----, and this is none"
     )]
@@ -40,12 +40,12 @@ pub(super) enum TokenError {
     /// A private key in a form that cannot be read.
     #[error("the key is in a form that cannot be read: openssl pkcs8 -topk8 -nodes -in KEY.pem writes it in PKCS #8")]
     NotPkcs8,
-    /// A private key that is not the algorithm's.
+    /// A private key that does not fit the algorithm.
     #[error("the key cannot sign by {algorithm}: {reason}")]
     Key {
         /// The algorithm.
         algorithm: String,
-        /// Why, in the words of ring.
+        /// The reason, from ring.
         reason: String,
     },
     /// A signature that could not be made.
@@ -54,13 +54,13 @@ pub(super) enum TokenError {
         /// The algorithm.
         algorithm: String,
     },
-    /// A text that is no token.
+    /// A text that is not a token.
     #[error("it is no token: a token has three parts with dots between them, header, claims and signature")]
     Parts,
     /// A part of a token that is not JSON in base64url.
     #[error("it is no token: its {part} is not JSON in base64url")]
     Part {
-        /// Which part.
+        /// The part.
         part: &'static str,
     },
 }
@@ -72,12 +72,12 @@ enum Key {
     Ed25519(Box<Ed25519KeyPair>),
 }
 
-/// Private keys by algorithm and PEM, so that each is read and checked once: that takes as long as signing.
+/// Private keys by algorithm and PEM. Each is read and checked once, as that takes as long as signing.
 #[derive(Default)]
 pub(super) struct Keys(Mutex<Vec<(String, Vec<u8>, Key)>>);
 
 impl Keys {
-    /// The token of a header and claims, both JSON.
+    /// The signed token of a header and claims, both JSON.
     pub(super) fn sign(&self, algorithm: &str, key: &[u8], header: &[u8], claims: &[u8]) -> Result<String, TokenError> {
         let mut token = URL_SAFE_NO_PAD.encode(header);
         token.push('.');
@@ -171,7 +171,7 @@ impl Key {
     }
 }
 
-/// The claims and the header of a token, as JSON; its signature is not looked at.
+/// The claims and the header of a token, as JSON; the signature is not checked.
 pub(super) fn read(token: &[u8]) -> Result<(Vec<u8>, Vec<u8>), TokenError> {
     let parts: Vec<_> = token.split(|byte| *byte == b'.').collect();
     let [header, claims, _] = parts.as_slice() else { return Err(TokenError::Parts) };
@@ -183,7 +183,7 @@ pub(super) fn read(token: &[u8]) -> Result<(Vec<u8>, Vec<u8>), TokenError> {
     Ok((part("claims", claims)?, part("header", header)?))
 }
 
-/// Adds what the library asks about tokens.
+/// Adds the library's functions for tokens.
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let keys = Keys::default();
     let sign =

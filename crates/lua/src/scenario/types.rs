@@ -1,14 +1,14 @@
-//! Annotations of the library, for editors: what `brunt types` writes.
+//! Annotations of the library for editors, which `brunt types` writes.
 //!
-//! They stand beside the library that they describe, in Lua with `LuaLS` comments (<https://luals.github.io/wiki/annotations>): a
-//! part for the engine's own and one for each protocol's.
+//! They are kept beside the library that they describe, in Lua with `LuaLS` comments
+//! (<https://luals.github.io/wiki/annotations>): a part for the engine and one for each protocol.
 
 use brunt_protocol::Registry;
 
 /// The engine's part.
 const LIBRARY: &str = concat!(include_str!("types/load.lua"), include_str!("types/iterations.lua"));
 
-/// How every such file begins.
+/// The first line of every such file.
 pub const FIRST_LINE: &str = "---@meta brunt\n";
 
 /// The annotations of the library with the protocols of `registry`.

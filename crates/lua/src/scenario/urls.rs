@@ -1,4 +1,4 @@
-//! URLs, as browsers read them (the WHATWG's URL standard): for redirects, cookies and what a page names.
+//! URLs as browsers read them (the WHATWG's URL standard): for redirects, cookies and the links of pages.
 
 use mlua::{Lua, LuaString, Table};
 use url::{Position, Url};
@@ -9,17 +9,18 @@ use super::digests::url_decode;
 #[derive(Debug, PartialEq, Eq)]
 struct Parts {
     whole: String,
-    /// Scheme, host and port, the latter unless it is the scheme's own.
+    /// Scheme, host and port; the scheme's default port is left out.
     origin: String,
     scheme: String,
     host: String,
     /// The path with its query.
     path: String,
-    /// User and password, if it names one.
+    /// User and password, if the URL has them.
     user: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The parts of a URL, or of a reference that is resolved against the whole URL `base`; none if the text is no URL or names no host.
+/// The parts of a URL, or of a reference resolved against the whole URL `base`; `None` if the text is not a URL or has
+/// no host.
 fn parts(text: &[u8], base: Option<&[u8]>) -> Option<Parts> {
     let base = base.map(|base| Url::parse(&text_of(base))).transpose().ok()?;
     let mut url = Url::options().base_url(base.as_ref()).parse(&text_of(text)).ok()?;
@@ -40,7 +41,7 @@ fn parts(text: &[u8], base: Option<&[u8]>) -> Option<Parts> {
     })
 }
 
-/// Bytes as text. Those of servers that write no UTF-8 are escaped one by one.
+/// Bytes as text. Bytes of servers that do not write UTF-8 are escaped one by one.
 fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -51,7 +52,8 @@ fn text_of(bytes: &[u8]) -> String {
     }
 }
 
-/// Adds `url(text, base)`: the whole URL, its origin, scheme, host, path with query, user and password; nothing where it is none.
+/// Adds `url(text, base)`. It returns the whole URL, its origin, scheme, host, path with query, user and password;
+/// nothing if the text is not a URL.
 pub(super) fn add(lua: &Lua, table: &Table) -> mlua::Result<()> {
     let url = lua.create_function(|lua, (text, base): (LuaString, Option<LuaString>)| {
         let base = base.as_ref().map(LuaString::as_bytes);
@@ -90,10 +92,10 @@ mod tests {
             ("", "http://a.test:8080/b/c/d?q"),
             ("#s", "http://a.test:8080/b/c/d?q"),
             ("//other.test/x", "http://other.test/x"),
-            // Empty parts of a path are parts.
+            // Empty segments of a path count.
             ("/x//y", "http://a.test:8080/x//y"),
             ("http://a.test:80//x", "http://a.test//x"),
-            // Who comes before `@` is no host.
+            // The part before `@` is not the host.
             ("http://a.test@other.test/", "http://other.test/"),
             ("http://user:p%40@a.test:8080/x", "http://a.test:8080/x"),
             ("/a b", "http://a.test:8080/a%20b"),

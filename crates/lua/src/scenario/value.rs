@@ -1,4 +1,4 @@
-//! Values of Lua, as protocols see them, and as JSON.
+//! Conversion of Lua's values to those of protocols and to JSON.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,22 @@ use serde::{Deserializer, Serialize, Serializer};
 
 use brunt_protocol::scenario::Value;
 
-/// The most tables within tables: what is deeper is most likely a table within itself.
+/// The deepest nesting of tables; a deeper table most likely contains itself.
 const DEEPEST: usize = 64;
-/// The greatest number up to which every whole number is one of Lua's: 2^53.
+/// The largest number up to which Lua represents every whole number: 2^53.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Where in the registry the mark of JSON's arrays is, a metatable.
+/// The registry key of the metatable that marks JSON's arrays.
 const ARRAY: &str = "brunt.array";
 
-/// What a value of Lua is to a protocol.
+/// A value of Lua as a value for protocols.
 ///
 /// # Errors
-/// When it is, or holds, what is no plain value: a function, a coroutine, a table within itself.
+/// When it is, or contains, a function, a coroutine or a table within itself.
 pub(crate) fn of_lua(value: &LuaValue) -> Result<Value<'static>, String> {
     of_lua_at(value, None, 0)
 }
 
-/// The same of a value that comes back to Lua by [`given_to_lua`]: lists stay lists, also empty ones.
+/// A value that returns to Lua by [`given_to_lua`]: lists stay lists, even empty ones.
 ///
 /// # Errors
 /// As [`of_lua`].
@@ -34,16 +34,16 @@ pub(super) fn given_of_lua(lua: &Lua, value: &LuaValue) -> Result<Value<'static>
     of_lua_at(value, Some(&arrays), 0)
 }
 
-/// The value of Lua that was given away by [`given_of_lua`]: JSON's null in a table is there again.
+/// The value of Lua that was converted by [`given_of_lua`], with JSON's nulls in tables restored.
 ///
 /// # Errors
-/// When Lua's memory is used up.
+/// When Lua has no memory left.
 pub(super) fn given_to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
     let Value::Table(entries) = value else { return to_lua(lua, value) };
     let table = lua.create_table_with_capacity(0, entries.len())?;
     for (key, value) in entries {
         match (key, value) {
-            // What marks a list.
+            // The mark of a list.
             (Value::Nil, _) => {
                 table.set_metatable(Some(lua.named_registry_value::<Table>(ARRAY)?))?;
             }
@@ -54,7 +54,7 @@ pub(super) fn given_to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValu
     Ok(LuaValue::Table(table))
 }
 
-/// `arrays` marks JSON's lists, where those are told apart.
+/// Converts a value at a depth. `arrays` marks JSON's lists, where they are told apart from objects.
 fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<Value<'static>, String> {
     Ok(match value {
         LuaValue::Nil => Value::Nil,
@@ -81,10 +81,10 @@ fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<V
     })
 }
 
-/// The value of Lua that `value` is.
+/// `value` as a value of Lua.
 ///
 /// # Errors
-/// When Lua's memory is used up.
+/// When Lua has no memory left.
 pub(crate) fn to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
     Ok(match value {
         Value::Nil => LuaValue::Nil,
@@ -103,7 +103,7 @@ pub(crate) fn to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
     })
 }
 
-/// Makes the mark of JSON's arrays.
+/// Makes the metatable that marks JSON's arrays.
 pub(super) fn prepare_arrays(lua: &Lua) -> mlua::Result<Table> {
     let mark = lua.create_table()?;
     mark.raw_set("__name", "array")?;
@@ -111,10 +111,11 @@ pub(super) fn prepare_arrays(lua: &Lua) -> mlua::Result<Table> {
     Ok(mark)
 }
 
-/// Reads JSON straight into Lua: `null` is `brunt.null`, arrays are marked so that they are arrays again when written.
+/// Reads JSON straight into Lua: `null` becomes `brunt.null`, and arrays are marked so that they are written as arrays
+/// again.
 ///
 /// # Errors
-/// When it is no JSON, with line and column.
+/// When it is not JSON, with line and column.
 pub(super) fn json_to_lua(lua: &Lua, text: &[u8]) -> Result<LuaValue, String> {
     let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
     let mut reader = serde_json::Deserializer::from_slice(text);
@@ -194,7 +195,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 /// Writes a value of Lua as JSON.
 ///
 /// # Errors
-/// When it cannot be: a function, a table within itself, NaN, an infinity, a key that is no string.
+/// When it has no JSON: a function, a table within itself, NaN, an infinity, a key that is not a string.
 pub(super) fn lua_to_json(lua: &Lua, value: &LuaValue) -> Result<Vec<u8>, String> {
     let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
     serde_json::to_vec(&Writer { value, arrays: &arrays, depth: 0 }).map_err(|e| e.to_string())
@@ -236,7 +237,7 @@ impl Writer<'_> {
             LuaValue::String(text) => text.to_str().ok().map(|text| text.to_owned()),
             _ => None,
         };
-        // In an order that does not change from one run to the next.
+        // Sorted, so that the order is the same in every run.
         entries.sort_by_cached_key(|(key, _)| key_of(key));
         let mut map = serializer.serialize_map(Some(entries.len()))?;
         for (key, value) in &entries {
@@ -250,7 +251,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a table has that neither a list of this length nor an object can have, in words; nothing if all fits.
+/// The entry of a table that fits neither a list of this length nor an object, in words; `None` if all entries fit.
 fn unlisted(table: &Table, length: usize, is_array: bool) -> mlua::Result<Option<String>> {
     let is_list = length > 0 || is_array;
     for entry in table.pairs::<LuaValue, LuaValue>() {
@@ -262,7 +263,7 @@ fn unlisted(table: &Table, length: usize, is_array: bool) -> mlua::Result<Option
         };
         let problem = match (place, key.as_string()) {
             (Some(place), _) if place.fract() == 0.0 && place >= 1.0 && place <= length as f64 => {
-                // The length may lie behind a hole.
+                // The length may count beyond a hole.
                 value.is_nil().then(|| hole(place))
             }
             (Some(place), _) if place.fract() == 0.0 && place > 1.0 => Some(hole(place)),
@@ -287,7 +288,7 @@ fn unlisted(table: &Table, length: usize, is_array: bool) -> mlua::Result<Option
     Ok(None)
 }
 
-/// Why a list cannot have a value at this place.
+/// The reason why a list cannot have a value at this place.
 fn hole(place: f64) -> String {
     format!(
         "a list has no holes, and this one has a value [{place}] behind one that is nil: write brunt.null, or leave it out"
@@ -303,7 +304,7 @@ impl Serialize for Writer<'_> {
             LuaValue::LightUserData(pointer) if pointer.0.is_null() => serializer.serialize_unit(),
             LuaValue::Boolean(value) => serializer.serialize_bool(*value),
             LuaValue::Integer(number) => serializer.serialize_i64(*number),
-            // What is a whole number is written as one, as far as numbers of Lua are exact.
+            // Whole numbers are written as such, as far as numbers of Lua are exact.
             LuaValue::Number(number) if number.fract() == 0.0 && number.abs() <= MOST_EXACT => {
                 serializer.serialize_i64(*number as i64)
             }

@@ -1,29 +1,29 @@
-//! Checks whose names stand in a script's text, as in `brunt.check(answer, { name = value })`.
+//! Checks whose names are in a script's text, as in `brunt.check(answer, { name = value })`.
 //!
-//! Lua keeps no key whose value is nil, so that the table that is given has no such check. The text has it.
+//! Lua keeps no key whose value is nil, so a given table lacks such a check. The text has it.
 
 use mlua::{Lua, Table};
 
-/// A table of checks that is written where `check` is called.
+/// A table of checks written in a call of `check`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Written {
     /// The line of the call's parenthesis, from 1.
     line: usize,
     /// The names, each once, in the order of the text.
     names: Vec<String>,
-    /// How many checks have names that the text does not tell: `[name] = value`.
+    /// The number of checks whose names are computed: `[name] = value`.
     computed: usize,
-    /// Whether it is surely `check` of the module: `brunt.check`, or a local with its name.
+    /// Whether it certainly calls the module's `check`: `brunt.check`, or a local of its name.
     is_ours: bool,
 }
 
-/// A token of Lua, as far as it matters here.
+/// A token of Lua, in the detail needed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Name(String),
-    /// A text; none if it has escapes.
+    /// A text; `None` if it has escapes.
     Text(Option<String>),
-    /// One character that is no part of a longer operator.
+    /// A character that is not a part of a longer operator.
     Symbol(u8),
     Other,
 }
@@ -40,7 +40,7 @@ impl Tokens<'_> {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Goes on by so many bytes.
+    /// Skips a number of bytes.
     fn skip(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
         for byte in self.text.get(self.at..end).unwrap_or(&[]) {
@@ -49,7 +49,7 @@ impl Tokens<'_> {
         self.at = end;
     }
 
-    /// Goes on while it holds for the next byte, and gives what was passed.
+    /// Passes bytes as long as `holds` is true for them, and returns them.
     fn take_while(&mut self, holds: impl Fn(u8) -> bool) -> String {
         let rest = self.text.get(self.at..).unwrap_or(&[]);
         let length = rest.iter().position(|byte| !holds(*byte)).unwrap_or(rest.len());
@@ -58,7 +58,7 @@ impl Tokens<'_> {
         taken
     }
 
-    /// What stands in a long bracket (`[[ … ]]`, `[=[ … ]=]`), if one begins here.
+    /// The content of a long bracket (`[[ … ]]`, `[=[ … ]=]`), if one begins here.
     fn long_bracket(&mut self) -> Option<String> {
         let level = self.text.get(self.at + 1..)?.iter().take_while(|byte| **byte == b'=').count();
         if self.peek(0) != b'[' || self.peek(level + 1) != b'[' {
@@ -73,7 +73,7 @@ impl Tokens<'_> {
         Some(inner.strip_prefix('\n').map(str::to_owned).unwrap_or(inner))
     }
 
-    /// A text in quotes, which begins here.
+    /// A quoted text that begins here.
     fn quoted(&mut self) -> Token {
         let quote = self.peek(0);
         self.skip(1);
@@ -155,7 +155,7 @@ fn checks(source: &[u8]) -> Vec<Written> {
         .collect()
 }
 
-/// The names of checks that a script's text has, each once, with the first line that has it.
+/// The names of the checks in a script's text, each once, with the first line that has it.
 pub(super) fn names(source: &[u8]) -> Vec<(String, usize)> {
     let mut all: Vec<(String, usize)> = Vec::new();
     for written in checks(source).into_iter().filter(|written| written.is_ours) {
@@ -175,7 +175,8 @@ fn symbol(tokens: &[(usize, Token)], at: usize) -> Option<u8> {
     }
 }
 
-/// The names of the checks of a call whose first argument begins at `at`, and how many others it has, whose names are computed.
+/// The names of the checks of a call whose first argument begins at `at`, and the number of other checks, whose names
+/// are computed.
 fn names_of(tokens: &[(usize, Token)], at: usize) -> Option<(Vec<String>, usize)> {
     let comma = end_of_value(tokens, at).filter(|end| symbol(tokens, *end) == Some(b','))?;
     let mut at = Some(comma + 1).filter(|at| symbol(tokens, *at) == Some(b'{'))? + 1;
@@ -209,7 +210,7 @@ fn names_of(tokens: &[(usize, Token)], at: usize) -> Option<(Vec<String>, usize)
     (symbol(tokens, at + 1) == Some(b')')).then_some((names, computed))
 }
 
-/// Where the expression that begins at `at` ends: at a comma, a semicolon, or a bracket that closes what it stands in.
+/// The end of the expression that begins at `at`: a comma, a semicolon, or the bracket that closes the enclosing one.
 fn end_of_value(tokens: &[(usize, Token)], mut at: usize) -> Option<usize> {
     let (mut brackets, mut blocks) = (0_usize, 0_usize);
     loop {

@@ -1,9 +1,9 @@
-//! Addresses: what `wrk.lookup` finds and `wrk.connect` tries. In Lua they are held as `host port`.
+//! Addresses: found by `wrk.lookup`, tried by `wrk.connect`. Lua holds them as `host port`.
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long `wrk.connect` waits for an address that says nothing.
+/// How long `wrk.connect` waits for an address that does not answer.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An address as Lua holds it.
@@ -20,14 +20,14 @@ pub(super) fn of_text(text: &str) -> Option<SocketAddr> {
 /// The addresses of a host. The service is a port, or the name of one.
 ///
 /// # Errors
-/// What cannot be resolved, and why.
+/// The name that cannot be resolved, and why.
 pub(super) fn lookup(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     let port = port_of(service).ok_or_else(|| format!("'{service}' is no port and no service that is known"))?;
     let found = (host, port).to_socket_addrs().map_err(|error| format!("'{host}' cannot be resolved: {error}"))?;
     Ok(found.collect())
 }
 
-/// The TCP port that a service has: a number, one of the names that need no file, or one of /etc/services.
+/// The TCP port of a service: a number, one of the names that need no file, or one of /etc/services.
 fn port_of(service: &str) -> Option<u16> {
     match service {
         "http" => Some(80),
@@ -36,7 +36,7 @@ fn port_of(service: &str) -> Option<u16> {
     }
 }
 
-/// A name's port in text of the form of services(5).
+/// The port of a name in text in the format of services(5).
 fn port_in(services: &str, wanted: &str) -> Option<u16> {
     services.lines().find_map(|line| {
         let line = line.split('#').next().unwrap_or("");
@@ -46,7 +46,7 @@ fn port_in(services: &str, wanted: &str) -> Option<u16> {
     })
 }
 
-/// Whether the address takes a connection.
+/// Whether the address accepts a connection.
 pub(super) fn connects(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, CONNECT_PATIENCE).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What a script's `response` is given: each answer, in turn, as much of it as it takes.
+//! Shows answers to a script's `response`: each in turn, with as many of its parts as the function takes.
 
 use bstr::BStr;
 use mlua::{Function, Lua, Table};
@@ -6,29 +6,29 @@ use mlua::{Function, Lua, Table};
 use super::state::function;
 use brunt_protocol::AnswerParts;
 
-/// A body of at most this size is kept, in bytes.
+/// The largest body that is kept, in bytes.
 const MOST_KEPT_BYTES: usize = 1 << 16;
-/// So many answers wait at most to be shown together.
+/// The most answers that wait to be shown together.
 const MOST_WAITING: u32 = 16;
 
-/// The hook `response`, and the answers it has not seen yet.
+/// The hook `response`, and the answers that it has not seen yet.
 ///
-/// Answers to a load are mostly alike. Those that repeat the one before wait, until one does not or calls are made
-/// again, and are then shown in one go; what they have in common, Lua has already.
+/// Answers during a load are mostly alike. An answer that repeats the one before waits. When one differs, or when calls
+/// are made again, the waiting ones are shown at once: Lua already has the parts that they share.
 pub(super) struct Answers {
     hooks: Table,
     whole: Function,
     remember: Function,
-    /// Shows the answers that wait to `response` as it was when it was last looked at, and how many parameters it has.
+    /// Shows the waiting answers to `response`, as it was when last looked at; and the number of its parameters.
     respond: Function,
     parameters: u32,
-    /// What the answers that wait have in common with the one before them.
+    /// The parts that the waiting answers share with the one before them.
     status: u16,
     head: Vec<u8>,
     body: Vec<u8>,
-    /// How many wait.
+    /// The number of waiting answers.
     waiting: u32,
-    /// Whether the body is the one that came last: a large one is not kept.
+    /// Whether the body is the last answer's: a large one is not kept.
     has_body: bool,
     /// Whether Lua has the header fields, and the body.
     fields_in_lua: bool,
@@ -36,7 +36,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// None if the script has no `response`.
+    /// The hook of a state; `None` if the script has no `response`.
     pub(super) fn begin(lua: &Lua, hooks: &Table) -> mlua::Result<Option<Self>> {
         let Some(response) = function(lua, "response") else { return Ok(None) };
         let (respond, parameters) = look_at(&response, hooks)?;
@@ -56,12 +56,12 @@ impl Answers {
         }))
     }
 
-    /// How many answers wait.
+    /// The number of waiting answers.
     pub(super) fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Lets an answer wait that is like the one before; false if it is not, or enough wait.
+    /// Adds an answer to the waiting ones. Returns `false` if it differs from them, or enough wait.
     #[inline]
     pub(super) fn join(&mut self, status: u16, parts: AnswerParts<'_>) -> bool {
         let is_like = status == self.status && self.has_body && parts.head == self.head && parts.body == self.body;
@@ -70,7 +70,7 @@ impl Answers {
         joins
     }
 
-    /// Takes an answer that does not join those that wait. `response` sees it now, or soon if others may be like it.
+    /// Takes an answer that does not join the waiting ones. `response` sees it now, or soon if others may be like it.
     pub(super) fn add(&mut self, lua: &Lua, status: u16, parts: AnswerParts<'_>) -> mlua::Result<()> {
         self.show(lua)?;
         let same_head = parts.head == self.head;
@@ -92,18 +92,18 @@ impl Answers {
             self.waiting = 1;
             return Ok(());
         }
-        // Fields that come once are not worth keeping.
+        // Header fields that come only once are not worth keeping.
         self.whole.call((status, header_table(lua, parts.head)?, BStr::new(parts.body)))
     }
 
-    /// Shows the answers that wait.
+    /// Shows the waiting answers.
     pub(super) fn show(&mut self, lua: &Lua) -> mlua::Result<()> {
         while self.waiting > 0 {
             if self.parameters > 1 && !self.fields_in_lua {
                 let both = fields(&self.head).flat_map(|(name, value)| [name, value]);
                 self.fields_in_lua = self.remember.call(lua.create_sequence_from(both)?)?;
                 if !self.fields_in_lua {
-                    // More than it keeps.
+                    // The answer is larger than Lua keeps.
                     self.waiting -= 1;
                     self.whole.call::<()>((self.status, header_table(lua, &self.head)?, BStr::new(&self.body)))?;
                     continue;
@@ -117,9 +117,9 @@ impl Answers {
                 Some(body) => self.respond.call((self.status, waiting, body))?,
             };
             if left > 0 {
-                // It is another function now, which may take more: what is left is its.
+                // The script has exchanged the function for one that may take more: the rest goes to that one.
                 let Some(response) = function(lua, "response") else {
-                    // What is called is not there any more: as in Lua, that is an error.
+                    // The function is gone: as in Lua, calling it is an error.
                     return self.whole.call((self.status, header_table(lua, &self.head)?, BStr::new(&self.body)));
                 };
                 (self.respond, self.parameters) = look_at(&response, &self.hooks)?;
@@ -130,15 +130,15 @@ impl Answers {
     }
 }
 
-/// What shows answers to `response`, and how many parameters it has, up to three.
+/// The function that shows answers to `response`, and the number of its parameters, up to three.
 fn look_at(response: &Function, hooks: &Table) -> mlua::Result<(Function, u32)> {
-    // A function of C does not tell what it takes.
+    // A C function does not tell its parameters.
     let parameters =
         if response.info().what == "C" { 3 } else { hooks.get::<Function>("parameters")?.call(response)? };
     Ok((hooks.get::<Function>("responder")?.call(parameters)?, parameters))
 }
 
-/// The header fields of an answer, with their names as they came; of a name that comes again, the last value.
+/// The header fields of an answer, with their names as sent; of a repeated name, the last value.
 fn header_table(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
     lua.create_table_from(fields(head))
 }

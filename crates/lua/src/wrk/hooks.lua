@@ -1,19 +1,19 @@
--- Calls the hooks of a script. They are looked up each time, since scripts exchange them while they run; done here, that
--- is compiled together with them and costs next to nothing.
+-- Calls the hooks of a script. They are looked up each time, since scripts exchange them at run time. Done here, the
+-- lookup is compiled together with the hooks and costs next to nothing.
 
 local objects, inner = ...
 local hooks = {}
 local concat, getinfo, load = table.concat, inner.getinfo, inner.load
 
--- Not `return request()`: a function that ends with a call of another one, and is called from outside, is not compiled.
+-- Not `return request()`: LuaJIT does not compile a function that ends with a tail call and is called from outside.
 function hooks.request()
   local made = request()
   return made
 end
 
--- Several in a row, since each way into Lua and out again costs as much as a small `request`. They are joined by a byte
--- that no request begins with. `made` has them, up to the first that is no string, after which, as after an error or an
--- end, no more are asked for.
+-- Several in a row, since each entry into Lua and back costs as much as a small `request`. They are joined by a byte
+-- with which no request begins. `made` has the requests up to the first that is not a string; no more are made after
+-- it, nor after an error or an end.
 local made = { count = 0 }
 hooks.made = made
 
@@ -34,8 +34,8 @@ function hooks.response(status, headers, body)
   response(status, headers, body)
 end
 
--- An answer that has the same header fields as the last one, as most have, is not made anew: a table is filled with the
--- strings that are there already, by a function for just that number of them (see wrk.lua about loops).
+-- Most answers have the same header fields as the last one. For them no new strings are made: a function for just that
+-- number of fields fills a table with the strings that exist (see wrk.lua about loops).
 local most_fields = 32
 local makers, make, fields, last_body = {}
 
@@ -48,7 +48,7 @@ local function maker(count)
   return assert(load(code, "=hooks"))()
 end
 
--- Keeps names and values, in turn; says whether it could.
+-- Keeps names and values, alternating; returns whether it could.
 function hooks.remember(names_and_values)
   local count = #names_and_values
   if count > 2 * most_fields then
@@ -59,15 +59,15 @@ function hooks.remember(names_and_values)
   return true
 end
 
--- How many parameters a function has, up to three: what it cannot see need not be made. All if it has `...`.
+-- The number of a function's parameters, up to three: other arguments need not be made. Three if it has `...`.
 function hooks.parameters(of)
   local about = getinfo(of, "u")
   return about.isvararg and 3 or math.min(math.max(about.nparams, 1), 3)
 end
 
--- Shows that many answers of one status to `response`, with the fields and the body that are kept, as long as it is the
--- function it is now; returns how many were not shown since it is another one. One for each number of parameters, so that
--- each is compiled for itself.
+-- Shows `count` answers of one status to `response`, with the kept fields and body, as long as that function is still
+-- `known`. Returns how many were not shown because it changed. There is one responder for each number of parameters, so
+-- that each is compiled for itself.
 local responders = {}
 
 responders[1] = function(known)
@@ -125,8 +125,8 @@ function hooks.delay()
   return pause
 end
 
--- Most of what a small script leaves to be collected is younger than a request: to look through what stays is done more
--- rarely than Lua would, at the price of a little memory. A script that holds much is left alone.
+-- Most garbage of a small script is younger than a request. So the collector examines the long-lived objects more
+-- rarely than by Lua's default, at the price of a little memory. A script that holds much is left alone.
 if collectgarbage("count") < 8192 then
   collectgarbage("setpause", 400)
 end

@@ -1,12 +1,12 @@
 //! wrk's Lua scripts: hooks that make requests and see answers, as wrk's own documentation gives them.
 //!
-//! There is one Lua state for each worker and a main one, and all of them run the script. [`WrkScript`] goes through what
-//! comes before the load, in wrk's order: for each worker `setup(thread)` in the main state, then `init(args)` in the
-//! worker's own, then its first request, so that what is wrong shows while nothing is lost. While the load is on,
-//! `user` calls `request`, `response` and `delay` on the worker's thread. After it, [`Session::done`](brunt_script::Session::done) calls `done` in the
-//! main state.
+//! Each worker has a Lua state, and there is a main one; all of them run the script. [`WrkScript`] goes through the
+//! time before the load, in wrk's order. For each worker it calls `setup(thread)` in the main state, then `init(args)`
+//! in the worker's own, and then makes its first request, so that mistakes show while nothing is lost. During the load,
+//! `user` calls `request`, `response` and `delay` on the worker's thread. After it,
+//! [`Session::done`](brunt_script::Session::done) calls `done` in the main state.
 //!
-//! Lua runs on threads of its own that can be left behind: a hook that never returns ends the run, not brunt.
+//! Lua runs on separate threads that can be left behind: a hook that never returns ends the run, not brunt.
 
 mod address;
 mod answers;
@@ -18,6 +18,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod traced;
 mod user;
 mod values;
 

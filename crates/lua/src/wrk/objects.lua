@@ -1,8 +1,8 @@
--- The objects that scripts are given: addresses, threads and statistics. They are proxies, so that their `type` is
--- "userdata" as with wrk, and so that `#` works on them. What they do is done by functions put in from outside.
+-- The objects given to scripts: addresses, threads and statistics. They are proxies, so that their `type` is "userdata"
+-- as with wrk, and so that `#` works on them. Functions from outside implement their methods.
 
 local objects = {}
--- A script in the sandbox has no such function.
+-- The sandbox takes this function away from scripts.
 local newproxy = newproxy
 
 local held = setmetatable({}, { __mode = "k" })
@@ -79,7 +79,7 @@ end
 
 function methods.stop(self)
   held[self].stop()
-  -- The only thread there is in the state of a thread: its own.
+  -- A thread's state knows only its own thread.
   objects.stopped = true
 end
 

@@ -1,21 +1,21 @@
-//! Requests that somebody else wrote: where each ends, and what is wrong with one that is not whole.
+//! Parser of ready-made requests: finds where each ends, and what is wrong with an incomplete one.
 
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// The most header fields that such a request may have.
+/// The most header fields of such a request.
 pub(super) const MOST_HEADERS: usize = 256;
 
 /// One request among the bytes given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub(super) length: usize,
-    /// Whether its method is an idempotent one.
+    /// Whether its method is idempotent.
     pub(super) idempotent: bool,
 }
 
-/// Why bytes are no whole requests.
+/// Why bytes are not whole requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Incomplete {
     problem: &'static str,
@@ -31,7 +31,7 @@ impl fmt::Display for Incomplete {
 }
 
 impl Incomplete {
-    /// `problem` with the byte at `at`.
+    /// `problem` at the byte `at`.
     fn at(bytes: &[u8], at: usize, problem: &'static str) -> Self {
         let before = bytes.get(..at).unwrap_or(bytes);
         let mut lines = before.split(|byte| *byte == b'\n').rev();
@@ -40,10 +40,10 @@ impl Incomplete {
     }
 }
 
-/// Finds the requests that `bytes` are made of, at least one, each whole, and gives each to `take`.
+/// Splits `bytes` into whole requests, at least one, and gives each to `take`.
 ///
 /// # Errors
-/// When a request breaks the grammar of HTTP/1.1, or when the last is not complete.
+/// When a request breaks the grammar of HTTP/1.1, or the last one is incomplete.
 pub(super) fn read(bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Incomplete> {
     let mut from = 0;
     loop {
@@ -57,10 +57,10 @@ pub(super) fn read(bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Inco
     }
 }
 
-/// The request that `bytes` begin with.
+/// The first request in `bytes`.
 ///
 /// # Errors
-/// With where it breaks the grammar or ends too early, and how.
+/// The place where it breaks the grammar or ends too early, and the problem.
 pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
@@ -89,7 +89,7 @@ pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
     Ok(Piece { length: head + length, idempotent })
 }
 
-/// How many bytes a body of chunks has (RFC 9112, section 7.1).
+/// The length in bytes of a chunked body (RFC 9112, section 7.1).
 fn chunks(head: usize, body: &[u8]) -> Result<usize, (usize, &'static str)> {
     let broken = (head, "the chunks are broken in the body that begins");
     let missing = (head + body.len(), "the last chunk is missing: the request ends");
@@ -119,13 +119,13 @@ fn chunks(head: usize, body: &[u8]) -> Result<usize, (usize, &'static str)> {
     }
 }
 
-/// Where in `bytes` the part begins that `part` is.
+/// The offset of `part`, a slice of `bytes`, in `bytes`.
 fn offset(bytes: &[u8], part: &[u8]) -> usize {
     (part.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize)
 }
 
-/// The first byte that breaks the grammar: the end of the shortest beginning that is wrong. If a beginning is, so is
-/// every longer one.
+/// The first byte that breaks the grammar: the end of the shortest prefix that is wrong. Every longer prefix is wrong,
+/// too.
 fn first_wrong(bytes: &[u8]) -> usize {
     let (mut right, mut wrong) = (0, bytes.len());
     while right + 1 < wrong {

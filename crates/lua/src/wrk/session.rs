@@ -1,4 +1,4 @@
-//! What happens before the load and after it.
+//! The work before the load and after it.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,61 +16,67 @@ use super::start::Start;
 use super::state;
 use super::stats::{Stats, summary};
 use super::thread::Thread;
+use super::traced::TracedScript;
 use super::user::ScriptUser;
 use crate::error::from_lua;
 use brunt_protocol::Prepared;
-use brunt_protocol::user::Heart;
+use brunt_protocol::traced::Tracing;
+use brunt_protocol::user::{Heart, User};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptError, Scripted, Session, Totals};
 
-/// How often it is looked whether a script should be left behind.
+/// The time between two checks whether a script should be left behind.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a hook may still take once the run is to end.
+/// The time that a hook may still take once the run is to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The script's main state, and those of its workers, once their load is over.
+/// The script's main state, and its workers' states once their load is over.
 pub(super) struct WrkSession {
     file: String,
     main: Lua,
-    /// None for those that never came back.
+    /// The workers' states; `None` for a state whose hook never returned.
     threads: Vec<(Arc<Thread>, Option<Lua>)>,
 }
 
-/// A plan's script, checked and not yet run.
+/// A plan's script, checked but not run yet.
 pub(crate) struct WrkScript {
     script: Script,
-    /// What its requests are made from.
+    /// The defaults of its requests.
     start: Start,
-    /// What it may do.
+    /// The script's permissions.
     sandbox: Sandbox,
-    /// What references in its arguments stand for.
+    /// The values for references in its arguments.
     environment: Environment,
+    /// The choice of requests with a `traceparent`.
+    tracing: Option<Tracing>,
 }
 
-/// What each worker's state is begun with.
+/// The material for each worker's state.
 #[derive(Clone, Copy)]
 struct Worker<'a> {
     script: &'a Script,
     args: &'a [String],
     start: &'a Start,
     sandbox: Sandbox,
+    tracing: Option<Tracing>,
 }
 
 impl WrkScript {
-    /// The script of `plan`. None where the plan has none, or where its protocol's calls are none of HTTP/1.1.
+    /// The script of `plan`. `None` where the plan has none, or where its protocol's calls are not HTTP/1.1.
     ///
     /// # Errors
-    /// When it is not Lua, or when the protocol makes no request for it to begin with.
+    /// When it is not Lua, or the protocol makes no request as its start.
     pub(crate) fn from_plan(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
         let (Some(script), Some(start)) = (&plan.script, Start::from_plan(plan, prepared)?) else { return Ok(None) };
         state::check(script, plan.sandbox)?;
         let environment = plan.environment.clone();
-        Ok(Some(Self { script: script.clone(), start, sandbox: plan.sandbox, environment }))
+        let tracing = prepared.tracing();
+        Ok(Some(Self { script: script.clone(), start, sandbox: plan.sandbox, environment, tracing }))
     }
 }
 
 impl FloodScript for WrkScript {
     fn begin(&self, place: &FloodPlace, stop: &StopHandle) -> Result<Begun, ScriptError> {
-        let (script, start, sandbox) = (self.script.clone(), self.start.clone(), self.sandbox);
+        let (script, start, sandbox, tracing) = (self.script.clone(), self.start.clone(), self.sandbox, self.tracing);
         let FloodPlace { addresses, host, workers } = place.clone();
         let args = script.reveal_args(|name| self.environment.value(name));
         let args = args.map_err(|error| ScriptError::new(&script.file, format!("its arguments: {error}")))?;
@@ -80,7 +86,7 @@ impl FloodScript for WrkScript {
             at.set("wrk.resolve()");
             resolve(&main, &script, &addresses, &host)?;
             let mut session = WrkSession { file: script.file.clone(), main, threads: Vec::new() };
-            let worker = Worker { script: &script, args: &args, start: &start, sandbox };
+            let worker = Worker { script: &script, args: &args, start: &start, sandbox, tracing };
             let mut parts = Vec::new();
             for number in 0..workers {
                 parts.push(session.begin_worker(number, &worker, at)?);
@@ -91,8 +97,8 @@ impl FloodScript for WrkScript {
     }
 }
 
-/// Gives `wrk.addrs` to the main state: those that take connections, as wrk finds them, unless the script finds them
-/// itself. Where none does, all are kept: that the target cannot be reached is a result like any other.
+/// Gives `wrk.addrs` to the main state: the addresses that accept connections, as in wrk, unless the script finds them
+/// itself. Where none accepts, all are kept: an unreachable target is a result like any other.
 fn resolve(main: &Lua, script: &Script, addresses: &[SocketAddr], host: &(String, u16)) -> Result<(), ScriptError> {
     let wrong = |error: mlua::Error| from_lua("wrk.resolve()", &script.file, &error);
     let wrk: Table = main.globals().get("wrk").map_err(wrong)?;
@@ -117,9 +123,9 @@ fn resolve(main: &Lua, script: &Script, addresses: &[SocketAddr], host: &(String
 }
 
 impl WrkSession {
-    /// A worker's state, after `setup` and `init`, and its first request.
+    /// Prepares a worker's state by `setup`, `init` and its first request.
     fn begin_worker(&mut self, number: u32, given: &Worker<'_>, at: &Whereabouts) -> Result<Scripted, ScriptError> {
-        let Worker { script, args: texts, start, sandbox } = *given;
+        let Worker { script, args: texts, start, sandbox, tracing } = *given;
         let wrong = |what: &'static str| move |error: mlua::Error| from_lua(what, &script.file, &error);
         at.set("the script");
         let lua = state::begin(script, start, sandbox)?;
@@ -145,7 +151,12 @@ impl WrkSession {
         let user = ScriptUser::begin(lua.clone(), &script.file, Arc::clone(&thread), heart.clone())?;
         let address = thread.address();
         self.threads.push((thread, Some(lua)));
-        Ok(Scripted { user: Box::new(user), heart, address })
+        // Decided here, so that a run without traces checks nothing at each request.
+        let user: Box<dyn User> = match tracing {
+            None => Box::new(user),
+            Some(tracing) => Box::new(TracedScript::new(user, tracing)),
+        };
+        Ok(Scripted { user, heart, address })
     }
 }
 
@@ -153,7 +164,7 @@ impl Session for WrkSession {
     fn give_up(&mut self, number: u32) {
         if let Some((thread, lua)) = self.threads.get_mut(number as usize) {
             thread.give_up();
-            // Dropping it would wait for the thread that uses it.
+            // Dropping the state would wait for the thread that uses it.
             std::mem::forget(lua.take());
         }
     }
@@ -165,7 +176,7 @@ impl Session for WrkSession {
     fn done(self: Box<Self>, totals: Totals, stop: &StopHandle) -> Result<(), ScriptError> {
         let latency = Stats::microseconds(&totals.response);
         let requests = Stats::rates(totals.rates.clone());
-        // A run that was ended early is no reason to say nothing about it: only what comes now counts.
+        // A run that was ended early still gets its `done`: only a stop from now on counts.
         let stopped_before = stop.is_stopped();
         let never = StopHandle::default();
         watched(if stopped_before { &never } else { stop }, move |at| {
@@ -182,7 +193,7 @@ impl Session for WrkSession {
     }
 }
 
-/// Which part of a script is under way.
+/// The part of a script that is running.
 #[derive(Debug, Clone, Default)]
 struct Whereabouts(Arc<Mutex<&'static str>>);
 
@@ -196,7 +207,7 @@ impl Whereabouts {
     }
 }
 
-/// Does `work` on a thread of its own, which is left behind if it has not come back a while after `stop`.
+/// Runs `work` on a separate thread, which is left behind if it has not returned a while after `stop`.
 fn watched<T: Send + 'static>(
     stop: &StopHandle,
     work: impl FnOnce(&Whereabouts) -> Result<T, ScriptError> + Send + 'static,
@@ -205,7 +216,7 @@ fn watched<T: Send + 'static>(
     let (send, receive) = channel();
     let theirs = at.clone();
     let spawned = thread::Builder::new().name("script".to_owned()).spawn(move || {
-        // Nobody listens any more once it was left behind.
+        // The receiver is gone if the thread was left behind.
         let _ = send.send(work(&theirs));
     });
     if let Err(error) = spawned {

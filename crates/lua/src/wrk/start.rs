@@ -1,4 +1,4 @@
-//! What a script's requests are made from where it does not say otherwise.
+//! The defaults of a script's requests.
 
 use brunt_plan::plan::{Plan, Script};
 
@@ -6,7 +6,7 @@ use super::ready_made::MOST_HEADERS;
 use brunt_protocol::Prepared;
 use brunt_script::ScriptError;
 
-/// The fields of the table `wrk`, from which a script's requests are made where it does not say otherwise.
+/// The fields of the table `wrk`, which are the defaults of a script's requests.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Start {
     /// `wrk.scheme`.
@@ -19,18 +19,18 @@ pub(super) struct Start {
     pub(super) path: String,
     /// `wrk.method`.
     pub(super) method: String,
-    /// `wrk.headers`, secrets and all.
+    /// `wrk.headers`, including secrets.
     pub(super) headers: Vec<(String, String)>,
     /// `wrk.body`.
     pub(super) body: Option<Vec<u8>>,
 }
 
 impl Start {
-    /// The start of the script of `plan`: the request that its protocol makes for it, taken apart. None where the plan has
-    /// no script, or where the target is not one of HTTP/1.1.
+    /// The defaults for the script of `plan`: the parts of the request that its protocol makes for it. `None` where the
+    /// plan has no script, or the target is not HTTP/1.1.
     ///
     /// # Errors
-    /// When the protocol that has the scheme makes no such request.
+    /// When the protocol of the scheme makes no such request.
     pub(super) fn from_plan(plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Self>, ScriptError> {
         let Some(script) = &plan.script else { return Ok(None) };
         if !matches!(plan.target.scheme.as_str(), "http" | "https") {
@@ -49,7 +49,7 @@ impl Start {
         };
         let in_message = message.bytes.get(head..).unwrap_or(&[]);
         body.splice(0..0, in_message.iter().copied());
-        // The length is written by `wrk.format`, request by request.
+        // `wrk.format` writes the length, request by request.
         let is_length = |header: &&httparse::Header<'_>| header.name.eq_ignore_ascii_case("content-length");
         let says_empty = request.headers.iter().find(is_length).is_some_and(|length| length.value == b"0");
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// The start of a script that a plan for `url` has, with these options of HTTP.
+    /// The defaults for the script of a plan for `url`, with these options of HTTP.
     fn start(url: &str, options: serde_json::Value) -> Option<Start> {
         let options = ProtocolOptions::new(options.clone(), options);
         let mut plan = Plan::of_calls(Url::parse(url).unwrap().target, options);

@@ -13,21 +13,21 @@ use brunt_script::ScriptError;
 use crate::state::{close, keep_inner, read_inside};
 pub(super) use crate::state::{everything, flush, function, inner, load};
 
-/// Where in the registry the makers of objects are.
+/// The registry key of the constructors of objects.
 pub(super) const OBJECTS: &str = "brunt.objects";
 
 /// Checks that `script` is Lua, without running it.
 ///
 /// # Errors
-/// With file and line of what is wrong.
+/// The file and line of a syntax error.
 pub(super) fn check(script: &Script, sandbox: Sandbox) -> Result<(), ScriptError> {
     load(&everything(), &script.file, &script.content.0, sandbox == Sandbox::Open).map(drop)
 }
 
-/// A state in which `script` has been run, within `sandbox`, for requests that begin with `start`.
+/// A state in which `script` was run within `sandbox`, for requests with the defaults `start`.
 ///
 /// # Errors
-/// With file, line and traceback of what is wrong.
+/// The file, line and traceback of an error.
 pub(super) fn begin(script: &Script, start: &Start, sandbox: Sandbox) -> Result<Lua, ScriptError> {
     let lua = everything();
     prepare_objects(&lua)
@@ -39,7 +39,7 @@ pub(super) fn begin(script: &Script, start: &Start, sandbox: Sandbox) -> Result<
     Ok(lua)
 }
 
-/// Closes the sandbox, if the script is to run in one.
+/// Closes the sandbox, if the script runs in one.
 fn confine(lua: &Lua, script: &Script, sandbox: Sandbox) -> mlua::Result<()> {
     let directory = match sandbox {
         Sandbox::Open => return Ok(()),
@@ -53,11 +53,11 @@ fn confine(lua: &Lua, script: &Script, sandbox: Sandbox) -> mlua::Result<()> {
     close(lua, source_of)
 }
 
-/// Makes ready what makes the objects that scripts are given.
+/// Prepares the constructors of the objects given to scripts.
 ///
-/// They are Lua's own proxies, not userdata of Rust's: `LuaJIT` on x86-64 takes the whole register for the number of a C
-/// function's results, and defines the lower half only, so that the finalizer that is made for a type of Rust
-/// crashes or not as its code happens to come out.
+/// The objects are Lua's own proxies, not userdata of Rust's. `LuaJIT` on x86-64 takes the whole register for the
+/// number of a C function's results, although only the lower half is defined. So the finalizer made for a type of Rust
+/// crashes or not depending on how its code happens to be compiled.
 pub(super) fn prepare_objects(lua: &Lua) -> mlua::Result<Table> {
     keep_inner(lua)?;
     let objects: Table = lua.load(include_str!("objects.lua")).set_name("=wrk").call(())?;
@@ -65,7 +65,7 @@ pub(super) fn prepare_objects(lua: &Lua) -> mlua::Result<Table> {
     Ok(objects)
 }
 
-/// Puts the global `wrk` in.
+/// Sets the global `wrk`.
 fn prepare(lua: &Lua, objects: &Table, start: &Start) -> mlua::Result<()> {
     let wrk: Table = lua.load(include_str!("wrk.lua")).set_name("=wrk").call(())?;
     wrk.set("scheme", start.scheme.as_str())?;

@@ -1,4 +1,4 @@
-//! What `done(summary, latency, requests)` gets.
+//! The arguments of `done(summary, latency, requests)`.
 
 use brunt_record::histogram::Histogram;
 use brunt_script::{Errors, Totals};
@@ -16,11 +16,11 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// Durations, in whole microseconds as wrk has them.
+    /// Durations, in whole microseconds as in wrk.
     pub(super) fn microseconds(durations: &Histogram) -> Self {
         let mut values: Vec<(u64, u64)> = Vec::new();
         for (value, count) in durations.values() {
-            // A slot's largest value may lie beyond what was measured.
+            // A slot's largest value may lie beyond the measured values.
             let value = value.min(durations.max().unwrap_or(value)) / 1000;
             match values.last_mut() {
                 Some((last, known)) if *last == value => *known += count,
@@ -37,7 +37,7 @@ impl Stats {
         }
     }
 
-    /// One thread's requests a second, a value from each of `samples`.
+    /// One thread's rates in requests per second, a value from each of `samples`.
     pub(super) fn rates(mut samples: Vec<u64>) -> Self {
         samples.sort_unstable();
         let n = samples.len() as f64;
@@ -55,7 +55,7 @@ impl Stats {
         Self { values, min: min as f64, max: max as f64, mean, stdev }
     }
 
-    /// The value that `p` percent do not exceed, by wrk's own rule for the rank.
+    /// The value at percentile `p`, by wrk's own rule for the rank.
     fn percentile(&self, p: f64) -> f64 {
         let count: u64 = self.values.iter().map(|(_, n)| n).sum();
         let rank = (p / 100.0 * count as f64 + 0.5).round().max(1.0) as u64;
@@ -64,7 +64,7 @@ impl Stats {
             seen += n;
             seen >= rank
         });
-        // wrk goes beyond the last value at 100 and gives 0.
+        // At 100, wrk reads beyond the last value and returns 0.
         found.or(self.values.last()).map_or(0.0, |(value, _)| (*value as f64).clamp(self.min, self.max))
     }
 
@@ -75,7 +75,7 @@ impl Stats {
 }
 
 impl Stats {
-    /// The object that stands for it in `lua`.
+    /// The object for these statistics in `lua`.
     pub(super) fn object(self, lua: &Lua) -> mlua::Result<Value> {
         let natives = lua.create_table()?;
         let figures = [("min", self.min), ("max", self.max), ("mean", self.mean), ("stdev", self.stdev)];

@@ -1,4 +1,4 @@
-//! What a script sees and makes must not depend on how much of it is done in one go.
+//! Requests and answers of a script do not depend on how many are handled at once.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
@@ -36,7 +36,7 @@ fn begin(code: &str) -> (Lua, ScriptUser) {
     (lua, user)
 }
 
-/// Requests until there are `most` or the user refuses; `ahead` says how many are expected each time.
+/// Makes requests until there are `most` or the user refuses; `ahead` has the numbers expected each time.
 fn requests(user: &mut ScriptUser, most: usize, ahead: &[usize]) -> (Vec<(String, bool)>, Option<Refusal>) {
     let mut made = Vec::new();
     for expected in ahead.iter().cycle() {
@@ -100,9 +100,9 @@ fn what_was_made_before_an_error_or_an_end_is_sent() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// An answer: its status, which head, which body.
+    /// An answer: its status, the index of its head, the index of its body.
     Answer(u16, usize, usize),
-    /// Calls are made.
+    /// Calls are made again.
     Settle,
 }
 
@@ -123,7 +123,7 @@ proptest! {
     ) {
         let heads = ["HTTP/1.1 200 OK\r\nA: 1\r\nB: x\r\n\r\n".to_owned(), "HTTP/1.1 200 OK\r\nA: 2\r\n\r\n".to_owned()];
         let bodies = [b"one".to_vec(), b"two".to_vec(), vec![b'x'; 70_000]];
-        // It is exchanged for another with as many parameters every so many answers.
+        // `response` is exchanged every `lasts` answers; each of these functions has its number of parameters.
         let functions: Vec<String> = parameters.iter().enumerate().map(|(place, count)| {
             let list = ["s", "s, h", "s, h, b"][count - 1];
             format!("all[{}] = function({list}) see(s, {}) end ", place + 1, ["nil, nil", "h, nil", "h, b"][count - 1])

@@ -1,4 +1,4 @@
-//! Threads as scripts see them: `setup(thread)` and `wrk.thread`.
+//! Threads in the eyes of scripts: `setup(thread)` and `wrk.thread`.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use mlua::{Lua, ObjectLike as _, Table, Value, WeakLua};
 use super::address;
 use super::values::Copied;
 
-/// What a worker and the objects that stand for it have in common.
+/// State shared by a worker and the objects that represent it.
 pub(super) struct Thread {
     /// The worker's number.
     pub(super) number: u32,
     lua: WeakLua,
     stopped: AtomicBool,
-    /// Whether its state is in the hands of a hook that never came back.
+    /// Whether a hook that never returned has its state.
     lost: AtomicBool,
     address: Mutex<Option<SocketAddr>>,
 }
@@ -32,18 +32,18 @@ impl Thread {
         }
     }
 
-    /// Where its connections go, if a script has said so.
+    /// The address of its connections, if the script has set one.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a script has stopped it.
+    /// Whether the script has stopped it.
     #[inline]
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// From now on nobody waits for its state.
+    /// Gives up its state: from now on nobody waits for it.
     pub(super) fn give_up(&self) {
         self.lost.store(true, Ordering::Relaxed);
     }
@@ -65,7 +65,7 @@ impl Thread {
         self.state()?.globals().set(BStr::new(name), value).map_err(|error| error.to_string())
     }
 
-    /// The object that stands for it in `lua`, one of the states.
+    /// The object that represents it in `lua`, one of the states.
     pub(super) fn object(self: &Arc<Self>, lua: &Lua) -> mlua::Result<Value> {
         let natives = lua.create_table()?;
         let this = || Arc::clone(self);

@@ -1,4 +1,4 @@
-//! The user that a script is: each of its hooks on the worker's own Lua state.
+//! A script as a user: its hooks run in the worker's own Lua state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,18 +16,18 @@ use brunt_protocol::AnswerParts;
 use brunt_protocol::user::{Heart, Interests, Message, Refusal, User};
 use brunt_script::{Hook, ScriptError};
 
-/// One in this many calls of a hook is timed, for all of them.
+/// One call of a hook in this many is timed, to represent all of them.
 const TIMED: u32 = 16;
 
-/// So many requests are made ahead at most, in one call: a slow script is to come back soon all the same.
+/// The most requests that are made ahead in one call: a slow script has to return soon.
 const MOST_AHEAD: usize = 16;
 
-/// One more than the largest number of a hook that is timed.
+/// One more than the largest number of a timed hook.
 const HOOKS: usize = Hook::Delay as usize + 1;
 
-/// Where the next request comes from.
+/// The source of requests.
 enum Source {
-    /// All are this one.
+    /// One request for all calls.
     Static,
     /// The hook `request`: once, or several times in a row.
     Hook { one: Function, several: Function, made: Table },
@@ -41,15 +41,15 @@ pub(super) struct ScriptUser {
     source: Source,
     delay: Option<Function>,
     answers: Option<Answers>,
-    /// The requests that were made last, and how many of them were taken.
+    /// The requests made last, and the number of them that were taken.
     bytes: Vec<u8>,
     requests: Vec<Request>,
     taken: usize,
-    /// How many calls will certainly be asked for next.
+    /// The number of calls that will certainly be wanted next.
     expected: usize,
-    /// Set when there is nothing more to ask the script for, but what it has made still counts.
+    /// Set when the script is not called any more, but its last requests still count.
     ending: Option<Ending>,
-    /// Set when there is nothing more to ask the script for.
+    /// Set when the script is not called any more.
     refusal: Option<Refusal>,
     meter: Meter,
 }
@@ -58,9 +58,9 @@ pub(super) struct ScriptUser {
 #[derive(Debug, Clone, Copy)]
 struct Request {
     from: usize,
-    /// Where it ends, and what it is.
+    /// Its end, and its properties.
     piece: Piece,
-    /// Whether the next was made with it, to be sent on the same connection.
+    /// Whether the same call of the hook made the next request, too, which goes on the same connection.
     more: bool,
 }
 
@@ -70,13 +70,13 @@ enum Ending {
     Failed(ScriptError),
 }
 
-/// Shows and measures when hooks are called.
+/// Tracks and times the calls of hooks.
 struct Meter {
     heart: Heart,
     clocks: [Clock; HOOKS],
 }
 
-/// Measures the time in one hook by samples.
+/// Times one hook by samples.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     calls: u32,
@@ -84,8 +84,8 @@ struct Clock {
 }
 
 impl ScriptUser {
-    /// The user of a state whose `init` has been called. Its first request is asked for and checked here, before any
-    /// load begins.
+    /// The user of a state whose `init` has been called. Its first request is made and checked here, before any load
+    /// begins.
     pub(super) fn begin(lua: Lua, file: &str, thread: Arc<Thread>, heart: Heart) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
         let objects = lua.named_registry_value::<Table>(state::OBJECTS).map_err(wrong)?;
@@ -122,7 +122,7 @@ impl ScriptUser {
         Ok(user)
     }
 
-    /// Asks the script for its next request, or requests.
+    /// Gets the next request, or requests, from the script.
     fn refill(&mut self) -> Result<(), ScriptError> {
         self.taken = 0;
         let ahead = self.expected.min(MOST_AHEAD);
@@ -148,7 +148,7 @@ impl ScriptUser {
         let returned = returned.map_err(|error| from_lua("request()", &self.file, &error))?;
         let text = self.text(returned)?;
         let text = text.as_bytes();
-        // Most scripts without a path of its own for each request return the same again.
+        // Most scripts whose requests have the same path return the same text again.
         if *text != *self.bytes || self.requests.len() != 1 {
             self.bytes.clear();
             self.requests.clear();
@@ -157,11 +157,11 @@ impl ScriptUser {
         Ok(())
     }
 
-    /// What `request` returned, if it is a string.
+    /// The result of `request`, if it is a string.
     fn text(&self, returned: Value) -> Result<LuaString, ScriptError> {
         match returned {
             Value::String(text) => Ok(text),
-            // A number is a string to Lua, though never a request.
+            // To Lua a number is a string, but it is never a request.
             other => {
                 let problem = format!("request() must return an HTTP request, a string, and returned {}", kind(&other));
                 Err(ScriptError::new(&self.file, problem))
@@ -169,7 +169,7 @@ impl ScriptUser {
         }
     }
 
-    /// Takes what came of one call of `request`.
+    /// Takes the result of one call of `request`.
     fn append(&mut self, text: &[u8]) -> Result<(), ScriptError> {
         let mut from = self.bytes.len();
         let first = self.requests.len();
@@ -190,8 +190,8 @@ impl ScriptUser {
         Ok(())
     }
 
-    /// Takes what came of `count` calls of `request`: as far as all went well, and what went wrong for when that is used
-    /// up.
+    /// Takes the results of `count` calls of `request`: all before the first problem, and the problem for when these
+    /// are used up.
     fn take_several(&mut self, returned: mlua::Result<Value>, count: usize) {
         self.requests.clear();
         self.bytes.clear();
@@ -212,7 +212,7 @@ impl ScriptUser {
         self.ending = match (each, failed) {
             (Err(error), _) | (Ok(()), Some(error)) => Some(Ending::Failed(error)),
             (Ok(()), None) if self.thread.is_stopped() => {
-                // The request in which a script says that it stops is not made.
+                // The request during which a script stops is not made.
                 self.requests.pop();
                 while self.requests.last().is_some_and(|before| before.more) {
                     self.requests.pop();
@@ -223,13 +223,13 @@ impl ScriptUser {
         };
     }
 
-    /// Takes requests that were joined by a byte of zero; false if that is not what they are.
+    /// Takes requests joined by a byte of zero; `false` if `joined` is something else.
     fn take_joined(&mut self, joined: &[u8], count: usize) -> bool {
         let (mut from, mut returned) = (0, 0);
         while from < joined.len() {
             let Ok(piece) = ready_made::read_one(joined.get(from..).unwrap_or(&[])) else { return false };
             let end = from + piece.length;
-            // Zero begins no request: it can only be what joins two.
+            // No request begins with zero, so it can only separate two.
             let more = joined.get(end).is_some_and(|next| *next != 0);
             self.requests.push(Request { from, piece, more });
             from = end + usize::from(!more);
@@ -239,7 +239,7 @@ impl ScriptUser {
         returned == count && joined.last() != Some(&0)
     }
 
-    /// Takes requests one by one, up to the first that is malformed.
+    /// Takes requests one by one, up to the first malformed one.
     fn take_each(&mut self) -> Result<(), ScriptError> {
         let Source::Hook { made, .. } = &self.source else { return Ok(()) };
         let wrong = |error: mlua::Error| from_lua("request()", &self.file, &error);
@@ -253,7 +253,7 @@ impl ScriptUser {
         Ok(())
     }
 
-    /// Whether the script wants no more; asked after each hook.
+    /// Checks after each hook whether the script has stopped.
     fn check(&mut self) -> Result<(), Refusal> {
         if self.thread.is_stopped() && self.refusal.is_none() {
             return Err(self.stopped());
@@ -287,7 +287,7 @@ impl ScriptUser {
 }
 
 impl Meter {
-    /// A hook begins, to be called so many times. Every so often its time is taken, and always that of many.
+    /// Begins `times` calls of a hook. Every so often their time is taken; for several calls it always is.
     #[inline]
     fn enter(&mut self, hook: Hook, times: usize) -> Option<(Instant, u32)> {
         self.heart.enter(hook as u8);
@@ -322,7 +322,7 @@ impl User for ScriptUser {
                 None => self.refill().map_err(|error| self.failed(&error))?,
             }
         }
-        // What was made before a request in which a script said that it stops is still sent.
+        // Requests made before the one in which a script stops are still sent.
         if self.ending.is_none() {
             self.check()?;
         }
@@ -361,12 +361,12 @@ impl User for ScriptUser {
             }
         };
         self.check()?;
-        // Whole milliseconds, as wrk has it; what is negative or no number is no pause.
+        // Whole milliseconds, as in wrk; a negative number or NaN is no pause.
         Ok((milliseconds.max(0.0) as u64).saturating_mul(1_000_000))
     }
 
     fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
-        // Whoever has stopped sees no more.
+        // A stopped user sees no more answers.
         if self.refusal.is_some() {
             return Ok(());
         }

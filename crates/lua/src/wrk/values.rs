@@ -1,8 +1,8 @@
-//! Values that go from one Lua state into another: copied, never shared.
+//! Values that go from one Lua state to another: copied, never shared.
 
 use mlua::{IntoLua, Lua, Value};
 
-/// How deep tables may be nested. One that holds itself ends here.
+/// The deepest nesting of tables. A table that contains itself ends here.
 const MOST_NESTED: usize = 100;
 
 /// A value outside of any state.
@@ -15,7 +15,7 @@ pub(super) enum Copied {
     Table(Vec<(Copied, Copied)>),
 }
 
-/// What Lua calls the type of `value`.
+/// Lua's name for the type of `value`.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Integer(_) => "number",
@@ -28,7 +28,7 @@ impl Copied {
     /// A copy of `value`: nil, a boolean, a number, a string, or a table of them, nested.
     ///
     /// # Errors
-    /// With the type of what cannot go into another state.
+    /// The type of a value that cannot go to another state.
     pub(super) fn from_lua(value: &Value) -> Result<Self, String> {
         Self::nested(value, 0)
     }

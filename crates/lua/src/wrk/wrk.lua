@@ -1,13 +1,13 @@
--- The table `wrk` that scripts know, as far as it is better said in Lua than in Rust: what is called for each request
--- must be compiled together with the script. The rest of it (scheme, host, port, path, lookup, connect, thread) is put
--- in from outside.
+-- The table `wrk` of scripts, as far as Lua suits it better than Rust: functions called for each request must be
+-- compiled together with the script. The rest of it (scheme, host, port, path, lookup, connect, thread) is added from
+-- outside.
 
 local wrk = { method = "GET", headers = {} }
 
 local tostring, type, next = tostring, type, next
 local text = require("string.buffer").new(512)
 
--- Keeps the addresses of the target that take connections.
+-- Keeps the target's addresses that accept connections.
 function wrk.resolve(host, service)
   local reachable = {}
   for _, address in ipairs(wrk.lookup(host, service)) do
@@ -52,8 +52,8 @@ local function printable(value)
   return (kind == "string" or kind == "number") and value or tostring(value)
 end
 
--- Writes header fields. The first of them without a loop: the compiler leaves a function that has one within to the
--- interpreter, and most requests have few fields.
+-- Writes header fields. The first fields are written without a loop: the compiler leaves a function with an inner loop
+-- to the interpreter, and most requests have few fields.
 local write_fields
 do
   local one = "if name == nil then return end put(name, value) name, value = next(fields, name) "
@@ -66,8 +66,8 @@ do
   write_fields = assert(loadstring(all, "=wrk"))(put, next)
 end
 
--- A request; what is not given comes from the table. Headers that are given get the fields that every request needs,
--- and keep them.
+-- A request; missing arguments come from the table. Given headers get the fields that every request needs, and keep
+-- them.
 function wrk.format(method, path, headers, body)
   headers = headers or wrk.headers
   body = body or wrk.body

@@ -13,29 +13,29 @@ use crate::exponential::Exponential;
 use crate::model::{Attributes, Data, Exemplar, Metric, Number, Point, Value};
 use proto::{any_value, metric, number_point};
 
-/// The name of the scope that metrics and events come from.
+/// The scope of metrics and events.
 const SCOPE: &str = "brunt";
 
-/// Whether points have what happened in an interval, or all that happened up to its end.
+/// Whether points hold an interval, or everything up to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Temporality {
-    /// What happened in the interval: points of several agents, runs and seconds add up.
+    /// Only the interval: points of several agents, runs and seconds add up.
     #[default]
     Delta,
-    /// All that happened since the interval's beginning, which stays that of the run.
+    /// Everything since the beginning of the run.
     Cumulative,
 }
 
-/// From when to when a request's points are.
+/// The interval of a request's points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// In nanoseconds since 1970-01-01 UTC.
+    /// The beginning, in nanoseconds since 1970-01-01 UTC.
     pub from_unix_ns: u64,
-    /// Likewise.
+    /// The end, in nanoseconds since 1970-01-01 UTC.
     pub to_unix_ns: u64,
 }
 
-/// Who sends: the attributes of the resource, and the version of brunt.
+/// The sender: the attributes of its resource, and the version of brunt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sender {
     /// The attributes of the resource, such as `service.name`.
@@ -44,38 +44,38 @@ pub struct Sender {
     pub version: Cow<'static, str>,
 }
 
-/// How much an event matters, with its number (OpenTelemetry, "Logs Data Model", `SeverityNumber`).
+/// The severity of an event, with its number (OpenTelemetry, "Logs Data Model", `SeverityNumber`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// For the record.
+    /// Normal events.
     Info = 9,
-    /// Whoever reads the figures has to know.
+    /// Something that readers of the figures have to know.
     Warn = 13,
-    /// Something that was asked for did not hold.
+    /// A condition that did not hold.
     Error = 17,
 }
 
-/// Something that happened at a time.
+/// An event at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Its name, such as `brunt.run.ended`.
+    /// The name, such as `brunt.run.ended`.
     pub name: &'static str,
-    /// When, in nanoseconds since 1970-01-01 UTC.
+    /// The time, in nanoseconds since 1970-01-01 UTC.
     pub at_unix_ns: u64,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// What happened, in a sentence.
     pub text: String,
-    /// What else is known.
+    /// Further attributes.
     pub attributes: Attributes,
 }
 
-/// What an answer says of a request that was taken in.
+/// The receiver's answer to a request that it accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Points or events that were not taken.
+    /// The number of rejected points or events.
     pub rejected: u64,
-    /// Why not, or what the receiver warns of; empty if nothing.
+    /// The reason, or a warning; empty if there is none.
     pub message: String,
 }
 
@@ -106,7 +106,7 @@ pub fn logs(sender: &Sender, events: &[Event], observed_unix_ns: u64) -> Vec<u8>
     proto::ExportLogsServiceRequest { resource_logs }.encode_to_vec()
 }
 
-/// Reads the answer to a request with status 200. One that cannot be read says nothing.
+/// Reads the answer to a request with status 200. An answer that cannot be read counts as an empty one.
 pub fn taken(answer: &[u8]) -> Taken {
     let partial = proto::ExportResponse::decode(answer).ok().and_then(|answer| answer.partial_success);
     partial.map_or_else(Taken::default, |partial| Taken {

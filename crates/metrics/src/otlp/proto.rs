@@ -1,5 +1,5 @@
 //! The messages of OTLP that are sent and read here, by their field numbers in `opentelemetry-proto` 1.x
-//! (`opentelemetry/proto/{common,resource,metrics,logs,collector}/v1`). What is not sent is not declared.
+//! (`opentelemetry/proto/{common,resource,metrics,logs,collector}/v1`). Fields that are not sent are not declared.
 #![allow(missing_docs)]
 
 use prost::{Enumeration, Message, Oneof};

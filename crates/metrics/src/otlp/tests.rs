@@ -1,4 +1,4 @@
-//! What is written, read by the code that is generated from the official `.proto` files.
+//! The encoded messages, read by code generated from the official `.proto` files.
 
 use brunt_record::histogram::Histogram;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;

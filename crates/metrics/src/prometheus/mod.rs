@@ -1,7 +1,7 @@
-//! Sums so far in Prometheus' exposition formats: text, and protobuf with native histograms.
+//! Totals in Prometheus' exposition formats: text, and protobuf with native histograms.
 //!
-//! Names are those that OpenTelemetry's collector gives metrics for Prometheus: `http.client.request.duration` in `s` is
-//! `http_client_request_duration_seconds`, and a counter ends in `_total`. So a dashboard reads both ways.
+//! The names are those that OpenTelemetry's collector gives metrics for Prometheus: `http.client.request.duration` in
+//! `s` is `http_client_request_duration_seconds`, and a counter ends in `_total`. So a dashboard works with both.
 
 mod protobuf;
 pub mod read;
@@ -33,7 +33,7 @@ const TIME_BOUNDS: [f64; 20] = [
 const OTHER_BOUNDS: [f64; 19] =
     [0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 1e6];
 
-/// Whether whoever sends this `Accept` prefers [`PROTOBUF`] (RFC 9110, section 12.5.1).
+/// Whether a request with this `Accept` prefers [`PROTOBUF`] (RFC 9110, section 12.5.1).
 pub fn prefers_protobuf(accept: &str) -> bool {
     let quality = |is: fn(&str) -> bool| {
         let ranges = accept.split(',').filter(|range| is(range));
@@ -51,13 +51,13 @@ pub fn prefers_protobuf(accept: &str) -> bool {
     protobuf > 0.0 && protobuf >= quality(|range| !range.contains("protobuf") && range.contains("text/plain"))
 }
 
-/// A metric under the name that Prometheus knows it by.
+/// A metric under its name in Prometheus.
 struct Family<'a> {
     name: String,
     metric: &'a Metric,
 }
 
-/// The metrics, no two under one name.
+/// The metrics under their names, no two under one name.
 fn families(metrics: &[Metric]) -> Vec<Family<'_>> {
     let mut taken = BTreeSet::new();
     let mut families = Vec::with_capacity(metrics.len());
@@ -92,7 +92,7 @@ fn name_of(metric: &Metric) -> String {
     name
 }
 
-/// A name of letters, digits and underscores, which begins with no digit.
+/// A name of letters, digits and underscores that does not begin with a digit.
 fn identifier(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain }
@@ -109,13 +109,13 @@ fn labels(attributes: &Attributes) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// What is known of whoever exposes the metrics: a metric whose labels say it.
+/// The metric `target_info`, whose labels are the attributes of the resource.
 fn info(resource: &Attributes) -> Metric {
     let point = Point::new(resource.clone(), 1.0);
     Metric::new("target_info", "", "What run this is.", Data::Gauge(vec![point]))
 }
 
-/// How many values are at most each bound, to three digits, with the bound in the metric's unit.
+/// The number of values up to each bound, to three digits, with the bound in the metric's unit.
 fn classic(histogram: &Histogram, factor: f64) -> Vec<(f64, u64)> {
     let bounds: &[f64] = if factor == 1e-9 { &TIME_BOUNDS } else { &OTHER_BOUNDS };
     let most = histogram.max().unwrap_or(0);

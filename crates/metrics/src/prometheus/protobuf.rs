@@ -9,7 +9,7 @@ use super::{Family, classic, families, info, labels};
 use crate::exponential::Exponential;
 use crate::model::{Attributes, Data, Exemplar, Metric};
 
-/// Values up to this are counted as 0, as Prometheus' own clients do.
+/// The largest value that counts as 0, as in Prometheus' own clients.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
 /// `io.prometheus.client.MetricFamily`.
@@ -51,7 +51,7 @@ struct Label {
     value: Option<String>,
 }
 
-/// `Gauge` and `Counter`: they have their value in the same field.
+/// `Gauge` and `Counter`, which have their value in the same field.
 #[derive(Clone, Copy, PartialEq, Message)]
 struct Number {
     #[prost(double, optional, tag = "1")]
@@ -119,7 +119,7 @@ pub(super) struct Span {
     pub(super) length: Option<u32>,
 }
 
-/// Metrics so far as protobuf, and the resource that they are of.
+/// The metrics and their resource as protobuf.
 pub fn protobuf(resource: &Attributes, metrics: &[Metric]) -> Vec<u8> {
     let about = info(resource);
     let mut out = Vec::new();
@@ -181,11 +181,11 @@ fn native(point: &crate::Point<Histogram>, factor: f64) -> Native {
     let mut above = 0.0;
     let bucket = |(bound, n)| {
         let from = std::mem::replace(&mut above, bound);
-        // Each bucket has room for one: the newest.
+        // Each bucket has room for one exemplar: the newest.
         let of = point.exemplars.iter().rev().find(|of| (from..=bound).contains(&(of.value as f64 * factor)));
         Bucket { cumulative_count: Some(n), upper_bound: Some(bound), exemplar: of.map(|of| exemplar(of, factor)) }
     };
-    // Bucket i is that of OpenTelemetry's i - 1.
+    // Bucket i is OpenTelemetry's bucket i - 1.
     let span = Span { offset: Some(buckets.offset + 1), length: Some(buckets.counts.len() as u32) };
     let before = std::iter::once(0).chain(buckets.counts.iter().copied());
     Native {

@@ -1,5 +1,5 @@
-//! Reads Prometheus' text format (<https://prometheus.io/docs/instrumenting/exposition_formats/>), and `OpenMetrics` as far as it is the same: the
-//! samples of one metric of a page. Pure, and bounded by the page.
+//! Reads Prometheus' text format (<https://prometheus.io/docs/instrumenting/exposition_formats/>), and `OpenMetrics` as
+//! far as it is the same: the samples of one metric on a page. Pure, and bounded by the page.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ pub const MOST_READ: usize = 10_000;
 /// One sample of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<'a> {
-    /// What tells its series from others: its labels as they are written.
+    /// The labels as written, which tell the sample's series from others.
     pub series: &'a str,
-    /// Names and values of its labels.
+    /// The names and values of the labels.
     pub labels: Vec<(&'a str, Cow<'a, str>)>,
-    /// Its value, which may be infinite or no number.
+    /// The value, which may be infinite or NaN.
     pub value: f64,
 }
 
@@ -27,7 +27,7 @@ impl Sample<'_> {
 /// A page that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It has no samples in it at all.
+    /// The page has no samples at all.
     #[error("the answer is not in Prometheus' text format")]
     Format,
     /// A line of the metric is broken.
@@ -38,10 +38,10 @@ pub enum ReadError {
     Series,
 }
 
-/// The samples of `metric` in a page; none if the page has others alone.
+/// The samples of `metric` on a page; empty if the page has only others.
 ///
 /// # Errors
-/// When it is no page of metrics, or a line of the metric is broken.
+/// When the page has no metrics, or a line of the metric is broken.
 pub fn samples<'a>(page: &'a str, metric: &str) -> Result<Vec<Sample<'a>>, ReadError> {
     let mut found = Vec::new();
     for (number, line) in page.lines().enumerate() {
@@ -69,7 +69,7 @@ pub fn names(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands behind a metric's name: `{label="value"} 1.5`, with a time or an exemplar behind it or not.
+/// The rest of a line behind a metric's name: `{label="value"} 1.5`, possibly followed by a time or an exemplar.
 fn sample(text: &str) -> Option<Sample<'_>> {
     let (labels, end) = if let Some(inside) = text.strip_prefix('{') {
         let (labels, left) = labels(inside)?;
@@ -79,13 +79,13 @@ fn sample(text: &str) -> Option<Sample<'_>> {
     };
     let (series, behind) = text.split_at_checked(end)?;
     let value = behind.split_whitespace().next()?;
-    // Rust reads `inf` and `nan` in any case, as the format has them.
+    // Rust reads `inf` and `nan` in any case of letters, as the format wants.
     Some(Sample { series, labels, value: value.parse().ok()? })
 }
 
 type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-/// Labels up to the brace that ends them, and what stands behind it.
+/// Labels up to the closing brace, and the text behind it.
 fn labels(text: &str) -> Option<(Labels<'_>, &str)> {
     let (mut labels, mut rest) = (Vec::new(), text.trim_start());
     loop {
@@ -104,7 +104,7 @@ fn labels(text: &str) -> Option<(Labels<'_>, &str)> {
     }
 }
 
-/// A value up to the quote that ends it, and what stands behind that.
+/// A value up to its closing quote, and the text behind it.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let end = text.find(['"', '\\'])?;
     let (plain, rest) = text.split_at_checked(end)?;

@@ -1,4 +1,4 @@
-//! What is exposed. That Prometheus reads it is tested with Prometheus itself, by the program's tests.
+//! The exposed bytes. That Prometheus reads them is tested with Prometheus itself, by the program's tests.
 
 use prost::Message as _;
 

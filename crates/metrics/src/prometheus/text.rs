@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Family, classic, families, info, labels, sum_of};
 use crate::model::{Attributes, Data, Metric};
 
-/// Metrics so far as text, and the resource that they are of.
+/// The metrics and their resource as text.
 pub fn text(resource: &Attributes, metrics: &[Metric]) -> String {
     let mut out = String::new();
     let about = info(resource);

@@ -1,4 +1,4 @@
-//! What is counted by name: requests, groups, checks, scenarios, a script's own figures, agents.
+//! Metrics counted by name: requests, groups, checks, scenarios, a script's own figures, agents.
 
 use brunt_record::figures::{Figure, NamedFigures, OwnFigures, OwnKind};
 use brunt_record::live::Live;
@@ -7,7 +7,7 @@ use super::{PhaseOf, Subject, by_outcome, counter, ended, times};
 use crate::model::{Attribute, Data, Metric, Number, Point, Value};
 use crate::names::{Names, OTHERS};
 
-/// Figures of a kind by the names that have a series, the others as one.
+/// The figures of a kind by the names that have a series, and the others as one.
 fn series<T: Figure + Clone>(named: &NamedFigures<T>, kind: &'static str, names: &mut Names) -> Vec<(String, T)> {
     let mut shown: Vec<(String, T)> = Vec::new();
     let mut others: Option<T> = None;
@@ -68,10 +68,10 @@ fn scenarios(second: &Live, names: &mut Names, phase: PhaseOf, metrics: &mut Vec
     metrics.push(counter("brunt.iterations", "{iteration}", "Iterations that ended, by their result.", results));
 }
 
-/// A figure that the script has declared for itself.
+/// The metric of a figure that the script declared.
 fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
     let data = match figure.kind {
-        // What a script counts may go down as well.
+        // A script's counter may go down as well.
         OwnKind::Counter => {
             Data::Sum { monotonic: false, points: vec![Point::new(phase.attributes([]), Number::Real(figure.sum()?))] }
         }
@@ -81,7 +81,7 @@ fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
             Data::counter(vec![result("true", held), result("false", figure.count.saturating_sub(held))])
         }
         OwnKind::Trend => Data::Distribution {
-            // It is kept in millionths.
+            // The values are kept in millionths.
             factor: 1e-6,
             points: vec![Point::new(phase.attributes([]), figure.histogram().clone())],
         },

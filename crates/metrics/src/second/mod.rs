@@ -1,4 +1,4 @@
-//! A second of a run as metrics: all calls, from the catalogue of figures, and calls by name.
+//! Metrics of a second of a run: of all calls, by the catalogue of figures, and of calls by name.
 
 mod by_name;
 #[cfg(test)]
@@ -17,44 +17,44 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use crate::model::{Attribute, Attributes, Data, Exemplar, Metric, Number, Point, Value};
 use crate::names::Names;
 
-/// Which part of the run a point is of: `warmup`, `measured` or `drain`. The result is of `measured` and `drain`.
+/// The attribute for a point's phase: `warmup`, `measured` or `drain`. The result consists of `measured` and `drain`.
 pub const PHASE: &str = "brunt.phase";
-/// What is wrong with a call; missing where nothing is.
+/// The attribute for the error of calls; missing for successful ones.
 pub const ERROR_TYPE: &str = "error.type";
-/// The name of a watched figure.
+/// The attribute for the name of a watched figure.
 pub const WATCH: &str = "brunt.watch";
 /// [`ERROR_TYPE`] of calls that ended without success, where durations are not told apart by the reason.
 pub const ANY_ERROR: &str = "_OTHER";
 /// [`ERROR_TYPE`] of calls that had not ended when the run was over: their durations are lower bounds.
 pub const UNFINISHED: &str = "unfinished";
 
-/// What a run's calls are.
+/// The properties of a run's calls that metrics need.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// Which statuses are a success.
+    /// The statuses that are a success.
     pub ok: OkStatus,
-    /// How they are called elsewhere.
+    /// The kind of calls by OpenTelemetry's conventions.
     pub calls: Calls,
-    /// What their durations have in common: the target's address, the method.
+    /// The attributes that their durations share: the target's address, the method.
     pub attributes: Attributes,
-    /// What statuses are called, where others know them by name.
+    /// The names of statuses, where the conventions use names.
     pub status_names: BTreeMap<u16, String>,
 }
 
-/// How calls are called by OpenTelemetry's semantic conventions.
+/// Kinds of calls by OpenTelemetry's semantic conventions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Calls {
     /// Requests of HTTP.
     Http,
     /// Remote procedure calls.
     Rpc,
-    /// Calls that the conventions have no name for.
+    /// Calls for which the conventions have no name.
     #[default]
     Other,
 }
 
 impl Calls {
-    /// The metric of their response times.
+    /// The name of the metric of response times.
     pub const fn duration(self) -> &'static str {
         match self {
             Self::Http => "http.client.request.duration",
@@ -63,7 +63,7 @@ impl Calls {
         }
     }
 
-    /// The attribute that has their status.
+    /// The attribute for the status.
     const fn status(self) -> &'static str {
         match self {
             Self::Http => "http.response.status_code",
@@ -74,8 +74,8 @@ impl Calls {
 }
 
 impl Subject {
-    /// The metrics of a second, or of several that follow each other in a phase, which ended at `ended_unix_ns`, in nanoseconds since
-    /// 1970-01-01 UTC. Of very many names those count together that `names` has no series for.
+    /// The metrics of a second, or of several consecutive ones of a phase, which ended at `ended_unix_ns`, in
+    /// nanoseconds since 1970-01-01 UTC. Names for which `names` has no series count together.
     pub fn metrics(&self, second: &Live, ended_unix_ns: u64, names: &mut Names) -> Vec<Metric> {
         let phase = PhaseOf(second.phase);
         let mut metrics = Vec::new();
@@ -106,7 +106,7 @@ impl Subject {
         metrics.push(counter("brunt.not_ok", "{call}", "Calls that ended without success.", [phase.point([], not_ok)]));
     }
 
-    /// A status as an attribute, which a hostile target cannot make more of than there may be series.
+    /// A status as an attribute. A hostile target cannot make more values of it than there may be series.
     fn status(&self, status: u16, names: &mut Names) -> Value {
         let text = self.status_names.get(&status).cloned().unwrap_or_else(|| status.to_string());
         if names.series("status", &text) != text {
@@ -147,11 +147,11 @@ impl Subject {
     }
 }
 
-/// The slowest traced calls of a second, which ended at `ended_unix_ns`.
+/// Exemplars: the slowest traced calls of a second, which ended at `ended_unix_ns`.
 fn exemplars(second: &Live, ended_unix_ns: u64) -> Vec<Exemplar> {
     let exemplar = |call: &TracedCall| {
         let after_ns = call.due_ns.saturating_add(call.took_ns);
-        // The drain's clock is another one.
+        // The drain has another clock.
         let is_known = second.phase == Phase::Measured;
         let before_ns = if is_known { second.elapsed_ns.saturating_sub(after_ns) } else { 0 };
         let at_unix_ns = ended_unix_ns.saturating_sub(before_ns);
@@ -160,7 +160,7 @@ fn exemplars(second: &Live, ended_unix_ns: u64) -> Vec<Exemplar> {
     second.snapshot.slowest.calls().iter().map(exemplar).collect()
 }
 
-/// Whether a timing is exported as it is recorded. The others are parts of response and service times.
+/// Whether a timing is exported as recorded. The others are parts of response and service times.
 const fn is_plain(timing: Timing) -> bool {
     matches!(
         timing,
@@ -176,7 +176,7 @@ const fn is_plain(timing: Timing) -> bool {
     )
 }
 
-/// The attribute that all points of a second have.
+/// The phase, an attribute of all points of a second.
 #[derive(Debug, Clone, Copy)]
 struct PhaseOf(Phase);
 
@@ -208,7 +208,7 @@ fn times(name: impl Into<Cow<'static, str>>, description: &'static str, points: 
     Metric::new(name, "s", description, Data::times(points))
 }
 
-/// A point for calls with success, for those without, and for those that never ended.
+/// Points for successful calls, for unsuccessful ones, and for those that never ended.
 fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
     let parts = [(&times.known, None), (&times.failed, Some(ANY_ERROR)), (&times.bounds, Some(UNFINISHED))];
     let parts = parts.into_iter().filter(|(histogram, _)| !histogram.is_empty());
@@ -217,14 +217,14 @@ fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attribute
     parts.map(|(histogram, of)| Point::new(attributes(error(of)), histogram.clone())).collect()
 }
 
-/// A point for what ended, whatever its outcome, and one for what did not.
+/// A point for calls that ended, whatever their outcome, and one for those that did not.
 fn ended(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
     let mut all = times.known.clone();
     all.merge(&times.failed);
     by_outcome(&Censored { known: all, failed: Histogram::new(), bounds: times.bounds.clone() }, attributes)
 }
 
-/// A number of the catalogue.
+/// The metric of a counter of the catalogue.
 fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
     let value = snapshot.numbers.get(counter);
     let key = counter.key();
@@ -245,7 +245,7 @@ fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
     Metric::new(format!("brunt.{name}"), unit, counter.sentence(), data)
 }
 
-/// What there is at the second's end.
+/// The gauges at the second's end.
 fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
     let gauge = |name: &'static str, unit: &'static str, description: &'static str, value: f64| {
         Metric::new(name, unit, description, Data::Gauge(vec![Point::new(phase.attributes([]), value)]))

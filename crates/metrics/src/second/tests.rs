@@ -1,4 +1,4 @@
-//! What a second becomes.
+//! The metrics of a second.
 
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{OwnFigures, OwnKind};

@@ -23,11 +23,11 @@ pub enum Spread {
     Poisson,
 }
 
-/// One worker's share of a run's due times: an endless or finite, growing sequence. Pure arithmetic from the
-/// profile, so it neither drifts nor loses an intended start, however late it is asked.
+/// One worker's share of a run's due times: a growing sequence, endless or finite. Pure arithmetic from the profile: it
+/// neither drifts nor loses a due time, however late it is asked.
 ///
-/// The shares of a run make up one sequence of due times, the same however many shares there are: a machine more or less,
-/// or a thread, moves none of them.
+/// The shares of a run make up one sequence of due times, whatever their number: adding or removing a machine, or a
+/// thread, moves none of them.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     profile: Profile,
@@ -63,10 +63,10 @@ impl Arrivals {
         Self { profile, kind }
     }
 
-    /// Passes over all arrivals that are due before `until_ns` (after the profile's start) and have not come up yet;
-    /// gives how many they are. The next arrival is the first at that time or later.
+    /// Passes over all arrivals that are due before `until_ns` (after the profile's start) and were not taken yet;
+    /// returns their number. The next arrival is the first at that time or later.
     ///
-    /// Costs a few arrivals' worth of arithmetic for uniform ones, however many are passed; for Poisson ones besides one
+    /// Costs the arithmetic of a few arrivals for uniform ones, however many are passed; for Poisson ones, one more
     /// random number per block of 256 calls of the whole run.
     pub fn pass(&mut self, until_ns: u64) -> u64 {
         match &mut self.kind {
@@ -75,8 +75,8 @@ impl Arrivals {
         }
     }
 
-    /// Goes on by this profile, which is the one before up to a time that no arrival was taken beyond. Calls have the numbers that
-    /// follow.
+    /// Goes on by this profile, which equals the one before up to a time that no arrival was taken beyond. Calls are
+    /// numbered on.
     pub fn change(&mut self, profile: &Profile) {
         self.profile = profile.clone();
         match &mut self.kind {
@@ -85,7 +85,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes the arrival back that came up last: it comes up again. No other may have been passed since.
+    /// Takes back the arrival taken last, which is then the next one again. No other may have been passed since.
     pub fn give_back(&mut self) {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.give_back(),

@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::random::{Random, unit_of};
 use crate::share::Share;
 
-/// The length of a block: so many calls are expected in it. Large enough that passing over a block costs far less than
+/// The length of a block: the expected number of its calls. Large enough that passing over a block costs far less than
 /// its calls, small enough that laying one out (a sort of its own calls) delays none by more than some microseconds.
 const BLOCK: f64 = 256.0;
 /// Keeps the streams of blocks apart from the other random numbers of a run.
@@ -15,14 +15,15 @@ const STREAMS: u64 = 0xa441_7a15_0000_0000;
 /// Far more than rounding moves a due time by, in nanoseconds.
 const ROUNDING_NS: u64 = 1000;
 
-/// Where one share is in the arrivals of a Poisson process.
+/// One share's position in the arrivals of a Poisson process.
 ///
 /// In unit time, in which one call is expected per unit, the process is cut into blocks of length [`BLOCK`]. Each block
-/// has a random stream of its own, made of the run's seed and the block's number. The stream's first number decides how
-/// many calls of all workers the block has, by the Poisson distribution; each of the others is the place of one call,
-/// uniform over the block. Counts of separate blocks are independent, and given its count the places in a block are
-/// independent and uniform: that is a Poisson process (Kingman, "Poisson Processes", 1993, §2.1 and §2.4; Devroye,
-/// "Non-Uniform Random Variate Generation", 1986, chapter VI.1). The inverse integral of the profile takes unit time to
+/// has its own random stream, derived from the run's seed and the block's number. The stream's first number decides the
+/// number of calls of all workers in the block, by the Poisson distribution; each other number is the position of one
+/// call, uniform over the block. Counts of separate blocks are independent, and given its count the positions in a
+/// block are independent and uniform: that is a Poisson process (Kingman, "Poisson Processes", 1993, §2.1 and §2.4;
+/// Devroye, "Non-Uniform Random Variate Generation", 1986, chapter VI.1). The inverse integral of the profile takes
+/// unit time to seconds (the mapping theorem, Kingman §2.3).
 /// seconds (the mapping theorem, Kingman §2.3).
 ///
 /// A share draws the counts of all blocks, and of the places only its own: the calls of all blocks are numbered in
@@ -34,8 +35,8 @@ pub(super) struct Poisson {
     seed: u64,
     /// The most calls, over all shares.
     limit: u64,
-    /// Calls expected in all by the profile as it was planned, and how many blocks that is. The last may be shorter. Where the profile
-    /// has changed since, further blocks come after it.
+    /// The expected number of calls by the planned profile, and the number of blocks with them. The last may be
+    /// shorter. Where the profile has changed since, further blocks follow.
     planned: f64,
     blocks: u64,
     /// Calls expected in all: the length of the process in unit time.
@@ -53,14 +54,14 @@ pub(super) struct Poisson {
 #[derive(Debug, Clone, Default)]
 struct Block {
     number: u64,
-    /// The number of its first call among all.
+    /// The number of its first call among all calls.
     first: u64,
-    /// Its calls, of all shares.
+    /// The number of its calls, of all shares.
     count: u64,
-    /// Calls of this share in it, and how many of them are past.
+    /// This share's calls in it, and how many of them have passed.
     own: u64,
     passed: u64,
-    /// When the share's calls are due, in order, in nanoseconds; once they are needed.
+    /// The due times of the share's calls, in order, in nanoseconds; computed when they are needed.
     due: Vec<u64>,
     laid_out: bool,
 }
@@ -92,7 +93,7 @@ impl Poisson {
         poisson
     }
 
-    /// Goes to block `number`, whose first call has number `first` among all.
+    /// Enters block `number`, whose first call has number `first` among all.
     fn enter(&mut self, number: u64, first: u64) {
         let counts = if number + 1 == self.blocks { &self.counts_of_last } else { &self.counts };
         let count = counts.at(unit_of(Random::new(self.seed, number).nth_u64(0)));
@@ -115,12 +116,12 @@ impl Poisson {
         }
     }
 
-    /// The profile has changed. What was due before the change stays so; places in unit time are what they were.
+    /// The profile has changed. Calls due before the change keep their times; positions in unit time stay the same.
     pub(super) fn change(&mut self, profile: &Profile) {
         (self.length, self.hint, self.block.laid_out) = (profile.calls(), 0, false);
     }
 
-    /// Takes the last arrival back: it comes up again.
+    /// Takes back the last arrival, which is then the next one again.
     pub(super) fn give_back(&mut self) {
         self.drawn = self.drawn.saturating_sub(1);
         self.block.passed = self.block.passed.saturating_sub(1);
@@ -138,7 +139,7 @@ impl Poisson {
         let block = &mut self.block;
         let stream = Random::new(self.seed, block.number);
         let (of, index) = (self.share.count(), self.share.index());
-        // The last calls before the limit are those that are due first: to know them takes the calls of all shares.
+        // The last calls before the limit are the earliest of their block: to find them takes the calls of all shares.
         let kept = block.count.min(self.limit - block.first);
         let truncated = kept < block.count;
         let to_own = (index + of - block.first % of) % of;
@@ -178,7 +179,7 @@ impl Poisson {
                 self.leave();
             }
         }
-        // What lies beyond the profile's end is never due.
+        // Calls beyond the profile's end are never due.
         let due_ns = *self.block.due.get(self.block.passed as usize).filter(|due| **due != u64::MAX)?;
         let index = self.share.number(self.drawn)?;
         self.block.passed += 1;
@@ -194,7 +195,7 @@ impl Poisson {
         passed
     }
 
-    /// Passes what is due before `until_ns`: whole blocks by their counts, and the one in which that time lies by its calls.
+    /// Passes the calls due before `until_ns`: whole blocks by their counts, and the block of that time call by call.
     pub(super) fn pass(&mut self, profile: &Profile, until_ns: u64) -> u64 {
         let unit_time = profile.calls_until(until_ns as f64 / 1e9);
         let mut passed = 0;
@@ -243,7 +244,7 @@ struct PoissonCount {
 
 impl PoissonCount {
     fn new(mean: f64) -> Self {
-        // What is less likely than a step of the random numbers is never drawn.
+        // Counts less likely than a step of the random numbers are never drawn.
         const NEGLIGIBLE: f64 = 1e-17;
         let (mut probability, mut sum) = ((-mean).exp(), 0.0);
         let (mut n, mut least, mut cumulative) = (0_u64, 0, Vec::new());

@@ -4,15 +4,15 @@ use super::{Arrival, nanoseconds};
 use crate::profile::Profile;
 use crate::share::Share;
 
-/// Where one share is in its evenly spread arrivals.
+/// One share's position in its evenly spread arrivals.
 #[derive(Debug, Clone)]
 pub(super) struct Uniform {
     share: Share,
     /// How many of the share's arrivals are past.
     drawn: u64,
-    /// How many the share has at most.
+    /// The most arrivals of the share.
     limit: u64,
-    /// Where in the profile the last one lay.
+    /// The place of the last one in the profile.
     hint: usize,
 }
 
@@ -32,18 +32,18 @@ impl Uniform {
         Some(Arrival { due_ns: nanoseconds(seconds), index })
     }
 
-    /// The profile has changed: what was due before the change stays so.
+    /// The profile has changed: calls due before the change keep their times.
     pub(super) fn change(&mut self) {
         self.hint = 0;
     }
 
-    /// Takes the last arrival back: it comes up again.
+    /// Takes back the last arrival, which is then the next one again.
     pub(super) fn give_back(&mut self) {
         self.drawn = self.drawn.saturating_sub(1);
     }
 
-    /// Passes what is due before `until_ns`, by the profile's integral. The few arrivals next to that time are looked at
-    /// one by one: [`Profile::calls_until`] and [`Profile::time_of`] are inverse to each other but for rounding.
+    /// Passes the calls due before `until_ns`, by the profile's integral. The few arrivals near that time are checked
+    /// one by one: [`Profile::calls_until`] and [`Profile::time_of`] are inverse to each other except for rounding.
     pub(super) fn pass(&mut self, profile: &Profile, until_ns: u64) -> u64 {
         let calls = profile.calls_until(until_ns as f64 / 1e9);
         let own = ((calls - self.share.index() as f64) / self.share.count() as f64).ceil().max(0.0) as u64;

@@ -1,4 +1,4 @@
-//! Everything a run needs, validated once. Below the command line nothing sees a flag.
+//! The plan: everything that a run needs, validated once. Code below the command line sees no flags.
 //!
 //! A plan is plain data: another machine can carry it out unchanged, and a file of it can be run again. Files travel
 //! by content. The protocol is its scheme plus options that the registered protocol reads and validates. Its `Serialize`
@@ -40,18 +40,18 @@ pub use validation::{MOST_CONNECTIONS, MOST_PIPELINED, PlanError};
 /// The version of the plan's format that this brunt reads and writes.
 pub const PLAN_VERSION: u32 = 1;
 
-/// What to do in one run.
+/// The plan of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The version of the plan's format.
     pub version: u32,
-    /// What is aimed at.
+    /// The target.
     pub target: Target,
-    /// What the protocol of the target's scheme makes its calls from; that protocol reads and validates it.
+    /// The source of the protocol's calls, which the protocol of the target's scheme reads and validates.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub protocol: ProtocolOptions,
-    /// What asks for the calls, if not the protocol's options alone.
+    /// A script that makes the calls, in place of the protocol's options alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
     /// Virtual users that ask for the calls, instead of connections that do; `load` and `stop` are then theirs.
@@ -61,11 +61,11 @@ pub struct Plan {
     pub connections: Connections,
     /// Worker threads of one machine; at least one, never more than connections.
     pub workers: u32,
-    /// What decides when a call is due.
+    /// The model of the load: when calls are due.
     pub load: Load,
-    /// What ends the measured part.
+    /// The end of the measured part.
     pub stop: Stop,
-    /// How long calls are made before the measured part, in nanoseconds.
+    /// The length of the warm-up before the measured part, in nanoseconds.
     pub warmup_ns: u64,
     /// How long a call may take from when it was sent, in nanoseconds.
     pub timeout_ns: u64,
@@ -73,7 +73,7 @@ pub struct Plan {
     pub connect_timeout_ns: u64,
     /// How long calls in flight at the end may still take, in nanoseconds.
     pub drain_ns: u64,
-    /// What every random choice starts from.
+    /// The seed of all random choices.
     pub seed: u64,
     /// A fresh connection for each call.
     pub reconnect: bool,
@@ -83,35 +83,35 @@ pub struct Plan {
     pub transport: Transport,
     /// Which statuses are a success.
     pub ok_status: OkStatus,
-    /// What must hold at the end.
+    /// Conditions that must hold at the end.
     pub thresholds: Vec<Threshold>,
-    /// What ends the run early.
+    /// Conditions that end the run early.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Guard>,
-    /// What a guard does whose condition holds.
+    /// The action of a guard whose condition holds.
     #[serde(default, skip_serializing_if = "GuardAction::is_usual")]
     pub guard_action: GuardAction,
-    /// What is watched beside the run, by whoever carries it out or controls its agents: `pid:1234`, `NAME=URL#EXPRESSION` or
-    /// `NAME=prometheus:URL#QUERY`.
+    /// Figures to watch beside the run, on the machine that carries it out or controls its agents: `pid:1234`,
+    /// `NAME=URL#EXPRESSION` or `NAME=prometheus:URL#QUERY`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
-    /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no threshold
-    /// says so: [`MAX_ERROR_RATIO`] if nothing else is asked for; 1 lets everything fail.
+    /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no
+    /// threshold limits it; [`MAX_ERROR_RATIO`] by default. 1 lets everything fail.
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_error_ratio: f64,
-    /// How the plan came about.
+    /// The plan's name, tags and command.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
-    /// What its scripts may do. Whoever carries the plan out decides; a file does not say it.
+    /// The rights of its scripts. The machine that carries out the plan decides them; a file does not state them.
     #[serde(skip)]
     pub sandbox: Sandbox,
-    /// Values for its references to the environment, which travel in its wire form alone.
+    /// Values for its references to the environment, which travel only in its wire form.
     #[serde(skip)]
     pub environment: Environment,
 }
 
-/// The largest share that may fail, 0 to 1, where nobody says otherwise: more is no load test but an outage.
+/// The default share that may fail, 0 to 1: more than that is an outage, not a load test.
 pub const MAX_ERROR_RATIO: f64 = 0.01;
 
 const fn max_error_ratio() -> f64 {
@@ -130,14 +130,14 @@ fn is_usual_error_ratio(ratio: &f64) -> bool {
     ratio.total_cmp(&MAX_ERROR_RATIO).is_eq()
 }
 
-/// How a plan came about. None of it changes what is done.
+/// The name, tags and command of a plan. None of it changes the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// What its user calls the run.
+    /// The run's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Keys and values that its user gave it.
+    /// The run's tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
     /// The command that repeats the run, without secrets; empty where there is none.
@@ -146,28 +146,28 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether nothing is known.
+    /// Whether all of it is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Its tags as `key=value`, with spaces between them; empty where there are none.
+    /// Its tags as `key=value`, separated by spaces; empty without tags.
     pub fn tags_in_a_line(&self) -> String {
         self.tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A Lua script as wrk runs them. It travels whole; its text is shown as it is, its arguments are not.
+/// A Lua script for wrk's interface. It travels whole. Its text is shown, its arguments are not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The file's name, for errors.
     pub file: String,
-    /// What is in it.
+    /// The script's text.
     pub content: Content,
-    /// What `init(args)` gets: the URL as it was given, which has no references, then what stood behind it.
+    /// The parameters of `init(args)`: the URL as given, which has no references, then the arguments behind it.
     ///
-    /// Shown are of the URL what [`shown_url`] leaves, and of the others what [`shown_argument`] does.
+    /// Shown are the URL as by [`shown_url`] and the arguments as by [`shown_argument`].
     #[serde(serialize_with = "shown_arguments")]
     #[schemars(with = "Vec<String>")]
     pub args: Vec<Template>,
@@ -179,7 +179,7 @@ fn shown_arguments<S: Serializer>(args: &[Template], serializer: S) -> Result<S:
 }
 
 impl Script {
-    /// What `init(args)` gets, whole.
+    /// The parameters of `init(args)`, with references resolved.
     ///
     /// # Errors
     /// When an argument names a variable that `env` does not have.
@@ -189,20 +189,20 @@ impl Script {
     }
 }
 
-/// What the scripts of a plan may do besides asking for calls.
+/// The rights of a plan's scripts, besides asking for calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sandbox {
     /// Nothing: no files but the plan's, no programs, no environment, no machine code.
     #[default]
     Closed,
-    /// The same, and load Lua files of the script's directory.
+    /// As `Closed`, and loading Lua files of the script's directory.
     Directory,
-    /// Whatever the user may do who runs it.
+    /// Everything that the user who runs it may do.
     Open,
 }
 
-/// What decides when a call is due.
+/// The model of the load: when calls are due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
@@ -216,7 +216,7 @@ pub enum Load {
         arrivals: Spread,
     },
     /// Calls are due at the times of a log, in its sessions.
-    Replay(Replay),
+    Replay(Box<Replay>),
 }
 
 impl Load {
@@ -226,7 +226,7 @@ impl Load {
     }
 }
 
-/// What ends the measured part: whichever comes first. A profile with an end is an end as well.
+/// The end of the measured part: whichever comes first. A profile with an end ends it as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
@@ -237,13 +237,13 @@ pub struct Stop {
 }
 
 impl Plan {
-    /// The name of the script's file, of wrk's kind or with scenarios, if there is one.
+    /// The file name of the script, wrk's or with scenarios, if there is one.
     pub fn script_name(&self) -> Option<&str> {
         let of_wrk = self.script.as_ref().map(|script| script.file.as_str());
         of_wrk.or_else(|| self.scenarios.as_ref()?.files.first().map(|file| file.name.as_str()))
     }
 
-    /// Conditions on figures, which thresholds and guards have: what they are about has to be recorded.
+    /// The conditions of thresholds and guards: the figures in them have to be recorded.
     pub fn conditions(&self) -> impl Iterator<Item = &Threshold> {
         self.thresholds.iter().chain(self.guards.iter().map(Guard::condition))
     }
@@ -263,8 +263,8 @@ impl Plan {
         names
     }
 
-    /// The same for a check on a machine that has not all the values that it refers to: those that are not set here are made up, and a
-    /// private key among them is left out with its certificate.
+    /// The plan for a check on a machine that lacks some of the values that it refers to: variables that are not set
+    /// here are made up, and a private key among them is left out together with its certificate.
     #[must_use]
     pub fn with_made_up_environment(&self) -> Self {
         let names = self.references();
@@ -277,7 +277,7 @@ impl Plan {
         plan
     }
 
-    /// A plan of calls alone, for what is made from calls without any load.
+    /// A plan with calls only, for code that makes calls without a load.
     pub fn of_calls(target: Target, protocol: ProtocolOptions) -> Self {
         Self {
             version: PLAN_VERSION,
@@ -309,18 +309,19 @@ impl Plan {
         }
     }
 
-    /// The workers that carry it out: as many as it asks for, and fewer where its scenarios have a limit below that.
+    /// The number of workers that carry it out: as many as it asks for, or fewer where its scenarios have a lower
+    /// limit.
     pub fn workers_within_limits(&self) -> u32 {
         let most = self.scenarios.as_ref().and_then(Scenarios::most_workers);
         most.map_or(self.workers, |(most, _)| self.workers.min(most))
     }
 
-    /// Whether so many of so many may fail where no threshold says how many may.
+    /// Whether `failed` of `of` may fail where no threshold limits it.
     pub fn allows(&self, failed: u64, of: u64) -> bool {
         failed as f64 <= self.max_error_ratio * of as f64
     }
 
-    /// How long the measured part lasts at most, in nanoseconds; none if only the number of requests ends it.
+    /// The longest duration of the measured part, in nanoseconds; `None` if only the number of requests ends it.
     pub fn duration_ns(&self) -> Option<u64> {
         let profile = match &self.load {
             Load::Open { profile, .. } => profile.duration_ns(),
@@ -333,7 +334,7 @@ impl Plan {
     }
 }
 
-/// The references in any text of a protocol's options: which of them are templates is the protocol's to say.
+/// Collects the references in all texts of a protocol's options: only the protocol knows which of them are templates.
 fn collect_references(options: &serde_json::Value, names: &mut Vec<String>) {
     match options {
         serde_json::Value::String(text) => names.extend(references(text)),

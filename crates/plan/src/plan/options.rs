@@ -1,14 +1,14 @@
-//! What a protocol makes its calls from.
+//! Options of a protocol, from which it makes its calls.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a protocol makes its calls from, in that protocol's own form.
+/// The options from which a protocol makes its calls, in the protocol's own form.
 ///
-/// Shown and stored is a form without secrets; the whole one goes to what carries the plan out. Clones share both forms, and options
-/// without secrets are kept once: a body may be large.
+/// The form for display and storage has no secrets; the whole form goes to the code that carries out the plan. Clones
+/// share both forms, and options without secrets are kept once, as a body may be large.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProtocolOptions {
     whole: Arc<serde_json::Value>,
@@ -16,18 +16,18 @@ pub struct ProtocolOptions {
 }
 
 impl ProtocolOptions {
-    /// Options, whole and as they may be shown.
+    /// Options: whole, and for display.
     pub fn new(whole: serde_json::Value, shown: serde_json::Value) -> Self {
         Self::without_secrets(whole).with_shown(shown)
     }
 
-    /// Options that may be shown as they are.
+    /// Options without secrets, which can be shown as they are.
     pub fn without_secrets(options: serde_json::Value) -> Self {
         let whole = Arc::new(options);
         Self { shown: Arc::clone(&whole), whole }
     }
 
-    /// The same options with another form that may be shown.
+    /// Replaces the form for display.
     #[must_use]
     pub fn with_shown(self, shown: serde_json::Value) -> Self {
         let shown = if *self.whole == shown { Arc::clone(&self.whole) } else { Arc::new(shown) };

@@ -1,4 +1,4 @@
-//! How connections are made: addresses, TLS, and who tells when answers arrived.
+//! Settings of connections: addresses, TLS, and the source of arrival times.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ pub struct Transport {
     pub source_ips: Vec<IpAddr>,
     /// Which resolved addresses are used.
     pub family: Family,
-    /// How TLS is done where the scheme wants it.
+    /// Settings of TLS, for schemes that use it.
     pub tls: Tls,
     /// Addresses that stand for the target's host, resolved already; empty: the host is looked up.
     pub addresses: Vec<SocketAddr>,
-    /// Who tells when an answer arrived.
+    /// The source of arrival times.
     #[serde(default)]
     pub arrival_times: ArrivalTimes,
     /// How long to wait, before the load, for a target that is starting, in nanoseconds.
@@ -38,14 +38,14 @@ const fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-/// Who tells when an answer arrived.
+/// The source of answers' arrival times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalTimes {
     /// The kernel, by receive timestamps, where it keeps them (TCP on Linux).
     #[default]
     Kernel,
-    /// The generator, when it has read the answer. Its own delays are then part of every time shown.
+    /// The generator, when it has read the answer. All times then include its own delays.
     Read,
 }
 
@@ -53,7 +53,7 @@ pub enum ArrivalTimes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// All of them.
+    /// Every version.
     #[default]
     Any,
     /// IPv4 ones.
@@ -72,7 +72,7 @@ pub struct Tls {
     pub trusted_pem: Option<String>,
     /// Our own certificate chain in PEM.
     pub certificate_pem: Option<String>,
-    /// Our own private key in PEM; `@NAME` takes it from the environment.
+    /// The client's private key in PEM; `@NAME` takes it from the environment.
     #[schemars(with = "Option<String>")]
     pub key_pem: Option<Template>,
     /// The server name asked for and verified, instead of the target's host.

@@ -12,7 +12,7 @@ use crate::watch::{self, MOST_WATCHES, Watch};
 /// A plan that cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Written by another version.
+    /// Another version wrote the plan.
     #[error("the plan has format version {got}, this brunt reads version {PLAN_VERSION}")]
     Version {
         /// The version found.
@@ -23,9 +23,9 @@ pub enum PlanError {
     Range {
         /// Which number.
         setting: Setting,
-        /// What it may be.
+        /// The valid values.
         expected: String,
-        /// What it is.
+        /// The value.
         got: String,
     },
     /// No URL could name this target.
@@ -40,7 +40,7 @@ pub enum PlanError {
          set NAME in the environment"
     )]
     Argument {
-        /// Which of them, from 0.
+        /// The population's index, from 0.
         place: usize,
     },
     /// Two settings contradict each other.
@@ -53,28 +53,28 @@ pub enum PlanError {
         /// Why not.
         why: &'static str,
     },
-    /// The users of its scenarios cannot come as they should.
+    /// The steps of its scenarios' users are invalid.
     #[error(transparent)]
     Injection(#[from] InjectionError),
-    /// A threshold is about a figure that its script does not declare.
+    /// A threshold names a figure that its script does not declare.
     #[error(transparent)]
     Threshold(#[from] ThresholdError),
-    /// A guard would never have its window.
+    /// A guard's window never fills within the run.
     #[error("the guard '{guard}' looks at more time than the run takes: it would never fire")]
     IdleGuard {
         /// The guard as written.
         guard: String,
     },
-    /// Guards cannot lower a rate that there is not.
+    /// Guards have no rate that they could lower.
     #[error("guards cannot back off: the run has no rate that they could lower")]
     NoRateToLower,
     /// A guard that backs off, and no guard.
     #[error("nothing would back off: there is no guard")]
     NoGuard,
-    /// What is watched cannot be told apart, or is too much.
+    /// Watched figures have equal names, or there are too many.
     #[error("--watch: {0}")]
     Watch(String),
-    /// Nothing would end the run.
+    /// Nothing ends the run.
     #[error("nothing ends this run: it has no duration, no number of requests and no profile with lengths")]
     Endless,
 }
@@ -150,7 +150,7 @@ impl Plan {
         if let Some(scenarios) = &self.scenarios {
             scenarios.validate()?;
         } else if matches!(self.load, Load::Replay(_)) {
-            // It ends with its log.
+            // Its log ends it.
         } else if self.duration_ns().is_none() && self.stop.requests.is_none() {
             return Err(PlanError::Endless);
         }
@@ -178,7 +178,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whatever wrote the plan, its target reads like one from a URL.
+    /// However the plan was made, its target must be one that a URL could name.
     fn validate_target(&self) -> Result<(), PlanError> {
         let base_url = self.scenarios.as_ref().and_then(|scenarios| scenarios.base_url.as_deref());
         if self.target.lacks_secrets() || base_url.is_some_and(|url| url.contains(REDACTED)) {

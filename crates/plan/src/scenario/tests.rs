@@ -20,6 +20,7 @@ fn scenarios(populations: Vec<Population>) -> Scenarios {
         populations,
         throttle: None,
         smallest_pool: None,
+        trace_ratio: None,
         own: Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Values that must not be seen: what they are made of, and how they are shown.
+//! Values that must not be shown: templates with references to the environment, and their forms for display.
 
 mod redaction;
 #[cfg(test)]
@@ -35,8 +35,8 @@ pub enum SecretError {
 /// A text in which `@NAME`, at the beginning or after a space or colon, stands for the environment variable `NAME`
 /// (letters, digits, underscores; not beginning with a digit), and `@@` for `@`.
 ///
-/// Shown and stored are the references, never what they stand for. Of a secret text, everything else is [`REDACTED`], but
-/// for spaces and for the name of an authentication scheme before the first reference (`Bearer @TOKEN`).
+/// References are shown and stored, never their values. In a secret text, everything else is [`REDACTED`], except
+/// spaces and the name of an authentication scheme before the first reference (`Bearer @TOKEN`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -48,9 +48,9 @@ pub struct Template {
 enum Kind {
     /// All of it.
     Open,
-    /// Its references.
+    /// References only.
     Secret,
-    /// Its references, and the user before a password that is one.
+    /// References, and the user before a secret password.
     Credentials,
 }
 
@@ -70,12 +70,12 @@ impl Template {
         Self { text: text.into(), kind: Kind::Credentials }
     }
 
-    /// A text that must not be shown, in which nothing stands for the environment.
+    /// A secret text without references.
     pub fn literal(text: &str) -> Self {
         Self::secret(escaped(text))
     }
 
-    /// As written, for reading it once more under another rule; not for showing.
+    /// The text as written, for parsing it again under another rule; never for display.
     pub fn as_written(&self) -> &str {
         &self.text
     }
@@ -90,7 +90,7 @@ impl Template {
         self.is_secret() && self.text.contains(REDACTED)
     }
 
-    /// What may be shown of it.
+    /// Its form for display.
     pub fn shown(&self) -> Cow<'_, str> {
         if self.kind == Kind::Open {
             return Cow::Borrowed(&self.text);
@@ -109,7 +109,7 @@ impl Template {
                         shown.push_str(text);
                     } else {
                         shown.push_str(REDACTED);
-                        // What a reference needs before it.
+                        // The character before a reference, which it needs.
                         shown.extend(text.chars().next_back().filter(|c| matches!(c, ' ' | ':')));
                     }
                 }
@@ -123,7 +123,7 @@ impl Template {
         references(&self.text)
     }
 
-    /// The texts that must not be seen once it is revealed: its value, and what stands in it by itself.
+    /// The texts to hide once it is revealed: its value, and secret words within that.
     ///
     /// # Errors
     /// As [`Template::reveal`].
@@ -177,18 +177,18 @@ impl Serialize for Template {
     }
 }
 
-/// A stored text is read as secret: who knows better marks it with [`Template::open`].
+/// A stored text is read as secret; [`Template::open`] makes it a public one.
 impl<'de> Deserialize<'de> for Template {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::secret)
     }
 }
 
-/// The shortest part of a secret that is looked for by itself, in bytes: shorter ones stand in any text.
+/// The shortest part of a secret that is searched for by itself, in bytes: shorter ones occur in any text.
 const SHORTEST_WORD: usize = 6;
 
-/// Whether a text is the name of an authentication scheme, which is no secret: those registered with IANA for HTTP, and
-/// what is used beside them.
+/// Whether a text is the name of an authentication scheme, which is not secret: the schemes that IANA registers for
+/// HTTP, and common others.
 fn is_scheme(text: &str) -> bool {
     const SCHEMES: [&str; 14] = [
         "apikey",
@@ -214,7 +214,7 @@ fn is_user(text: &str) -> bool {
     text.strip_suffix(':').is_some_and(|user| !user.contains(':'))
 }
 
-/// A text written so that nothing in it stands for the environment.
+/// A text escaped so that it has no references.
 pub fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut before = None;
@@ -275,7 +275,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Where the text from `from` on next has an `@` that may begin a reference: after a space or a colon.
+/// The position at or after `from` of the next `@` that may begin a reference: after a space or a colon.
 fn boundary(text: &str, from: usize) -> usize {
     text.match_indices('@')
         .map(|(at, _)| at)

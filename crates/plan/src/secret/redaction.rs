@@ -1,4 +1,4 @@
-//! What may be shown of headers, paths, URLs, JSON and arguments that hold secrets.
+//! Forms for display of headers, paths, URLs, JSON and arguments that hold secrets.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub fn is_secret_field(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// A path with its query as it may be shown: the values of fields that carry secrets are [`REDACTED`].
+/// A path with its query for display: the values of fields that carry secrets are [`REDACTED`].
 pub fn shown_path(path: &str) -> Cow<'_, str> {
     let Some((before, query)) = path.split_once('?') else { return Cow::Borrowed(path) };
     let is_secret =
@@ -62,8 +62,8 @@ pub fn shown_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A URL as it may be shown: its user and password, and the values of fields of its query that carry secrets, are
-/// [`REDACTED`]. What stands before it on its line stays.
+/// A URL for display: its user and password, and the values of secret fields of its query, are [`REDACTED`]. Text
+/// before it on its line stays.
 pub fn shown_url(url: &str) -> Cow<'_, str> {
     let url = shown_path(url);
     let Some((scheme, rest)) = url.split_once("://") else { return url };
@@ -74,14 +74,14 @@ pub fn shown_url(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a field of a JSON document of this name carries a secret. A mere `key` does in a query, where services take theirs; in a
-/// document it is most often what something is called.
+/// Whether a field of this name in a JSON document carries a secret. A plain `key` does in a query, where services take
+/// their API keys; in a document it most often is a name.
 pub(crate) fn is_secret_json_field(name: &str) -> bool {
     name != "key" && is_secret_field(name)
 }
 
-/// The value of a JSON document in which the values of secret fields are [`REDACTED`]. `is_secret` says of a field whether
-/// it is one; where it does not know, the field's name decides.
+/// A JSON document with the values of secret fields [`REDACTED`]. `is_secret` decides whether a field is one; where it
+/// returns `None`, the field's name decides.
 pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -96,7 +96,7 @@ pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> V
     }
 }
 
-/// A value that is shown only where it is a reference.
+/// A value of which only references are shown.
 fn hidden_json(value: &Value) -> Value {
     match value {
         Value::String(text) if text.is_empty() => value.clone(),
@@ -107,11 +107,11 @@ fn hidden_json(value: &Value) -> Value {
     }
 }
 
-/// The longest argument of a script that is taken for no secret, in characters.
+/// The longest argument of a script that does not count as a secret, in characters.
 const SHORT_ARGUMENT: usize = 3;
 
-/// An argument of a script as it may be shown. Only the script knows what it means, so that only references, numbers and
-/// arguments of up to three characters are shown.
+/// An argument of a script for display. Only the script knows its meaning, so only references, numbers and arguments of
+/// up to three characters are shown.
 pub fn shown_argument(argument: &Template) -> Cow<'_, str> {
     let text = argument.as_written();
     let is_number = text.len() < 10 && text.parse::<f64>().is_ok();

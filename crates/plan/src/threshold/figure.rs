@@ -8,13 +8,13 @@ use crate::units;
 /// A time that calls, groups or iterations have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
-    /// None was named: the response time of calls, a group's time without pauses, an iteration's.
+    /// Not named: the response time of calls, a group's time without pauses, an iteration's duration.
     Usual,
     /// A time of the catalogue.
     Recorded(Timing),
     /// The response time of successes alone.
     Ok,
-    /// The response time of all calls that ended, each with the time that it took.
+    /// The response time of all calls that ended, each with its duration.
     Ended,
     /// A group's, from beginning to end.
     WithPauses,
@@ -43,7 +43,7 @@ impl Time {
     }
 }
 
-/// What is asked of a distribution.
+/// A statistic of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
     /// The value that this share of all (0 to 1) does not exceed.
@@ -75,7 +75,7 @@ impl Statistic {
     }
 }
 
-/// Something that is counted, and only ever grows.
+/// A count that only ever grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// A number of the catalogue.
@@ -92,7 +92,7 @@ pub enum Count {
     UsersStarted,
     /// Virtual users that arrived and found no place.
     NotAdmitted,
-    /// Iterations that came to their end, or that an error ended.
+    /// Iterations that finished, or that an error ended.
     Iterations,
     /// Iterations in which a call was not ok, or that an error ended.
     FailedIterations,
@@ -101,7 +101,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// What is not counted of calls.
+    /// Counts that are not of calls.
     const NAMED: [(&'static str, Self); 8] = [
         ("passes", Self::Passes),
         ("fails", Self::Fails),
@@ -119,10 +119,10 @@ impl Count {
     }
 }
 
-/// What is asked of a figure of a script's own.
+/// The value of a script's own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OfOwn {
-    /// Of a trend; the least and the greatest of a gauge too.
+    /// Of a trend; of a gauge, also the least and the greatest.
     Statistic(Statistic),
     /// Of a counter.
     Sum,
@@ -149,10 +149,10 @@ impl OfOwn {
     }
 }
 
-/// What is asked of a watched figure.
+/// The value of a watched figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfWatched {
-    /// The mean of its values, which is meant where nothing is said.
+    /// The mean of its values, the default.
     Mean,
     /// The least value.
     Min,
@@ -174,12 +174,12 @@ impl OfWatched {
     }
 }
 
-/// What a threshold limits.
+/// The figure that a threshold limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
     /// A statistic of a time.
     Time(Time, Statistic),
-    /// Calls that were answered with success within this time after they were due, in nanoseconds, over all that were due.
+    /// Calls answered with success within this time after they were due, in nanoseconds, over all that were due.
     Within(u64),
     /// What is not ok over all.
     ErrorRate,
@@ -201,7 +201,7 @@ pub enum Figure {
     Count(Count),
     /// Of a figure of a script's own.
     Own(OfOwn),
-    /// Of a figure that is watched.
+    /// A watched figure.
     Watched(OfWatched),
 }
 
@@ -220,11 +220,11 @@ pub enum Unit {
     Count,
     /// Any number.
     Plain,
-    /// What a watched figure is counted in: a share of a core, bytes, seconds or any number.
+    /// The unit of a watched figure: a share of a core, bytes, seconds or any number.
     Watched,
 }
 
-/// What figures are called by other tools.
+/// Names of figures in other tools.
 const OTHER_TOOLS: [(&str, &str); 15] = [
     ("rps", "rate"),
     ("qps", "rate"),
@@ -264,7 +264,7 @@ impl Figure {
             Some(Self::Within(Unit::Duration.parse(limit).ok()? as u64))
         };
         plain.or_else(within).or_else(|| {
-            // A percentile has a point of its own: p99.9.
+            // A percentile may have a decimal point: p99.9.
             let (time, statistic) = match text.split_once('.') {
                 Some((name, rest)) if Statistic::parse(text).is_none() => {
                     (Time::named().find(|(known, _)| *known == name)?.1, rest)
@@ -275,8 +275,8 @@ impl Figure {
         })
     }
 
-    /// The same percentile of calls that ended, each with the time that it took, where this one counts a failed call as one that would
-    /// have taken longer.
+    /// The same percentile of all calls that ended, each with its duration, where this one counts a failed call as one
+    /// that would have taken longer.
     pub fn of_ended(self) -> Option<Self> {
         match self {
             Self::Time(Time::Usual | Time::Recorded(Timing::Response), statistic @ Statistic::Quantile(_)) => {
@@ -297,7 +297,7 @@ impl Figure {
         }
     }
 
-    /// What may have been meant by an unknown name, for people: the nearest, or else all there are.
+    /// A suggestion for an unknown name, for people: the nearest one, or else all names.
     pub(super) fn meant(unknown: &str) -> String {
         let unknown = unknown.trim().to_lowercase();
         let other = OTHER_TOOLS.iter().find(|(name, _)| *name == unknown).map(|(_, ours)| *ours);
@@ -337,7 +337,7 @@ impl Figure {
         }
     }
 
-    /// All there are, for people.
+    /// All names, for people.
     fn known() -> String {
         let times: Vec<_> = Time::named().map(|(name, _)| format!("{name}.")).collect();
         let counts = Count::named().map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! What ends a run early: `p99 > 500ms for 10s`.
+//! Guards, which end a run early: `p99 > 500ms for 10s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::units::{ExactDuration, parse_duration};
 /// The shortest and the longest window of a guard, in nanoseconds: the seconds of a window are kept.
 pub const WINDOW_NS: (u64, u64) = (1_000_000_000, 60_000_000_000);
 
-/// A condition under which a run ends: a figure of its last seconds, whatever came before them.
+/// A condition that ends a run: on a figure of its last seconds, whatever the seconds before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Guard {
@@ -21,14 +21,14 @@ pub struct Guard {
     window_ns: u64,
 }
 
-/// What a guard does whose condition holds.
+/// The action of a guard whose condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardAction {
     /// It ends the run.
     #[default]
     Stop,
-    /// It lowers the rate: to the last one that held, or to half where none did.
+    /// It lowers the rate: to the last one that held, or by half where none did.
     BackOff,
 }
 
@@ -43,9 +43,9 @@ impl GuardAction {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a guard such as 'p99>500ms for 10s' or 'error_rate>5% for 5s', got '{text}': {problem}")]
 pub struct GuardError {
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -76,7 +76,7 @@ impl FromStr for Guard {
 }
 
 impl Guard {
-    /// What must not hold.
+    /// The condition that must not hold.
     pub fn condition(&self) -> &Threshold {
         &self.condition
     }

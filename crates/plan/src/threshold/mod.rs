@@ -1,4 +1,4 @@
-//! What must hold at the end of a run: `[[kind ]name:]figure op value[ abort]`, for example `p99 < 50ms`.
+//! Conditions that must hold at the end of a run: `[[kind ]name:]figure op value[ abort]`, for example `p99 < 50ms`.
 //!
 //! Figures: `p50` … `p99.99` (any `p` with a number under 100), `mean`, `stdev`, `min`, `max` of the response time, or
 //! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.`, `failed.`, `first_message.`, `message_gap.`, `each_message.` or
@@ -9,7 +9,7 @@
 //! `failed_iterations`, `script_errors`, `script_error_rate`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a
 //! counter, `share` of a rate, `p50` … `mean`, `stdev`, `min`, `max` of a trend, `last`, `min`, `max` of a gauge, `count` of any.
 //!
-//! A name with what would be read otherwise (`request token`, `a:b`) stands in quotes: `"request token":p95`.
+//! A name that would be read otherwise (`request token`, `a:b`) stands in quotes: `"request token":p95`.
 //!
 //! A name is that of a request, a tag (`plan=pro`), a group, a check (`home: 200`), a scenario or a figure of the script's own, looked up in
 //! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
@@ -17,11 +17,12 @@
 //!
 //! Braces hold conditions on calls; a call has to meet all of them: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
 //!
-//! `abort` at its end lets it end the run as soon as it is beyond repair.
+//! `abort` at its end lets it end the run as soon as the threshold can no longer pass.
 //!
-//! `watch.NAME` is what is watched beside the run ([`crate::watch`]): `watch.cpu:max < 90%`, with `mean` (also where nothing is said), `min`, `max` or `last`.
+//! `watch.NAME` is a figure watched beside the run ([`crate::watch`]): `watch.cpu:max < 90%`, with `mean` (the
+//! default), `min`, `max` or `last`.
 //!
-//! Here is the grammar alone: a text, and what it says. Whoever knows what a run came to judges by it.
+//! This is the grammar only: a text and its meaning. Judging takes a record of the run.
 
 mod figure;
 mod guard;
@@ -42,7 +43,7 @@ pub use self::figure::{Count, Figure, OfOwn, OfWatched, Statistic, Time, Unit};
 pub use self::guard::{Guard, GuardAction, GuardError};
 pub use self::selection::{Selection, Traits};
 
-/// How a figure is compared with its limit.
+/// The comparison of a figure with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `<`
@@ -78,11 +79,11 @@ pub enum Kind {
     Watched,
 }
 
-/// What stands before the name of a watched figure.
+/// The prefix of a watched figure's name.
 const WATCHED: &str = "watch.";
 
 impl Kind {
-    /// Those that a word before a name says, each with it.
+    /// The kinds that a word before a name can choose, each with its word.
     pub const NAMED: [(&'static str, Self); 6] = [
         ("request", Self::Request),
         ("tag", Self::Tag),
@@ -92,7 +93,7 @@ impl Kind {
         ("figure", Self::Own),
     ];
 
-    /// The word that says it before a name.
+    /// The word for it before a name.
     pub fn word(self) -> &'static str {
         Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| *word)
     }
@@ -107,18 +108,18 @@ impl Operator {
         Self::WRITTEN.iter().find(|(_, operator)| *operator == self).map_or("", |(sign, _)| *sign)
     }
 
-    /// The last one in `text`, and where it stands: names may have some, too.
+    /// The last operator in `text`, and its position: names may contain some, too.
     fn find(text: &str) -> Option<(usize, &'static (&'static str, Self))> {
         let found = Self::WRITTEN.iter().filter_map(|entry| Some((text.rfind(entry.0)?, entry)));
         found.max_by_key(|(at, (sign, _))| (at + sign.len(), sign.len()))
     }
 
-    /// Whether it holds for a value that is known.
+    /// Whether it holds for a known value.
     pub fn holds_for(self, got: f64, limit: f64) -> bool {
         self.holds(AtLeast::exactly(got), limit)
     }
 
-    /// Whether it surely holds for a value that may only be known from below.
+    /// Whether it surely holds for a value that may be a lower bound.
     pub fn holds(self, got: AtLeast<f64>, limit: f64) -> bool {
         match self {
             Self::Below => !got.at_least && got.value < limit,
@@ -130,7 +131,7 @@ impl Operator {
     }
 }
 
-/// `value` for people, in the unit of the figure called so: `5.16ms` for `p99`; none for what is no figure.
+/// `value` for people, in the unit of the figure `figure`: `5.16ms` for `p99`; `None` for an unknown figure.
 pub fn shown(figure: &str, value: f64) -> Option<String> {
     if figure.trim().starts_with(WATCHED) {
         return Some(Unit::Watched.show(value));
@@ -145,9 +146,9 @@ pub fn shown(figure: &str, value: f64) -> Option<String> {
 pub struct Threshold {
     /// As written.
     text: String,
-    /// What it is about, and of which kind that is; none for all calls.
+    /// Its subject, with the kind if the text names one; `None` for all calls.
     name: Option<(Option<Kind>, String)>,
-    /// Whether it ends the run when it is beyond repair.
+    /// Whether it ends the run as soon as it can no longer pass.
     abort: bool,
     figure: Figure,
     operator: Operator,
@@ -158,9 +159,9 @@ pub struct Threshold {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a threshold such as 'p99<50ms', 'error_rate<0.1%' or 'rate>10k', got '{text}': {problem}")]
 pub struct ThresholdError {
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -205,15 +206,15 @@ impl FromStr for Threshold {
     }
 }
 
-/// What is asked of a figure of a script's own, which is not told by its name here: what has a name that may be one, and a
-/// plain number as its limit.
+/// A condition on a script's own figure, which is not known by name here: it has a name that may be one, and a plain
+/// number as its limit.
 fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> Option<(Figure, f64)> {
     let may_be = matches!(name, Some((None | Some(Kind::Own), _)));
     let figure = OfOwn::parse(figure).filter(|_| may_be).map(Figure::Own)?;
     Some((figure, figure.unit().parse(limit).ok()?))
 }
 
-/// The name of a watched figure, what is asked of it and the limit: `cpu:max` or `cpu`.
+/// The name of a watched figure, its statistic and the limit: `cpu:max` or `cpu`.
 fn watched_of(text: &str, limit: &str) -> Result<(String, Figure, f64), String> {
     let (name, statistic) = text.rsplit_once(':').unwrap_or((text, "mean"));
     let (name, statistic) = (name.trim(), statistic.trim());
@@ -227,7 +228,8 @@ fn watched_of(text: &str, limit: &str) -> Result<(String, Figure, f64), String> 
     Ok((name.to_owned(), figure, limit))
 }
 
-/// `group cart` is the group, `cart` whatever has that name, `"group cart"` whatever has that one; `{a=b}` are conditions.
+/// `group cart` is the group, `cart` anything of that name, `"group cart"` anything of this longer name; `{a=b}` are
+/// conditions.
 fn name_of(text: &str) -> Result<(Option<Kind>, String), String> {
     let text = text.trim();
     if text.starts_with('{') {
@@ -246,7 +248,7 @@ fn unquoted(name: &str) -> String {
     name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name).to_owned()
 }
 
-/// The one of these names that was most likely meant by `name`: it differs by a few slips, or by its letters' case alone.
+/// The one of these names that `name` most likely means: it differs by a few slips, or only in the case of its letters.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     let most = (wanted.chars().count() / 3).clamp(1, 3);
@@ -275,21 +277,21 @@ impl From<Threshold> for String {
 }
 
 impl Threshold {
-    /// As a script writes it: `condition` is what follows the figure, such as `< 50ms`; with `abort` as well as where the
-    /// condition says so it ends the run when it is beyond repair.
+    /// A condition as a script writes it: `condition` follows the figure, such as `< 50ms`. It ends the run when it can
+    /// no longer pass if `abort` is set, or if the condition says so.
     ///
     /// # Errors
-    /// Says what cannot be read.
+    /// Names the part that cannot be read.
     pub fn expected(figure: &str, condition: &str, abort: bool) -> Result<Self, ThresholdError> {
         let (figure, condition) = (figure.trim(), condition.trim());
         let said = condition.ends_with("abort");
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
     }
 
-    /// Checks that the figure of a script's own that it is about, if it can be about nothing else, is one of those that the script declares.
+    /// Checks that its figure, if it can only be a script's own, is one that the script declares.
     ///
     /// # Errors
-    /// Says what its limit must be for what else may have the name, or which figures there are.
+    /// Names the limit that another figure of this name would need, or the figures that there are.
     pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
         let is_own = matches!(self.figure, Figure::Own(_));
@@ -314,10 +316,10 @@ impl Threshold {
         Err(ThresholdError { text: self.text.clone(), problem })
     }
 
-    /// Checks that the scenario that it names is one of those that the script declares.
+    /// Checks that the scenario that it names is one that the script declares.
     ///
     /// # Errors
-    /// Says which one may have been meant, or which there are.
+    /// Suggests a scenario, or lists them.
     pub fn check_scenario(&self, declared: &[String]) -> Result<(), ThresholdError> {
         let named = match self.subject() {
             Some((Some(Kind::Scenario), name)) => Some(name.to_owned()),
@@ -337,7 +339,7 @@ impl Threshold {
     /// Checks that the watched figure that it is about is one of `names`.
     ///
     /// # Errors
-    /// Says which one may have been meant, or which there are.
+    /// Suggests a figure, or lists them.
     pub fn check_watched(&self, names: &[String]) -> Result<(), ThresholdError> {
         let Some((Some(Kind::Watched), name)) = self.subject() else { return Ok(()) };
         if names.iter().any(|known| known == name) {
@@ -352,7 +354,7 @@ impl Threshold {
         Err(ThresholdError { text: self.text.clone(), problem })
     }
 
-    /// A threshold that nobody wrote, on all calls or on what has a name.
+    /// An implicit threshold, on all calls or on a named subject.
     pub fn implicit(subject: Option<(Kind, &str)>, figure: Figure, operator: Operator, limit: f64) -> Self {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
         let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
@@ -365,7 +367,7 @@ impl Threshold {
         matches!(self.figure, Figure::ErrorRate)
     }
 
-    /// Whether it limits for how long connections had no server.
+    /// Whether it limits the time for which connections had no server.
     pub fn is_about_availability(&self) -> bool {
         matches!(self.figure, Figure::Availability)
     }
@@ -375,22 +377,22 @@ impl Threshold {
         matches!(self.figure, Figure::ScriptErrorRate | Figure::Count(Count::ScriptErrors))
     }
 
-    /// Whether it says how many checks must hold.
+    /// Whether it limits the share of checks that must hold.
     pub fn is_about_checks(&self) -> bool {
         matches!(self.figure, Figure::Checks | Figure::Count(Count::Passes | Count::Fails))
     }
 
-    /// Whether it ends the run when it is beyond repair.
+    /// Whether it ends the run as soon as it can no longer pass.
     pub fn aborts(&self) -> bool {
         self.abort
     }
 
-    /// What it is about, and of which kind that is if the text says so; none for all calls.
+    /// Its subject, with the kind if the text names one; `None` for all calls.
     pub fn subject(&self) -> Option<(Option<Kind>, &str)> {
         self.name.as_ref().map(|(kind, name)| (*kind, name.as_str()))
     }
 
-    /// The conditions on calls that it is about, if it is about such.
+    /// Its conditions on calls, if it has some.
     pub fn selection(&self) -> Option<Selection> {
         let (kind, name) = self.subject()?;
         kind.filter(|kind| *kind == Kind::Calls).and_then(|_| Selection::parse(name).ok())
@@ -406,7 +408,7 @@ impl Threshold {
         self.operator
     }
 
-    /// What it limits, as written before the operator: `p99`, `home:p95`.
+    /// Its left side as written: `p99`, `home:p95`.
     pub fn figure(&self) -> &str {
         let end = Operator::find(&self.text).map_or(0, |(at, _)| at);
         self.text.get(..end).unwrap_or("").trim()
@@ -417,7 +419,7 @@ impl Threshold {
         self.limit
     }
 
-    /// The quantile of the response time of all calls that it limits (0 to 1), if it does.
+    /// The quantile (0 to 1) of the response time of all calls, if it limits one.
     pub fn response_quantile(&self) -> Option<f64> {
         match self.figure {
             Figure::Time(Time::Usual | Time::Recorded(Timing::Response), Statistic::Quantile(q))

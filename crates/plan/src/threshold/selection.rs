@@ -1,7 +1,7 @@
-//! Calls that several things are said of at once: `{scenario=shop,status=5xx}`.
+//! Selections of calls by several conditions at once: `{scenario=shop,status=5xx}`.
 //!
-//! A run keeps figures for the selections that its thresholds ask for, and for no other: a plan names them before the load, so that their
-//! number does not depend on what a script makes up.
+//! A run keeps figures for the selections of its thresholds, and for no others: a plan names them before the load, so
+//! that a script cannot make up any number of them.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use brunt_record::outcome::OkStatus;
 
 use super::Threshold;
 
-/// What a call is told by.
+/// The properties by which a call is selected.
 #[derive(Debug, Clone, Copy)]
 pub struct Traits<'a> {
     /// The name that it counts under.
@@ -27,7 +27,7 @@ pub struct Traits<'a> {
 pub struct Selection {
     /// Keys and values, sorted, without the status.
     conditions: Vec<(String, String)>,
-    /// The statuses that it takes, as written and as read.
+    /// Its statuses, as written and as parsed.
     status: Option<(String, OkStatus)>,
 }
 
@@ -35,7 +35,7 @@ pub struct Selection {
 const BUILT_IN: [&str; 4] = ["name", "scenario", "group", "status"];
 
 impl Selection {
-    /// Reads conditions in braces; a value with a comma or a brace in it stands in quotes.
+    /// Parses conditions in braces; a value with a comma or a brace in it stands in quotes.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let usage = "conditions such as {scenario=shop,status=5xx}";
         let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -66,8 +66,8 @@ impl Selection {
         Ok(Self { conditions, status })
     }
 
-    /// The selections that thresholds ask for, each once. One with a status comes with the one without it, which tells whether there were
-    /// such calls at all.
+    /// The selections of thresholds, each once. One with a status comes together with the same one without, which tells
+    /// whether there were such calls at all.
     pub fn all<'a>(thresholds: impl IntoIterator<Item = &'a Threshold>) -> Vec<Self> {
         let mut all = Vec::new();
         for selection in thresholds.into_iter().filter_map(Threshold::selection) {
@@ -81,7 +81,7 @@ impl Selection {
         all
     }
 
-    /// The same calls, whatever their status; none if it says nothing of the status.
+    /// The same selection for all statuses; `None` if it has no condition on the status.
     pub fn whatever_status(&self) -> Option<Self> {
         self.status.as_ref().map(|_| Self { conditions: self.conditions.clone(), status: None })
     }
@@ -91,18 +91,18 @@ impl Selection {
         self.conditions.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The statuses that it takes, if it says so.
+    /// Its statuses, if it has a condition on them.
     pub fn statuses(&self) -> Option<&OkStatus> {
         self.status.as_ref().map(|(_, read)| read)
     }
 
-    /// Whether it asks for the scenario or the group of a call.
+    /// Whether it has a condition on a call's scenario or group.
     pub fn asks_for_place(&self) -> bool {
         self.conditions().any(|(key, _)| key == "scenario" || key == "group")
     }
 
-    /// Whether it takes such calls, as far as that does not depend on their status. A group has the calls of the groups in it; a tag of the script's
-    /// own that has the name of something built in goes before it.
+    /// Whether it selects such calls, leaving aside their status. A group includes the calls of the groups in it; a
+    /// script's own tag with the name of a built-in key comes before that key.
     pub fn takes(&self, call: &Traits<'_>) -> bool {
         self.conditions().all(|(key, value)| {
             let mut tags = call.tags.iter().filter_map(|tag| tag.split_once('='));
@@ -121,7 +121,7 @@ impl Selection {
         })
     }
 
-    /// A key that is nearly one of those that need no tag.
+    /// The built-in key that `key` most likely means.
     pub fn nearest_key(key: &str) -> Option<&'static str> {
         super::nearest(key, BUILT_IN).filter(|near| *near != key)
     }

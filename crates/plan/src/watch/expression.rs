@@ -1,7 +1,8 @@
-//! What a watch takes from a page of metrics: `name`, `name{label="value",other!="value"}`, with `rate(…)` and `sum(…)` around it.
+//! The expression that a watch takes from a page of metrics: `name`, `name{label="value",other!="value"}`, with
+//! `rate(…)` and `sum(…)` around it.
 //!
-//! A figure is one number: series that match are added up, with `sum` or without. `rate` is how much counters have grown since the page
-//! before, a second. There is nothing else; whoever needs more asks a Prometheus.
+//! A figure is one number: matching series are added up, with `sum` or without. `rate` is the growth of counters since
+//! the last page, per second. Anything more takes a Prometheus.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +17,13 @@ const MOST_MATCHERS: usize = 20;
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
-    /// Whether `sum` stands in it, which says in words what happens anyway.
+    /// Whether `sum` is written, which is the default.
     pub is_sum: bool,
-    /// Whether it is how much the series grow in a second.
+    /// Whether it is the growth of the series per second.
     pub is_rate: bool,
     /// The name of the metric.
     pub metric: String,
-    /// What labels must be.
+    /// Conditions on labels.
     pub matchers: Vec<Matcher>,
 }
 
@@ -31,7 +32,7 @@ pub struct Expression {
 pub struct Matcher {
     /// The label's name.
     pub label: String,
-    /// Whether its value must be the same, or another.
+    /// Whether its value must be equal, rather than different.
     pub is_equal: bool,
     /// The value.
     pub value: String,
@@ -41,21 +42,21 @@ pub struct Matcher {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}', column {column}: {problem}")]
 pub struct ExpressionError {
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// Where it is wrong, in characters from 1.
+    /// The column of the mistake, in characters from 1.
     pub column: usize,
-    /// What was expected there.
+    /// The text expected there.
     pub problem: String,
 }
 
 impl Expression {
-    /// What its values are counted in, as the names of Prometheus' metrics have it.
+    /// The unit of its values, by the naming conventions of Prometheus.
     pub fn unit(&self) -> WatchedUnit {
         unit_of_metric(&self.metric, self.is_rate)
     }
 
-    /// Whether a series with labels that `label` finds is one of those that are added up.
+    /// Whether a series with the labels that `label` finds is one of those added up.
     pub fn takes<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.matchers
             .iter()
@@ -63,7 +64,7 @@ impl Expression {
     }
 }
 
-/// What the values of a metric, or of its rate, are counted in, as its name says (<https://prometheus.io/docs/practices/naming/>).
+/// The unit of a metric's values, or of its rate, by its name (<https://prometheus.io/docs/practices/naming/>).
 pub fn unit_of_metric(metric: &str, is_rate: bool) -> WatchedUnit {
     let base = metric.strip_suffix("_total").unwrap_or(metric);
     let is_of_cpu = base.split('_').any(|word| word == "cpu");
@@ -72,7 +73,7 @@ pub fn unit_of_metric(metric: &str, is_rate: bool) -> WatchedUnit {
         (Some("bytes"), true) => WatchedUnit::BytesPerS,
         (Some("seconds"), false) => WatchedUnit::Seconds,
         (Some("seconds"), true) if is_of_cpu => WatchedUnit::Cores,
-        // Seconds a second are how many are at it at once.
+        // Seconds per second are a number of concurrent ones.
         (Some("seconds"), true) | (_, false) => WatchedUnit::Number,
         (_, true) => WatchedUnit::PerS,
     }

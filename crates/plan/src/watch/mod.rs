@@ -1,4 +1,4 @@
-//! What is watched beside a run: `[NAME=]pid:PID`, `NAME=URL#EXPRESSION` or `NAME=prometheus:URL#QUERY`.
+//! Figures watched beside a run: `[NAME=]pid:PID`, `NAME=URL#EXPRESSION` or `NAME=prometheus:URL#QUERY`.
 
 mod expression;
 
@@ -19,11 +19,11 @@ use crate::units::{Duration, Number, Size};
 pub const MOST_WATCHES: usize = 50;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 60;
-/// The figures of a watched process, and what their values are counted in.
+/// The figures of a watched process, with their units.
 const OF_PROCESS: [(&str, WatchedUnit); 3] =
     [("cpu", WatchedUnit::Cores), ("memory", WatchedUnit::Bytes), ("descriptors", WatchedUnit::Number)];
 
-/// One thing that is watched, as its user wrote it.
+/// One watch, as its user wrote it.
 ///
 /// Its URL may hold credentials. `Debug`, `Display` and `Serialize` leave them out; [`Watch::source`] has them.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -35,23 +35,23 @@ pub struct Watch {
     source: Source,
 }
 
-/// Where the values of a watch come from.
+/// The source of a watch's values.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Source {
     /// A process of this machine: its CPU, memory and descriptors.
     Process(u32),
     /// A page of metrics in Prometheus' text format.
     Metrics {
-        /// Where it is, with any credentials.
+        /// Its URL, with any credentials.
         url: String,
-        /// What of it.
+        /// The expression that selects the value.
         expression: Expression,
     },
     /// A Prometheus that answers queries.
     Prometheus {
-        /// Where it is, with any credentials.
+        /// Its URL, with any credentials.
         url: String,
-        /// What it is asked, in its own language.
+        /// The query, in Prometheus' language.
         query: String,
     },
 }
@@ -60,18 +60,18 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected pid:PID, NAME=URL#EXPRESSION or NAME=prometheus:URL#QUERY, got '{text}': {problem}")]
 pub struct WatchError {
-    /// What was written, without secrets.
+    /// The text as written, without secrets.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
 /// A figure that a watch gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedName {
-    /// What it is called in results, and in thresholds behind `watch.`.
+    /// Its name in results, and in thresholds behind `watch.`.
     pub name: String,
-    /// What its values are counted in.
+    /// The unit of its values.
     pub unit: WatchedUnit,
 }
 
@@ -112,7 +112,7 @@ fn read(text: &str) -> Result<Watch, String> {
     Ok(Watch { text: text.to_owned(), name: name.map(str::to_owned), source })
 }
 
-/// A URL, and what stands behind its `#`.
+/// A URL, and the text behind its `#`.
 fn located(text: &str, expected: &str) -> Result<(String, String), String> {
     let (url, behind) = text.split_once('#').map_or((text, ""), |(url, behind)| (url, behind.trim()));
     let parsed = Url::parse(url).map_err(|error| error.to_string())?;
@@ -130,7 +130,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part)
 }
 
-/// What may be shown of a watch as written: everything but the credentials in its URL.
+/// A watch as written, for display: without the credentials in its URL.
 fn shown(text: &str) -> Cow<'_, str> {
     let (url, behind) = text.split_once('#').map_or((text, None), |(url, behind)| (url, Some(behind)));
     match (shown_url(url), behind) {
@@ -146,7 +146,7 @@ impl Watch {
         &self.source
     }
 
-    /// The figures that it gives, in their order.
+    /// Its figures, in their order.
     pub fn figures(&self) -> Vec<WatchedName> {
         let named = |name: &str, unit| WatchedName { name: name.to_owned(), unit };
         match (&self.source, &self.name) {
@@ -158,7 +158,7 @@ impl Watch {
                 vec![named(name.as_deref().unwrap_or_default(), expression.unit())]
             }
             (Source::Prometheus { query, .. }, name) => {
-                // A query that is an expression of ours, too, says what it gives.
+                // A query that is also one of our expressions has a known unit.
                 let unit = query.parse::<Expression>().map_or(WatchedUnit::Number, |expression| expression.unit());
                 vec![named(name.as_deref().unwrap_or_default(), unit)]
             }
@@ -171,12 +171,12 @@ impl Watch {
         url.contains(REDACTED)
     }
 
-    /// What may be shown of it.
+    /// Its form for display.
     pub fn shown(&self) -> Cow<'_, str> {
         shown(&self.text)
     }
 
-    /// Where its values come from, as it may be shown: `pid:1234`, `http://10.0.0.5:9100/metrics#rate(…)`.
+    /// The source of its values for display: `pid:1234`, `http://10.0.0.5:9100/metrics#rate(…)`.
     pub fn shown_source(&self) -> String {
         let shown = self.shown();
         let prefix = self.name.as_ref().map_or(0, |name| name.len() + 1);
@@ -184,7 +184,7 @@ impl Watch {
     }
 }
 
-/// The first name that two of these figures have.
+/// The first name that two of these figures share.
 pub fn repeated(watches: &[Watch]) -> Option<String> {
     let mut names = Vec::new();
     for WatchedName { name, .. } in watches.iter().flat_map(Watch::figures) {

@@ -104,6 +104,7 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             populations,
             throttle,
             smallest_pool: Some(3),
+            trace_ratio: None,
             own: vec![DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }],
         })
 }
@@ -221,6 +222,7 @@ fn plan_with_secrets() -> Plan {
         populations: Vec::new(),
         throttle: None,
         smallest_pool: None,
+        trace_ratio: None,
         own: Vec::new(),
     });
     plan

@@ -32,15 +32,15 @@ pub enum Framing {
     Sse,
     /// Lines.
     Lines,
-    /// What the protocol below cuts it into.
+    /// The chunks or frames of the protocol below.
     Chunks,
 }
 
 impl Framing {
-    /// All there are, by their names.
+    /// All framings, by their names.
     pub const NAMED: [(&'static str, Self); 3] = [("sse", Self::Sse), ("lines", Self::Lines), ("chunks", Self::Chunks)];
 
-    /// By its name.
+    /// The framing of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, framing)| *framing)
     }
@@ -91,9 +91,9 @@ fn gap(text: &str) -> Result<u64, String> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageOptions {
-    /// How a body is cut into them.
+    /// How a body is cut into messages.
     pub framing: Framing,
-    /// What the message is that ends a stream, and does not count.
+    /// The data of the message that ends a stream, and does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// The longest gap between two, in nanoseconds.
@@ -102,7 +102,7 @@ pub struct MessageOptions {
 }
 
 impl MessageOptions {
-    /// What the flags [`MESSAGES`], [`LAST_MESSAGE`] and [`STALL_TIMEOUT`] ask for.
+    /// The options from the flags [`MESSAGES`], [`LAST_MESSAGE`] and [`STALL_TIMEOUT`].
     ///
     /// # Errors
     /// When the others are given without the first.
@@ -131,12 +131,12 @@ impl MessageOptions {
         }
     }
 
-    /// What a call whose answer comes so waits for.
+    /// What a call with such an answer waits for.
     pub fn started(&self) -> Started {
         Started::Streamed { stall_ns: self.stall_ns.unwrap_or(u64::MAX) }
     }
 
-    /// A reader of such answers. With `keep`, it keeps each message.
+    /// A reader of such answers; with `keep`, it keeps each message.
     pub fn reader(&self, keep: bool) -> Reader {
         let last = self.last.as_ref().map(|last| Arc::from(last.as_bytes()));
         Reader::new(self.framing, last, keep)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{Framing, Message};
 use crate::client::Malformed;
 
-/// The most bytes that a message may have, with the name and the id of an event.
+/// Limit on a message with the name and the id of its event, in bytes.
 pub const MOST_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// What a message keeps of its memory once the next begins, in bytes.
+/// Memory that a message keeps when the next begins, in bytes.
 const KEPT_BYTES: usize = 64 * 1024;
 /// The longest name of a field that means anything: `event`, `retry`.
 const LONGEST_FIELD: usize = 5;
@@ -20,7 +20,7 @@ enum Field {
     Event,
     Data,
     Id,
-    /// `retry`, a comment, or one that means nothing.
+    /// `retry`, a comment, or an unknown field.
     Other,
 }
 
@@ -38,22 +38,22 @@ impl Field {
 /// How far the message is that bytes are read of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has no data yet.
+    /// No data yet.
     Empty,
-    /// An event has data, if an empty one.
+    /// An event with data, even if that is empty.
     Data,
-    /// It was given out: the next bytes begin another.
+    /// Handed out: the next bytes begin another message.
     Given,
 }
 
 /// Where in an event stream the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// In the byte order mark that may come first, after so many bytes of it.
+    /// In the optional byte order mark, after this many of its bytes.
     Mark(usize),
     /// At the beginning of a line.
     LineStart,
-    /// In a field's name, after so many bytes; those beyond [`LONGEST_FIELD`] are not kept.
+    /// In a field's name, after this many bytes; those beyond [`LONGEST_FIELD`] are not kept.
     Name(usize),
     /// After a field's colon, where one space is dropped.
     Colon(Field),
@@ -86,7 +86,7 @@ pub struct Reader {
     keep: bool,
     at: At,
     name: [u8; LONGEST_FIELD],
-    /// Whether the last line ended in CR, so that an LF right behind it belongs to that.
+    /// Whether the last line ended in CR, so that an LF right behind it belongs to its end.
     after_cr: bool,
     stage: Stage,
     /// The bytes of the message so far.
@@ -99,8 +99,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of bodies in this framing; the message with the data `last` is no message and ends the stream. With `keep`, it
-    /// keeps each message for [`Reader::message`].
+    /// A reader of bodies in this framing. A message with the data `last` ends the stream and does not count. With
+    /// `keep`, the reader keeps each message for [`Reader::message`].
     pub fn new(framing: Framing, last: Option<Arc<[u8]>>, keep: bool) -> Self {
         Self {
             framing,
@@ -117,12 +117,12 @@ impl Reader {
         }
     }
 
-    /// How it cuts bodies.
+    /// Its framing.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Another body begins.
+    /// Begins another body.
     pub fn begin(&mut self) {
         let message = std::mem::take(&mut self.message);
         *self = Self::new(self.framing, self.last.take(), self.keep);
@@ -131,8 +131,8 @@ impl Reader {
         self.clear();
     }
 
-    /// Takes bytes of a body; how many, up to the end of a message, or none if they were all taken without one ending.
-    /// `ends_chunk` says that the protocol below ends a chunk with the last of them.
+    /// Takes bytes of a body. Returns how many it took up to the end of a message; `None` if it took them all without
+    /// reaching one. `ends_chunk` says that the last byte ends a chunk of the protocol below.
     ///
     /// # Errors
     /// When a message has more than [`MOST_MESSAGE_BYTES`].
@@ -162,7 +162,7 @@ impl Reader {
         &self.message
     }
 
-    /// Whether the message that is to be the last has come, or none is.
+    /// Whether the stream's last message has come, or none is expected.
     pub fn has_ended(&self) -> bool {
         self.has_ended || self.last.is_none()
     }
@@ -187,7 +187,7 @@ impl Reader {
         if self.keep {
             self.message.data.extend_from_slice(bytes);
         } else if let Some(last) = &self.last {
-            // One byte more than the last has tells it from that.
+            // One byte more than `last` has tells a longer message from it.
             let room = (last.len() + 1).saturating_sub(self.message.data.len());
             self.message.data.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
@@ -261,7 +261,7 @@ impl Reader {
                     taken += 1;
                     continue;
                 }
-                // What looked like one is the beginning of a name that means nothing.
+                // What looked like a mark is the beginning of an unknown field's name.
                 self.at = if seen == 0 { At::LineStart } else { At::Name(LONGEST_FIELD + 1) };
             }
             if matches!(byte, b'\n' | b'\r') {
@@ -277,7 +277,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Takes bytes of a line, the first of which ends none; how many.
+    /// Takes bytes of a line, of which the first is no line end. Returns how many.
     fn read_in_line(&mut self, bytes: &[u8], first: u8) -> Result<usize, Malformed> {
         match self.at {
             At::Mark(_) | At::LineStart | At::Name(_) => {
@@ -338,7 +338,7 @@ impl Reader {
         }
     }
 
-    /// A line has ended; whether an event has with it.
+    /// Ends a line. Returns whether an event ended with it.
     fn end_line(&mut self) -> Result<bool, Malformed> {
         match std::mem::replace(&mut self.at, At::LineStart) {
             At::Mark(_) | At::LineStart => {
@@ -364,7 +364,7 @@ impl Reader {
     }
 
     fn end_value(&mut self, field: Field) {
-        // An id with a NUL in it is none.
+        // An id with a NUL is ignored.
         if field == Field::Id && !self.id.contains(&0) {
             std::mem::swap(&mut self.message.id, &mut self.id);
         }

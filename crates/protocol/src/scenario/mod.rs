@@ -38,7 +38,7 @@
 //!   them up. `core.made_up()` is such a value in a rehearsal, and nil otherwise.
 //!
 //! **What the engine does**: which connection a call goes on (the user's own, or the client's pool), connecting and TLS,
-//! timeouts, names, tags and groups, counting, sending again what is idempotent, traces of `--once`. A protocol does none of it.
+//! timeouts, names, tags and groups, counting, sending again what is idempotent, traces of `--once`, which calls have a `traceparent`. A protocol does none of it.
 //!
 //! **An answer's parts** are kept by the connection's [`Client`], as for wrk's scripts: they reach Lua when the script reads
 //! them, until the user's next call or pause. What it does not read is forgotten.
@@ -53,6 +53,7 @@ use brunt_plan::target::Target;
 
 use crate::discovery::Discovery;
 use crate::flags::ReadFile;
+use crate::traced::TraceIds;
 use crate::{AnswerParts, Client, OptionsError};
 
 pub use value::{Fields, Value, duration_ns, unknown};
@@ -156,32 +157,34 @@ pub trait Dialect: Send + Sync {
         ""
     }
 
-    /// The client that a script makes with these options, a table without those that are the engine's.
+    /// The client that a script makes with these options; those of the engine are not among them.
     ///
     /// # Errors
     /// Says which option is wrong and what it may be. The engine adds file and line.
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError>;
 }
 
-/// What a client is made in.
+/// The surroundings in which a client is made.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// Where its calls go unless they say otherwise.
+    /// Where its calls go by default.
     pub base: Option<&'a Target>,
     /// Reads a file by its path beside the script, which then travels with the script in a plan.
     pub read: &'a ReadFile,
-    /// Makes content of what the base says when the script is loaded, which then travels with the script in a plan as a file does.
+    /// Makes content from the base's answers when the script is loaded; it travels with the script in a plan, as a file
+    /// does.
     pub learn: &'a Discovery<'a>,
 }
 
 impl<'a> Setting<'a> {
-    /// A client's setting without files, and with nobody to ask.
+    /// A setting without files and without a target to ask.
     pub fn alone(base: Option<&'a Target>) -> Self {
         Self { base, read: &|_| Ok(None), learn: &|_, _| Err("there is no target to ask here".to_owned()) }
     }
 }
 
-/// What calls of one client of a script go through. Shared by the workers' users; it has no state of theirs.
+/// Encodes the calls of one client of a script, and reads their answers. Shared by the workers' users; it has no state
+/// of theirs.
 ///
 /// [`encode`](Self::encode) is on the way of every call: it takes no lock, and does what can be done once beforehand. For an
 /// example see [`Dialect`].
@@ -205,48 +208,61 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with the values; it is raised in the script, where the call stands.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError>;
 
-    /// Appends `more`, which a user says on a stream, to the call that began it: that has not been sent yet, or is sent again.
+    /// Appends `more`, a further message of a stream, to the call that began it, which has not been sent yet or is sent
+    /// again.
     fn join(&self, more: &Encoded, call: &mut Encoded) {
         call.bytes.extend_from_slice(&more.bytes);
     }
 
-    /// Looks at the values of a call before there is any load, as far as no answer made them, and gives the status that a
-    /// good answer to it has.
+    /// Whether some of its calls have a place for a `traceparent` ([`add_trace`](Self::add_trace)). Asked before the load: a run that is to
+    /// be traced says which clients have none.
+    fn traces(&self) -> bool {
+        false
+    }
+
+    /// Adds a `traceparent` with these ids to an encoded call; false where the call has one already, or has no place for it.
+    fn add_trace(&self, _call: &mut Encoded, _ids: &TraceIds) -> bool {
+        false
+    }
+
+    /// Examines the values of a call before the load, as far as no answer made them, and returns the status of a good
+    /// answer.
     ///
     /// # Errors
-    /// Says what is wrong with the values whatever comes: it ends the run before it begins.
+    /// Says what is wrong with the values whatever the answer will be: it ends the run before it begins.
     fn examine(&self, _values: &[Value<'_>]) -> Result<u16, OptionsError> {
         Ok(200)
     }
 
-    /// What the library wants to know of every answer without asking, as bits of its own; 0 where there is nothing.
-    /// `answer.flags` in the library.
+    /// Facts about every answer that the library has without asking, as bits of its own; 0 for none. `answer.flags` in
+    /// the library.
     fn flags(&self, _answer: &CompleteAnswer<'_>) -> u32 {
         0
     }
 
-    /// Reads the part called `what` of an answer, for `core.read(answer, what)`.
+    /// Reads the part `what` of an answer, for `core.read(answer, what)`.
     ///
     /// # Errors
     /// Says what is wrong with it, or that there is no such part; it is raised in the script.
     fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError>;
 
-    /// What the status of an answer to `call` is called, where that says more than its number. Asked where an
-    /// answer has another status than the one before it of the same name, not for each answer.
+    /// The name of an answer's status, where that says more than its number. Asked where the status differs from that
+    /// of the answer before with the same name, not for each answer.
     fn status_name(&self, _call: &Encoded, _status: u16) -> Option<String> {
         None
     }
 
-    /// What an answer is to `call` that is not its last, and leads on to another request, which the library makes in its place: such as
-    /// `redirect`. Such a request and its answer are counted by the call's name with this word and a number behind it (`login redirect 1`).
-    /// The call itself is counted once, with the answer that leads no further and the time of them all.
+    /// A word such as `redirect`, where an answer to `call` is not its last but leads on to another request, which the
+    /// library makes in its place. Such a request and its answer are counted by the call's name with this word and a
+    /// number behind it (`login redirect 1`). The call itself is counted once, with the answer that leads no further
+    /// and the time of them all.
     ///
     /// The library goes on with it by `core.call` with the field `continues` in its options: the answer that led on.
     fn leads_on(&self, _call: &Encoded, _answer: &CompleteAnswer<'_>) -> Option<&'static str> {
         None
     }
 
-    /// A call as `--once` shows it, where its bytes are not what people read.
+    /// A call as `--once` shows it, where people cannot read its bytes.
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         Cow::Borrowed(&call.bytes)
     }
@@ -270,19 +286,37 @@ pub trait Caller: Send + Sync {
 /// A call as a [`Caller`] encoded it.
 #[derive(Debug, Default)]
 pub struct Encoded {
-    /// What goes to [`Client::start`] as the message's bytes.
+    /// The message's bytes for [`Client::start`].
     pub bytes: Vec<u8>,
-    /// Whether it may be sent again when a connection dies before any of its answer came.
+    /// Whether it may be sent again when a connection dies before any part of its answer came.
     pub idempotent: bool,
-    /// What [`Client::start`] must know besides.
+    /// The message's hint for [`Client::start`].
     pub hint: u32,
-    /// Where it goes, if not to the client's base.
+    /// Its destination, if not the client's base.
     pub target: Option<Target>,
-    /// Whether its library follows where its answer leads, for [`Caller::leads_on`].
+    /// Whether its library follows redirects and the like, for [`Caller::leads_on`].
     pub follows: bool,
 }
 
 impl Encoded {
+    /// Copies the message of another call, without its destination.
+    pub fn copy_message(&mut self, other: &Self) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&other.bytes);
+        (self.idempotent, self.hint, self.follows) = (other.idempotent, other.hint, other.follows);
+    }
+
+    /// Adds a `traceparent` to a call whose bytes are a request of HTTP/1.1; false where it has one already
+    /// ([`TraceIds::add_to_request`]).
+    pub fn add_traceparent(&mut self, ids: &TraceIds) -> bool {
+        let untraced = std::mem::take(&mut self.bytes);
+        let is_added = ids.add_to_request(&untraced, &mut self.bytes);
+        if !is_added {
+            self.bytes = untraced;
+        }
+        is_added
+    }
+
     /// Forgets the last call, and keeps its memory within bounds.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -299,6 +333,6 @@ impl Encoded {
 pub struct CompleteAnswer<'a> {
     /// The protocol's own status.
     pub status: u16,
-    /// What was kept.
+    /// The parts that were kept.
     pub parts: AnswerParts<'a>,
 }

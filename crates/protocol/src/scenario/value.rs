@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::OptionsError;
 
-/// A value of Lua. Written down and read back it is the same, so that one may travel to another machine.
+/// A value of Lua. It survives being written down and read back, so that it can travel to another machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value<'a> {
     /// `nil`.
@@ -19,7 +19,7 @@ pub enum Value<'a> {
     Number(f64),
     /// A string, which need not be UTF-8.
     Text(Cow<'a, [u8]>),
-    /// A table, by its keys; the order of those that are not 1, 2, 3 … is by chance.
+    /// A table, by its keys. The order of keys other than 1, 2, 3 … is arbitrary.
     Table(Vec<(Value<'a>, Value<'a>)>),
 }
 
@@ -34,7 +34,7 @@ impl<'a> Value<'a> {
         Self::Table(values.into_iter().enumerate().map(|(at, value)| (Value::Number((at + 1) as f64), value)).collect())
     }
 
-    /// What it is, in Lua's words.
+    /// Its type, in Lua's words.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Nil => "nil",
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What stands under this name, if it is a table that has it; `Nil` otherwise.
+    /// The entry of this name; `Nil` if there is none, or if this is no table.
     pub fn get(&self, name: &str) -> &Value<'a> {
         let entry = self.entries().iter().find(|(key, _)| key.as_str() == Some(name));
         entry.map_or(&Value::Nil, |(_, value)| value)
@@ -85,7 +85,7 @@ impl<'a> Value<'a> {
         matches!(self, Self::Nil)
     }
 
-    /// The same, owning its strings.
+    /// The value with strings of its own.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Self::Nil => Value::Nil,
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Options of a table, each read by its name; what is wrong is said with what it may be.
+/// Options of a table, each read by its name. Errors say what an option may be.
 ///
 /// ```
 /// use brunt_protocol::scenario::{Fields, Value};
@@ -120,7 +120,7 @@ pub struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    /// The options in `table` (`Nil` for none), which are `whose` and may be those `known`.
+    /// The options in `table` (`Nil` for none). `whose` names their owner in errors; `known` are the names that exist.
     ///
     /// # Errors
     /// When it is no table, or has an option that is not known.
@@ -139,12 +139,12 @@ impl<'v> Fields<'v> {
         Ok(Self { whose, table })
     }
 
-    /// What stands under `name`.
+    /// The value of the option `name`.
     pub fn value(&self, name: &str) -> &'v Value<'v> {
         self.table.get(name)
     }
 
-    /// The error that the option `name` is not what it may be.
+    /// The error that the option `name` has a wrong value.
     pub fn wrong(&self, name: &str, expected: &str) -> OptionsError {
         let value = self.value(name);
         let got = match value {
@@ -219,7 +219,7 @@ pub fn duration_ns(value: &Value<'_>) -> Option<u64> {
     }
 }
 
-/// That `whose` has nothing called `name`, with what may have been meant.
+/// The message that `whose` has nothing called `name`, with a suggestion.
 pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
     let mut text = format!("{whose} has no option '{name}'");
     match known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min() {

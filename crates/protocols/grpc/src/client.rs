@@ -1,4 +1,4 @@
-//! What gRPC makes of streams: a call on each.
+//! The calls of a gRPC connection: one on each stream.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::framing::{Fault, Reader, check_compressed, decompressed, write_messag
 use crate::request::{Writer, parts};
 use crate::status;
 
-/// A call's hint: its answer may be any number of messages, each timed, and not exactly one.
+/// A hint of a call: its answer is a stream of messages, each of them timed, and not exactly one message.
 pub(crate) const STREAMS: u32 = 1;
-/// A call's hint: its user goes on saying messages once it has begun.
+/// A hint of a call: its user sends more messages after its start.
 pub(crate) const OPEN: u32 = 2;
-/// A call's hint: its user takes the messages of its answer one by one, however many there are.
+/// A hint of a call: its user takes the messages of its answer one by one, however many there are.
 pub(crate) const TAKEN: u32 = 4;
-/// The hint of what is said on a call: nothing more follows.
+/// A hint of a later message: it is the last one.
 pub(crate) const FINISH: u32 = 8;
-/// The most bytes that wait on a stream until the server takes them.
+/// The most bytes that wait on a stream until the server accepts them.
 const MOST_WAITING_BYTES: usize = 4 << 20;
-/// Why a call has failed whose server does not take what its user says.
+/// The reason of a call that failed because its server does not accept the user's messages.
 pub(crate) const UNTAKEN: &str = "more than 4 MiB waited for the server to take them";
 
-/// What all connections of a run have in common.
+/// The limits that all connections of a run share.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The most bytes of a message in an answer.
@@ -39,13 +39,13 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Call {
     reader: Reader,
-    /// What it was started with: [`STREAMS`], [`TAKEN`].
+    /// The hint of its start: [`STREAMS`], [`TAKEN`].
     hint: u32,
-    /// Whether the head said that compressed messages are in gzip.
+    /// Whether the head says that compressed messages are in gzip.
     is_gzip: bool,
     /// Whether a message has come.
     has_message: bool,
-    /// What of its answer is kept, if answers are.
+    /// The kept part of its answer, if answers are kept.
     kept: Option<Box<KeptAnswer>>,
 }
 
@@ -58,8 +58,8 @@ pub(crate) struct GrpcStreams {
     is_secure: bool,
     keeps: bool,
     limits: Arc<Limits>,
-    /// The answer that was complete last: its metadata as lines, and its messages, framed and no longer compressed. While a stream goes
-    /// on: its metadata so far, and the message that came last.
+    /// The answer that was completed last: its metadata as lines, and its messages, framed and decompressed. While a
+    /// stream goes on: its metadata so far, and its newest message.
     kept: Box<KeptAnswer>,
 }
 
@@ -69,7 +69,7 @@ impl GrpcStreams {
     }
 }
 
-/// Why a head does not begin an answer of gRPC, if it does not.
+/// What keeps a head from beginning an answer of gRPC; `None` if it does begin one.
 fn head_fault(status: u16, streams: &Connection<Call>) -> Option<Wrong> {
     if status != 200 {
         return Some(Wrong::protocol(format!("HTTP status {status} where an answer of gRPC belongs")));
@@ -78,7 +78,7 @@ fn head_fault(status: u16, streams: &Connection<Call>) -> Option<Wrong> {
     (!is_grpc).then(|| Wrong::protocol("an answer whose content-type is not application/grpc"))
 }
 
-/// Appends the fields that came last to what is kept of a call.
+/// Appends the newest fields to a call's kept answer.
 fn keep_fields(kept: &mut KeptAnswer, status: Option<u16>, streams: &Connection<Call>) {
     if let Some(status) = status {
         kept.head.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
@@ -91,17 +91,17 @@ fn keep_fields(kept: &mut KeptAnswer, status: Option<u16>, streams: &Connection<
 }
 
 impl Call {
-    /// Whether its answer may be any number of messages.
+    /// Whether the call's answer is a stream of messages.
     fn streams(&self) -> bool {
         self.hint & STREAMS != 0
     }
 
-    /// Whether its user takes its messages one by one, so that only the last is kept.
+    /// Whether the user takes the messages one by one, so that only the last one is kept.
     fn is_taken(&self) -> bool {
         self.hint & TAKEN != 0
     }
 
-    /// A message is complete. What is kept is no longer compressed; the message begins there where this says.
+    /// Handles a complete message, which is decompressed if it is kept. Returns where it begins in the kept bytes.
     #[inline]
     fn message_came(&mut self, limit: u32) -> Result<usize, Fault> {
         if self.has_message && !self.streams() {
@@ -174,7 +174,7 @@ impl OverStreams for GrpcStreams {
     ) -> Result<(), &'static str> {
         let (_, body) = parts(message.bytes);
         streams.send(position, body, message.hint & FINISH != 0, out);
-        // One message may be as long as it likes.
+        // A single message may be of any length.
         if streams.waiting(position) > MOST_WAITING_BYTES.max(body.len()) { Err(UNTAKEN) } else { Ok(()) }
     }
 
@@ -222,7 +222,7 @@ impl OverStreams for GrpcStreams {
         Ok(None)
     }
 
-    /// gRPC tells its status with the end.
+    /// gRPC sends the status at the end of a call.
     fn status(&self, _call: &Call) -> u16 {
         0
     }
@@ -248,7 +248,7 @@ impl OverStreams for GrpcStreams {
         let is_taken = call.is_taken();
         if let Some(mut kept) = call.kept {
             if is_taken {
-                // It was told with its message.
+                // These bytes were handed out with their message.
                 kept.body.clear();
             }
             if by == EndedBy::Trailers {

@@ -1,4 +1,4 @@
-//! What a schema has under a name, as `.proto` files write it, and arguments to begin with in JSON.
+//! Definitions in a schema, shown as `.proto` files write them, and example arguments in JSON.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::{Schema, is_named, path_of};
 
-/// The most levels of messages in messages that an example has.
+/// The most levels of nested messages in an example.
 const MOST_LEVELS: usize = 4;
-/// The most definitions that are shown of one method's messages.
+/// The most definitions that are shown with a method.
 const MOST_DEFINITIONS: usize = 100;
 
-/// What a schema has under a name.
+/// A definition in a schema.
 #[derive(Debug, Clone)]
 pub enum Definition {
     /// A service with its methods.
@@ -32,7 +32,7 @@ pub enum Definition {
 }
 
 impl Definition {
-    /// What is called `symbol` in full: `shop.Cart`, `shop.Cart/Add` (also with a dot), `shop.Item`.
+    /// The definition with this full name: `shop.Cart`, `shop.Cart/Add` (also with a dot), `shop.Item`.
     pub fn find(schema: &Schema, symbol: &str) -> Option<Self> {
         let pool = schema.pool();
         let symbol = symbol.trim_start_matches(['.', '/']);
@@ -47,7 +47,7 @@ impl Definition {
             .or_else(|| method().map(Self::Method))
     }
 
-    /// All whose full names end with `symbol`, as a name without its package does.
+    /// The definitions whose full names end with `symbol`, such as a name without its package.
     pub fn find_by_end(schema: &Schema, symbol: &str) -> Vec<Self> {
         let pool = schema.pool();
         let symbol = symbol.replace('/', ".");
@@ -60,7 +60,7 @@ impl Definition {
         services.chain(messages).chain(enums).chain(methods).collect()
     }
 
-    /// Its name in full, as a call or a `.proto` file has it.
+    /// The full name, as a call or a `.proto` file has it.
     pub fn full_name(&self) -> String {
         match self {
             Self::Service(service) => service.full_name().to_owned(),
@@ -70,7 +70,7 @@ impl Definition {
         }
     }
 
-    /// As a `.proto` file has it. Of a method, its messages are shown, too, and arguments to begin with.
+    /// The text of the definition in a `.proto` file. A method is followed by its messages and example arguments.
     pub fn text(&self) -> String {
         match self {
             Self::Service(service) => service_text(service),
@@ -81,7 +81,7 @@ impl Definition {
     }
 }
 
-/// A method with its types: `shop.Cart/Watch(shop.Item) returns (stream shop.Item)`.
+/// A method with its types, such as `shop.Cart/Watch(shop.Item) returns (stream shop.Item)`.
 pub fn signature(method: &MethodDescriptor) -> String {
     format!("{}{}", path_of(method), types(method))
 }
@@ -118,8 +118,8 @@ fn method_text(method: &MethodDescriptor) -> String {
     text
 }
 
-/// The messages of a method, and those and the enums that they are made of. Nested ones are in the text of their parents, Google's are
-/// known.
+/// The messages of a method, and the messages and enums in them. Nested ones stand in the text of their parents;
+/// Google's are left out, as they are well known.
 fn definitions(method: &MethodDescriptor) -> Vec<Definition> {
     let (mut seen, mut all) = (BTreeSet::new(), Vec::new());
     let mut waiting = vec![method.output(), method.input()];
@@ -149,7 +149,7 @@ fn is_googles(name: &str) -> bool {
     name.starts_with("google.protobuf.")
 }
 
-/// The message that stands in no other, around this one.
+/// The outermost message around this one.
 fn top_of(mut message: MessageDescriptor) -> MessageDescriptor {
     while let Some(parent) = message.parent_message() {
         message = parent;
@@ -157,7 +157,7 @@ fn top_of(mut message: MessageDescriptor) -> MessageDescriptor {
     message
 }
 
-/// The types of the fields of a message, and of those in it.
+/// Collects the types of a message's fields, nested ones included.
 fn gather(message: &MessageDescriptor, used: &mut Vec<Kind>) {
     used.extend(message.fields().map(|field| field.kind()));
     message.child_messages().for_each(|child| gather(&child, used));
@@ -217,7 +217,7 @@ fn is_synthetic(oneof: &OneofDescriptor) -> bool {
     oneof.fields().all(|field| field.field_descriptor_proto().proto3_optional())
 }
 
-/// Whether `child` is what a group in `message` is made of.
+/// Whether `child` is the type of a group in `message`.
 fn is_group(message: &MessageDescriptor, child: &MessageDescriptor) -> bool {
     message.fields().any(|field| field.is_group() && field.kind().as_message() == Some(child))
 }
@@ -293,7 +293,7 @@ fn enum_text(known: &EnumDescriptor, level: usize) -> String {
     if options.is_some_and(EnumOptions::allow_alias) {
         let _ = writeln!(text, "{inner}option allow_alias = true;");
     }
-    // In the order of their file; an enum's own iterator goes by number.
+    // In the order of the file; an enum's own iterator goes by number.
     for value in &known.enum_descriptor_proto().value {
         let _ = writeln!(text, "{inner}{} = {};", value.name(), value.number());
     }
@@ -303,7 +303,7 @@ fn enum_text(known: &EnumDescriptor, level: usize) -> String {
     text + &inset + "}\n"
 }
 
-/// Arguments of this type to begin with: every field with a value that fits, one of each `oneof`.
+/// Example arguments of this type: every field with a fitting value, and one field of each `oneof`.
 pub fn example(message: &MessageDescriptor) -> Value {
     example_of(message, &mut Vec::new())
 }
@@ -319,7 +319,7 @@ fn example_of(message: &MessageDescriptor, around: &mut Vec<String>) -> Value {
         oneof.is_none_or(|oneof| oneof.fields().next().is_some_and(|first| first.number() == field.number()))
     };
     for field in message.fields().filter(is_first) {
-        // What holds itself ends somewhere.
+        // A message that contains itself ends at the last level.
         let value = match field.kind() {
             Kind::Message(entry) if field.is_map() => {
                 let key = match entry.map_entry_key_field().kind() {
@@ -346,7 +346,7 @@ fn value_of(kind: &Kind, around: &mut Vec<String>) -> Option<Value> {
         Kind::String | Kind::Bytes => json!(""),
         Kind::Double | Kind::Float => json!(0.0),
         Kind::Enum(known) => json!(known.default_value().name()),
-        // Which message an `Any` holds is anybody's guess.
+        // The type of message in an `Any` is not known.
         Kind::Message(inner) if inner.full_name() == "google.protobuf.Any" => return None,
         Kind::Message(inner) => {
             let goes_on = around.len() < MOST_LEVELS && !around.iter().any(|name| name == inner.full_name());
@@ -356,7 +356,7 @@ fn value_of(kind: &Kind, around: &mut Vec<String>) -> Option<Value> {
     })
 }
 
-/// What Google's own types are in JSON.
+/// The JSON form of Google's own types.
 fn googles(name: &str) -> Option<Value> {
     Some(match name.strip_prefix("google.protobuf.")? {
         "Timestamp" => json!("2026-01-01T00:00:00Z"),

@@ -50,7 +50,8 @@ pub fn encoded(message: &DynamicMessage) -> Vec<u8> {
     message.encode_to_vec()
 }
 
-/// A message as JSON, with the names of the `.proto` file and without fields that are not set; none if the bytes are none.
+/// A message as JSON, with the names of the `.proto` file and without unset fields; `None` if the bytes are not such a
+/// message.
 pub fn shown(message_type: &MessageDescriptor, bytes: &[u8]) -> Option<String> {
     let message = DynamicMessage::decode(message_type.clone(), bytes).ok()?;
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! gRPC's flags, and the options that they ask for.
+//! gRPC's flags, and the options made of them.
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
@@ -13,7 +13,7 @@ use crate::options::{Compression, Options, read_proto};
 use crate::reflection::Reflection;
 use crate::schema::parts_of;
 
-/// The flags of gRPC. Those for calls, arguments and answers are Thrift's, too.
+/// The flags of gRPC. Those for calls, arguments and answers are used by Thrift, too.
 pub(crate) const FLAGS: [Flag; 12] = [
     Flag::new(
         "proto",
@@ -57,7 +57,7 @@ pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let proto = read_proto(&files, &dirs, &mut |path| given.read(path))?;
     let (args, headers) = (arguments(given)?, headers(given)?);
     if has_reflection {
-        // What is wrong with the flags has been said by now, so that nobody is asked in vain.
+        // The other flags were checked before this, so that a server is not asked in vain.
         let ask = |options: &ProtocolOptions| given.ask(options);
         let told = Reflection::new(&ask, &headers).descriptor_set(parts_of(call).0);
         descriptor_set = Some(Content(told.map_err(|error| OptionsError(format!("--reflection: {error}")))?));

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::bufread::GzEncoder;
 use flate2::read::GzDecoder;
 
-/// The bytes before each message: the flag that tells a compressed one, and the length.
+/// The bytes before each message: the flag of a compressed message, and the length.
 pub const PREFIX_BYTES: usize = 5;
 /// The most memory that a message keeps once it is taken, in bytes.
 const KEPT_BYTES: usize = 16 * 1024;
@@ -18,17 +18,17 @@ pub fn write_message(message: &[u8], is_compressed: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(message);
 }
 
-/// The message in gzip.
+/// Compresses a message with gzip.
 ///
 /// # Errors
-/// None that memory does not make.
+/// None in practice: it writes to memory.
 pub fn compressed(message: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     GzEncoder::new(message, Compression::default()).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What a message was before gzip, if that is at most `limit` bytes.
+/// Decompresses a message of gzip, to `limit` bytes at most.
 ///
 /// # Errors
 /// When it is no gzip, or longer.
@@ -42,7 +42,7 @@ pub fn decompressed(message: &[u8], limit: u32) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Checks that a message is gzip of at most `limit` bytes, and holds none of them.
+/// Checks that a message is gzip of at most `limit` bytes, without keeping them.
 ///
 /// # Errors
 /// When it is no gzip, or longer.
@@ -58,22 +58,22 @@ pub fn check_compressed(message: &[u8], limit: u32) -> Result<(), Fault> {
 /// Why bytes are no messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// They break the format.
+    /// The bytes break the format.
     #[error("{0}")]
     Malformed(&'static str),
-    /// A message is longer than it may be.
+    /// A message is longer than allowed.
     #[error("a message of more bytes than --max-answer allows")]
     Oversize,
 }
 
-/// Cuts the body of a stream into messages. Pure and bounded: a message is kept only if that was asked for, or if it is compressed, which
-/// has to be read as a whole.
+/// Splits the body of a stream into messages. Pure and bounded: a message is kept only on request, or if it is
+/// compressed, as it is then decompressed as a whole.
 #[derive(Debug)]
 pub struct Reader {
     prefix: [u8; PREFIX_BYTES],
-    /// How much of the prefix has come.
+    /// The number of prefix bytes that have come.
     prefixed: u8,
-    /// What is left of the message, in bytes.
+    /// The missing bytes of the message.
     left: u32,
     /// The longest message, in bytes.
     limit: u32,
@@ -82,12 +82,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of messages of at most `limit` bytes. With `keep`, [`message`](Self::message) has each; without, those that are compressed.
+    /// A reader of messages of at most `limit` bytes. With `keep`, [`message`](Self::message) has each message;
+    /// without, only compressed ones.
     pub fn new(limit: u32, keep: bool) -> Self {
         Self { prefix: [0; PREFIX_BYTES], prefixed: 0, left: 0, limit, keeps: keep, message: Vec::new() }
     }
 
-    /// Takes what follows: how many bytes it took, and whether a message is complete with them.
+    /// Takes bytes, up to the end of a message at most. Returns how many it took, and whether a message is complete.
     ///
     /// # Errors
     /// When a flag is neither 0 nor 1, or a message is too long.
@@ -135,18 +136,18 @@ impl Reader {
         self.prefixed > 0
     }
 
-    /// Whether the message that came last is compressed.
+    /// Whether the newest message is compressed.
     pub fn is_compressed(&self) -> bool {
         self.prefix.first() == Some(&1)
     }
 
-    /// The message that came last, if it was kept, as it came.
+    /// The newest message as it came, if it was kept.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 }
 
-/// The messages in a body that is all there, each with whether it is compressed; what is cut off at the end is left out.
+/// The messages in a complete body, each with a flag for compressed ones; an incomplete one at the end is left out.
 pub fn messages(mut body: &[u8]) -> impl Iterator<Item = (bool, &[u8])> {
     std::iter::from_fn(move || {
         let (prefix, rest) = body.split_first_chunk::<PREFIX_BYTES>()?;

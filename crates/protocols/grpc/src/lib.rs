@@ -72,7 +72,7 @@ impl Protocol for Grpc {
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         let read = serde_json::from_value::<Options>(options.clone());
         let shown = read.map_or_else(|_| options.clone(), |options| options.to_protocol().shown().clone());
-        // Arguments have secrets, too, which are told by the names of their fields.
+        // Arguments may hold secrets, too, which are recognised by the names of their fields.
         shown_options(&shown, self.flags())
     }
 
@@ -197,7 +197,7 @@ impl Flood {
     }
 }
 
-/// Appends a message, framed, compressed if it is to be.
+/// Appends a framed message, compressed on request.
 fn append(message: &[u8], compress: Option<Compression>, out: &mut Vec<u8>) -> Result<(), String> {
     if u32::try_from(message.len()).is_err() {
         return Err(format!("a message of {} bytes: 4 GiB are the most", message.len()));
@@ -212,18 +212,18 @@ fn append(message: &[u8], compress: Option<Compression>, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// What a connection must know of a method's calls.
+/// The hint of a method's calls, for the connection.
 fn hint(method: &MethodDescriptor) -> u32 {
     if method.is_server_streaming() { STREAMS } else { 0 }
 }
 
-/// Whether the schema says that calling twice does no more than calling once.
+/// Whether the schema calls a method idempotent.
 fn is_idempotent(method: &MethodDescriptor) -> bool {
     let options = method.method_descriptor_proto().options.as_ref();
     options.is_some_and(|options| options.idempotency_level() != IdempotencyLevel::IdempotencyUnknown)
 }
 
-/// Which calls are traced: none where all have a `traceparent` of their own.
+/// The traced calls; `None` where all calls have a `traceparent` of their own.
 fn tracing(options: &Options) -> Result<Option<Tracing>, OptionsError> {
     let Some(share) = options.trace_ratio else { return Ok(None) };
     if !(share > 0.0 && share <= 1.0) {

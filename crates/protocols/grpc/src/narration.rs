@@ -1,5 +1,5 @@
-//! A connection in words, as `--once` shows it: frames, messages by the names of the schema, statuses with what their servers say
-//! of them.
+//! A connection in words, as `--once` shows it: frames, messages by the names of the schema, statuses with the servers'
+//! messages.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use crate::framing::{PREFIX_BYTES, decompressed, messages};
 use crate::schema::{Schema, Sources, compile};
 use crate::status;
 
-/// The most streams whose methods are known at once.
+/// The most concurrent streams whose methods are remembered.
 const MOST_STREAMS: usize = 1000;
-/// The most that is shown of a message, or waited for, in bytes.
+/// The most bytes of a message that are shown, or waited for.
 const MOST_BYTES: usize = 64 * 1024;
-/// What Google's error details are called and have in them (`google.rpc`), as far as the schema does not say.
+/// The definitions of Google's error details (`google.rpc`), for schemas without them.
 const DETAILS: &str = include_str!("error_details.proto");
 
 /// Both sides of a connection.
@@ -26,7 +26,7 @@ pub(crate) struct GrpcNarrator {
     schema: Arc<Schema>,
     sent: Reader,
     received: Reader,
-    /// The methods of the streams, and what has come of a message each way.
+    /// The streams, each with its method and the received part of a message in each direction.
     streams: BTreeMap<u32, Stream>,
 }
 
@@ -75,7 +75,7 @@ impl Narrator for GrpcNarrator {
 }
 
 impl Stream {
-    /// The messages that are complete with these bytes, as JSON; the bytes where they are not of a known method. Then how messages were
+    /// The messages that these bytes complete, as JSON, or as bytes if their method is unknown; and how they were
     /// compressed.
     fn told(&mut self, direction: Direction, bytes: &[u8]) -> (Vec<u8>, String) {
         let Some(method) = &self.method else { return (bytes.to_vec(), String::new()) };
@@ -95,8 +95,8 @@ impl Stream {
     }
 }
 
-/// Messages as JSON, a list if they are several, so that what is secret in them can be told by the names of their fields; and lines that
-/// say how they were compressed.
+/// Messages as JSON (several as a list), so that secrets in them are recognised by the names of their fields; and lines
+/// that say how they were compressed.
 pub(crate) fn in_words<'m>(
     message_type: &MessageDescriptor,
     messages: impl Iterator<Item = (bool, &'m [u8])>,
@@ -116,7 +116,7 @@ pub(crate) fn in_words<'m>(
     (words, compressions)
 }
 
-/// The stream that a frame's first line names.
+/// The stream that is named in a frame's first line.
 fn stream_of(head: &str) -> Option<u32> {
     let first = head.lines().next()?;
     let (_, behind) = first.split_once(", stream ")?;
@@ -127,7 +127,7 @@ fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     head.lines().skip(1).find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// What a status says, in lines: its name, its message and its details; none if there is no status.
+/// A status in lines: its name, its message and its details; `None` if there is no status.
 pub(crate) fn status_words(head: &str, schema: &Schema) -> Option<String> {
     let number = status::number(field(head, "grpc-status")?.as_bytes())?;
     let mut words = format!("\n  status {number} {}", status::name(number).unwrap_or("without a name"));
@@ -158,7 +158,7 @@ fn detail_type(name: &str, schema: &Schema) -> Option<MessageDescriptor> {
     schema.pool().get_message_by_name(name).or_else(|| google_rpc()?.pool().get_message_by_name(name))
 }
 
-/// A detail as a message, if its type is known and it is of it.
+/// A detail as a message, if its type is known and the bytes fit it.
 pub(crate) fn detail(name: &str, value: &[u8], schema: &Schema) -> Option<DynamicMessage> {
     DynamicMessage::decode(detail_type(name, schema)?, value).ok()
 }

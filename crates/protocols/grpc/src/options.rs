@@ -1,4 +1,4 @@
-//! What gRPC calls are made from: the `protocol` part of a plan for `grpc` and `grpcs`.
+//! The options of gRPC: the `protocol` part of a plan for `grpc` and `grpcs`.
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
@@ -13,7 +13,7 @@ use crate::schema::{self, Schema, Sources};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// The `.proto` files that define the service, and those that they import; none with a descriptor set.
+    /// The `.proto` files that define the service, and the files that they import; empty with a descriptor set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proto: Vec<ProtoFile>,
     /// A serialized `google.protobuf.FileDescriptorSet` instead.
@@ -26,7 +26,7 @@ pub struct Options {
     /// Metadata of every call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,
-    /// How messages are compressed, if they are.
+    /// The compression of messages; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Compression>,
     /// The most bytes of a message in an answer.
@@ -43,9 +43,9 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProtoFile {
-    /// The name by which others import it.
+    /// The name under which others import the file.
     pub file: String,
-    /// What is in it.
+    /// The file's content.
     pub content: Content,
 }
 
@@ -57,7 +57,7 @@ pub enum Compression {
     Gzip,
 }
 
-/// The files by these paths, and those that they import, which come last.
+/// Reads the files at these paths, followed by those that they import.
 pub(crate) fn read_proto(
     files: &[String],
     dirs: &[String],
@@ -69,7 +69,7 @@ pub(crate) fn read_proto(
     Ok(all.map(|(file, content)| ProtoFile { file, content: Content(content.into_bytes()) }).collect())
 }
 
-/// The schema that travels in a plan.
+/// The schema in a plan.
 ///
 /// # Errors
 /// Says where it is wrong.
@@ -94,7 +94,7 @@ pub(crate) fn schema_of(proto: &[ProtoFile], descriptor_set: Option<&Content>) -
 }
 
 impl Options {
-    /// The options as a plan carries them: whole for the engine, without secrets for everyone else.
+    /// The options as part of a plan: complete for the engine, without secrets for everything else.
     pub fn to_protocol(&self) -> ProtocolOptions {
         let shown = serde_json::to_value(self).unwrap_or_default();
         let mut whole = shown.clone();

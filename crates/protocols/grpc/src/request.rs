@@ -29,7 +29,7 @@ const OWN_FIELDS: [&str; 9] = [
     "trailer",
 ];
 
-/// What is the same for all calls of a flood or of a scenario's client.
+/// What all calls of a flood or of a scenario's client share.
 #[derive(Debug, Clone)]
 pub(crate) struct Envelope {
     before_path: String,
@@ -37,7 +37,8 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// That of calls to `target`, with these fields as metadata, and a deadline in nanoseconds from their start if they have one.
+    /// The envelope of calls to `target`, with these fields as metadata, and with a deadline in nanoseconds from their
+    /// start if there is one.
     ///
     /// # Errors
     /// Says which field is wrong, and never shows its value.
@@ -78,7 +79,7 @@ impl Envelope {
         Ok(Self { before_path, behind_path })
     }
 
-    /// Appends the head of a call to the method at `path`, with its length, and metadata of its own.
+    /// Appends the head of a call to the method at `path`, with its length and its own metadata.
     pub(crate) fn write_head(&self, path: &str, own: &str, out: &mut Vec<u8>) {
         let length = self.before_path.len() + path.len() + self.behind_path.len() + own.len();
         out.extend_from_slice(&(length as u32).to_be_bytes());
@@ -88,7 +89,7 @@ impl Envelope {
     }
 }
 
-/// Writes a call with a line of metadata more in its head into `with`.
+/// Writes a call into `with`, with one more line of metadata in its head.
 pub(crate) fn add_line(call: &[u8], name: &str, value: &impl fmt::Display, with: &mut Vec<u8>) {
     let Some((length, rest)) = call.split_first_chunk::<4>() else { return };
     let Some((head, messages)) = rest.split_at_checked(u32::from_be_bytes(*length) as usize) else { return };
@@ -100,7 +101,7 @@ pub(crate) fn add_line(call: &[u8], name: &str, value: &impl fmt::Display, with:
     }
 }
 
-/// Appends the head of what is said besides on a call to the method at `path`, which has that alone.
+/// Appends the head of a later message of a call to the method at `path`: that path alone.
 pub(crate) fn write_path(path: &str, out: &mut Vec<u8>) {
     const NAME: &str = ":path: ";
     out.extend_from_slice(&((NAME.len() + path.len()) as u32).to_be_bytes());
@@ -132,7 +133,8 @@ pub(crate) fn path(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
-/// The value of `grpc-timeout` for so many nanoseconds: the finest unit in which it has eight digits, rounded up.
+/// The value of `grpc-timeout` for this many nanoseconds: in the finest unit that needs no more than eight digits,
+/// rounded up.
 pub(crate) fn timeout(ns: u64) -> String {
     let units = [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S'), (60_000_000_000, 'M')];
     let fits =
@@ -141,7 +143,7 @@ pub(crate) fn timeout(ns: u64) -> String {
     format!("{value}{name}")
 }
 
-/// A call's bytes apart: its head, and its messages.
+/// Splits a call's bytes into its head and its messages.
 #[inline]
 pub(crate) fn parts(call: &[u8]) -> (&[u8], &[u8]) {
     let Some((length, rest)) = call.split_first_chunk() else { return (&[], &[]) };
@@ -156,12 +158,12 @@ pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Puts heads into the header blocks of one connection. One that comes again is compared and copied.
+/// Writes heads as header blocks of one connection. The block of a repeated head is copied.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     head: Vec<u8>,
     block: Vec<u8>,
-    /// What the table's changes were when the block was complete; none if it changed the table itself.
+    /// The number of changes to the table when the block was complete; `None` if the block itself changed the table.
     changes: Option<u64>,
 }
 
@@ -176,7 +178,7 @@ impl Writer {
         &self.block
     }
 
-    /// Fields of every call take a place in the table; metadata does once its head has come again.
+    /// Writes the block of a head. Fields of every call enter the table; metadata does only when its head is repeated.
     fn write_anew(&mut self, head: &[u8], again: bool, encoder: &mut Encoder) {
         let before = encoder.changes();
         self.block.clear();

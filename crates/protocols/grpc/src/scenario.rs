@@ -8,6 +8,7 @@ use brunt_plan::target::Target;
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::traced::{TRACEPARENT, TraceIds};
 use brunt_protocol::{Client, OptionsError};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
@@ -281,6 +282,20 @@ impl Caller for GrpcCaller {
         };
         out.idempotent = known.idempotent;
         Ok(())
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn add_trace(&self, call: &mut Encoded, ids: &TraceIds) -> bool {
+        let has_own = request::fields(request::parts(&call.bytes).0).any(|(name, _)| name == TRACEPARENT.as_bytes());
+        if has_own {
+            return false;
+        }
+        let untraced = std::mem::take(&mut call.bytes);
+        request::add_line(&untraced, TRACEPARENT, ids, &mut call.bytes);
+        true
     }
 
     fn join(&self, more: &Encoded, call: &mut Encoded) {

@@ -1,4 +1,4 @@
-//! What a service's calls are made of: the types of `.proto` files, or of a descriptor set.
+//! The schema of a service: the types of `.proto` files, or of a descriptor set.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
-/// The most files that one imports, and those import.
+/// The most files that a schema imports, in all.
 pub(crate) const MOST_FILES: usize = 1000;
 /// The most bytes of one file, or of a descriptor set.
 pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -21,7 +21,7 @@ pub struct SchemaError(String);
 /// The files of a schema by the names under which they import each other.
 pub type Sources = BTreeMap<String, String>;
 
-/// Gives the content of a path, or nothing if there is no such file.
+/// Reads the content at a path; `None` if there is no such file.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Reads `.proto` files and all that they import. What is imported is looked for in `dirs`, then beside each of the files.
@@ -71,7 +71,7 @@ pub fn load(files: &[String], dirs: &[String], read: &mut ReadFile<'_>) -> Resul
                 waiting.extend(imports(&name, &content)?.into_iter().map(|import| (import, Some(name.clone()))));
                 sources.insert(name, content);
             }
-            // Google's own come with protox.
+            // Google's own files come with protox.
             None if GoogleFileResolver::new().open_file(&name).is_ok() => {}
             None => {
                 let importer = importer.unwrap_or_default();
@@ -132,7 +132,7 @@ impl FileResolver for InMemory {
     }
 }
 
-/// What is wrong, after the file, the line and the column (in characters) where it stands.
+/// An error with its file, line and column (in characters).
 fn described(error: &protox::Error, sources: &Sources) -> SchemaError {
     let file = error.file().unwrap_or("the .proto files");
     let offset = error.labels().and_then(|mut labels| labels.next()).map(|label| label.offset());
@@ -145,7 +145,7 @@ fn described(error: &protox::Error, sources: &Sources) -> SchemaError {
     SchemaError(format!("{file}{place}: {error}"))
 }
 
-/// A path without `.` and, where that can be told, without `..`.
+/// A path without `.`, and without `..` where that is certain to mean the same.
 fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -167,10 +167,11 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// That of a serialized `google.protobuf.FileDescriptorSet`, such as `protoc --include_imports -o FILE` writes.
+    /// The schema of a serialized `google.protobuf.FileDescriptorSet`, such as `protoc --include_imports -o FILE`
+    /// writes.
     ///
     /// # Errors
-    /// When it is none, or a file that it imports is not in it.
+    /// When the bytes are not one, or a file that it imports is missing in it.
     pub fn of_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
         if bytes.len() > MOST_BYTES {
             return Err(SchemaError(format!("a descriptor set of more than {MOST_BYTES} bytes")));
@@ -181,7 +182,7 @@ impl Schema {
         Ok(Self { pool })
     }
 
-    /// All of its types.
+    /// All of the schema's types.
     pub fn pool(&self) -> &DescriptorPool {
         &self.pool
     }
@@ -235,12 +236,12 @@ pub(crate) fn parts_of(call: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether the service called `full` may be meant by `service`, which may leave its package out.
+/// Whether `service`, with or without its package, is the service `full`.
 pub(crate) fn is_named(full: &str, service: &str) -> bool {
     full == service || full.strip_suffix(service).is_some_and(|before| before.ends_with('.'))
 }
 
-/// A method as calls name it: `shop.Cart/Add`.
+/// A method's name in calls: `shop.Cart/Add`.
 pub fn path_of(method: &MethodDescriptor) -> String {
     format!("{}/{}", method.parent_service().full_name(), method.name())
 }

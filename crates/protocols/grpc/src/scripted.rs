@@ -10,7 +10,7 @@ use prost_reflect::{
 
 use crate::fitting;
 
-/// Whole numbers are exact in a number of Lua as far as this.
+/// Whole numbers up to this are exact as numbers of Lua.
 const EXACT: i128 = 1 << 53;
 
 /// The message of this type that a value of Lua is: a table by the names of the fields; for Google's own types, what they are in JSON
@@ -84,7 +84,7 @@ fn field_value(field: &FieldDescriptor, value: &Lua<'_>) -> Result<Value, String
     Ok(Value::List(items?))
 }
 
-/// The items of a table that is a list, in their order.
+/// The items of a table that is a list, in their order; `None` for any other table.
 pub(crate) fn list<'l, 'v>(entries: &'l [(Lua<'v>, Lua<'v>)]) -> Option<Vec<&'l Lua<'v>>> {
     let mut items = vec![None; entries.len()];
     for (key, value) in entries {
@@ -157,7 +157,7 @@ fn enum_number(known: &EnumDescriptor, value: &Lua<'_>) -> Option<i32> {
     }
 }
 
-/// A value as an error shows it.
+/// A value in the words of an error.
 fn shown(value: &Lua<'_>) -> String {
     match value {
         Lua::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
@@ -187,7 +187,7 @@ fn json(value: &Lua<'_>) -> Result<serde_json::Value, String> {
     })
 }
 
-/// A message as a table: fields that were not set have their defaults, unless it can be told that they were not set.
+/// A message as a table. Unset fields have their defaults, unless their type distinguishes unset from default.
 pub(crate) fn in_lua(message: &DynamicMessage) -> Lua<'static> {
     let fields = message.descriptor();
     let fields = fields.fields().filter(|field| !field.supports_presence() || message.has_field(field));

@@ -1,4 +1,4 @@
-//! The status of a call (gRPC over HTTP/2, "Responses"): its number, its name, what its server says of it.
+//! The status of a call (gRPC over HTTP/2, "Responses"): its number, its name, the server's message and details.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -6,7 +6,7 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use prost::Message as _;
 
-/// Metadata whose names end in `-bin` come with padding or without.
+/// The base64 of `-bin` metadata, which comes with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -32,7 +32,7 @@ pub const NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// The number in `grpc-status`; none if it is no number of up to three digits.
+/// The number in `grpc-status`; `None` unless it has one to three digits.
 pub fn number(value: &[u8]) -> Option<u16> {
     if value.is_empty() || value.len() > 3 || !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -40,12 +40,12 @@ pub fn number(value: &[u8]) -> Option<u16> {
     Some(value.iter().fold(0, |number, digit| number * 10 + u16::from(*digit - b'0')))
 }
 
-/// A status by its name, as far as it has one.
+/// A status's name; `None` for an unknown number.
 pub fn name(status: u16) -> Option<&'static str> {
     NAMES.get(usize::from(status)).copied()
 }
 
-/// The words in `grpc-message`, which is percent-encoded; what is no encoding stands for itself.
+/// The text in `grpc-message`, which is percent-encoded; invalid escapes stay as they are.
 pub fn message(value: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value;
@@ -74,7 +74,7 @@ pub fn binary(value: &[u8]) -> Option<Vec<u8>> {
     LENIENT.decode(value).ok()
 }
 
-/// What `grpc-status-details-bin` has: a `google.rpc.Status`.
+/// The content of `grpc-status-details-bin`: a `google.rpc.Status`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Details {
     /// The status again.
@@ -83,7 +83,7 @@ pub struct Details {
     /// Its message again.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// What is known besides, a message of some type each.
+    /// The details, each a message of its own type.
     #[prost(message, repeated, tag = "3")]
     pub details: Vec<Detail>,
 }
@@ -91,7 +91,7 @@ pub struct Details {
 /// A message of a type that its URL names: a `google.protobuf.Any`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Detail {
-    /// Its type's name behind the last `/`.
+    /// The URL that ends with its type's name, behind the last `/`.
     #[prost(string, tag = "1")]
     pub type_url: String,
     /// The message.
@@ -106,7 +106,7 @@ impl Detail {
     }
 }
 
-/// What a value of `grpc-status-details-bin` says.
+/// Decodes a value of `grpc-status-details-bin`.
 pub fn details(value: &[u8]) -> Option<Details> {
     Details::decode(binary(value)?.as_slice()).ok()
 }

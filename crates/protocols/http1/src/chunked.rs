@@ -1,10 +1,10 @@
-//! The chunked transfer coding (RFC 9112 §7.1), read as it comes and counted, never stored.
+//! The chunked transfer coding (RFC 9112 §7.1): read as it comes and counted, never stored.
 
 use brunt_protocol::Malformed;
 
 /// The most bytes of chunk extensions, and of trailers, that an answer may have.
 const MOST_ASIDE_BYTES: u32 = 64 * 1024;
-/// The most hexadecimal digits of a chunk size: what fits 2^60.
+/// The most hexadecimal digits of a chunk size: numbers up to 2^60.
 const MOST_SIZE_DIGITS: u8 = 15;
 
 /// Where in a chunked body the next byte stands.
@@ -35,7 +35,7 @@ enum At {
 pub(super) enum Chunks {
     /// All bytes were taken, and more are to come.
     More,
-    /// Who reads the data wanted to stop there.
+    /// The reader of the data wanted to stop here.
     Stopped,
     /// The body is complete.
     Complete,
@@ -45,7 +45,7 @@ pub(super) enum Chunks {
 #[derive(Debug, Clone)]
 pub(super) struct Chunked {
     at: At,
-    /// What is left of the chunk, or the size read so far.
+    /// The rest of the chunk, or the size read so far.
     left: u64,
     /// Bytes of extensions and trailers so far.
     aside: u32,
@@ -56,8 +56,8 @@ impl Chunked {
         Self { at: At::Size { digits: 0 }, left: 0, aside: 0 }
     }
 
-    /// Takes bytes; returns how many, and how far that is. What is data goes to `data`, with whether a chunk ends with it; if that
-    /// gives a number, reading stops after so many bytes of it.
+    /// Takes bytes. Returns how many, and the progress. Content goes to `data`, with a flag if a chunk ends with it; if
+    /// `data` returns a number, reading stops after that many bytes of the content.
     pub(super) fn receive(
         &mut self,
         bytes: &[u8],
@@ -88,7 +88,7 @@ impl Chunked {
         Ok((bytes.len(), Chunks::More))
     }
 
-    /// Takes one byte that is not data; says whether it was the body's last.
+    /// Takes one byte that is not content. Returns whether it was the body's last.
     fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
         self.at = match (self.at, byte) {
             (At::Size { digits }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {

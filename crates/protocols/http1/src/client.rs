@@ -11,7 +11,7 @@ use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malfor
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
-/// The hint of a request whose answer's body nobody will read.
+/// The hint of a request whose answer's body is not read by anybody.
 pub(super) const DISCARD: u32 = 1;
 /// The hints of requests whose answers come as messages, by their framing.
 const STREAMS: [(u32, Framing); 3] = [(2, Framing::Sse), (4, Framing::Lines), (6, Framing::Chunks)];
@@ -23,12 +23,12 @@ pub(super) fn streams_hint(framing: Framing) -> u32 {
     STREAMS.iter().find(|(_, known)| *known == framing).map_or(0, |(hint, _)| *hint)
 }
 
-/// Which answers come as messages, and how.
+/// The answers that come as messages, with their options.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Streaming {
-    /// By framing, as hints have it; none if no answers do.
+    /// By framing, as in hints; `None` if no answers do.
     by_framing: Option<Arc<[MessageOptions; 3]>>,
-    /// The framing of all answers. None where the hints of requests say it.
+    /// The framing of all answers; `None` where the hints of requests have it.
     all: Option<Framing>,
 }
 
@@ -38,13 +38,13 @@ impl Streaming {
         Self { all: Some(messages.framing), ..Self::hinted(messages) }
     }
 
-    /// Those do whose requests' hints say so. The framing of `messages` does not matter.
+    /// Answers to requests with such a hint. The framing in `messages` does not matter.
     pub(super) fn hinted(messages: &MessageOptions) -> Self {
         let by_framing = STREAMS.map(|(_, framing)| MessageOptions { framing, ..messages.clone() });
         Self { by_framing: Some(Arc::new(by_framing)), all: None }
     }
 
-    /// How the answer to a request with this hint comes as messages, if it does.
+    /// The options for messages in the answer to a request with this hint, if it has some.
     #[inline]
     pub(super) fn messages(&self, hint: u32) -> Option<&MessageOptions> {
         let by_framing = self.by_framing.as_ref()?;
@@ -55,19 +55,19 @@ impl Streaming {
         by_framing.iter().find(|messages| streams_hint(messages.framing) == streams)
     }
 
-    /// What a call waits for whose request has this hint.
+    /// What a call with this hint waits for.
     #[inline]
     pub(super) fn started(&self, hint: u32) -> Started {
         self.messages(hint).map_or(Started::Awaited, MessageOptions::started)
     }
 }
 
-/// What of a request decides how its answer is read.
+/// The properties of a request that decide how its answer is read.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     /// The method is HEAD: the answer has no body.
     is_head: bool,
-    /// What its maker said of the answer.
+    /// Its hint.
     hint: u32,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Http1Client {
     in_flight: VecDeque<Request>,
     streaming: Streaming,
     keep: bool,
-    /// What answers must have, which are kept for that.
+    /// The expected content of answers, which are kept for the comparison.
     expected: Option<Expected>,
 }
 
@@ -95,7 +95,7 @@ impl Http1Client {
         Self { parser, in_flight: VecDeque::new(), streaming: Streaming::default(), keep, expected: None }
     }
 
-    /// The same, some of whose answers come as messages.
+    /// Makes some of its answers come as messages.
     pub(super) fn streaming(mut self, streaming: Streaming) -> Self {
         if streaming.all.is_some() {
             self.parser.cut_body(streaming.messages(0).map(|messages| Box::new(messages.reader(self.keep))));
@@ -104,25 +104,25 @@ impl Http1Client {
         self
     }
 
-    /// The same; the first redirect's goal is noted in `redirect`.
+    /// A client that notes the location of the first redirect in `redirect`.
     pub(super) fn noting(keep: bool, redirect: Arc<OnceLock<String>>) -> Self {
         let mut client = Self::new(keep);
         client.parser.note_redirect(redirect);
         client
     }
 
-    /// The same, whose answers must be such.
+    /// Sets the expected content of answers.
     pub(super) fn expecting(mut self, expected: Option<Expected>) -> Self {
         self.expected = expected;
         self
     }
 
-    /// What answers must have.
+    /// The expected content of answers.
     pub(super) fn expected(&self) -> Option<Expected> {
         self.expected.clone()
     }
 
-    /// An answer is complete: whether it is the one that was expected.
+    /// Handles a complete answer. Returns whether it is the expected one.
     #[inline]
     fn complete(&mut self, status: u16, reusable: bool) -> Progress {
         if let Some(expected) = &self.expected
@@ -206,7 +206,8 @@ impl Client for Http1Client {
         AnswerParts { head, body }
     }
 
-    /// What follows the head; of an answer that came in pieces, its last piece. A first line of a chunk (RFC 9112, section 7.1) is left out.
+    /// The bytes behind the head; for an answer in pieces, its last piece. The size line of a first chunk (RFC 9112,
+    /// section 7.1) is left out.
     fn excerpt<'a>(&self, came: &'a [u8]) -> &'a [u8] {
         let after = |bytes: &'a [u8], end: &[u8]| {
             let at = bytes.windows(end.len()).position(|window| window == end)?;

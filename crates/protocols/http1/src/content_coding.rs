@@ -1,13 +1,13 @@
-//! Bodies as they were before their servers compressed them (RFC 9110, section 8.4).
+//! Bodies decompressed (RFC 9110, section 8.4).
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use brunt_protocol::OptionsError;
 
-/// The most that a body may be when it is decompressed, in bytes: what a script can be shown of one that never was.
+/// Limit on a decompressed body, in bytes: the same as for a body that was never compressed.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// The most codings that are undone, one after the other.
+/// The most codings that are undone one after the other.
 const MOST_CODINGS: usize = 4;
 
 /// `body` without the codings that the values of Content-Encoding name, in the order in which they were applied.
@@ -31,7 +31,7 @@ pub(super) fn decoded<'a, 'f>(
         let problem = format!("the body was encoded {} times, and brunt undoes {MOST_CODINGS}", codings.len());
         return Err(OptionsError(problem));
     }
-    // What has no body, such as an answer to HEAD, has none to decode.
+    // An answer without a body, such as that to HEAD, has nothing to decode.
     if body.is_empty() {
         return Ok(Cow::Borrowed(body));
     }
@@ -59,7 +59,7 @@ fn undone(coding: &str, body: &[u8]) -> Result<Vec<u8>, OptionsError> {
     }
 }
 
-/// Whether the body begins as RFC 1950 wants it. Some servers leave that out.
+/// Whether the body begins with a zlib header (RFC 1950). Some servers leave it out.
 fn has_zlib_header(body: &[u8]) -> bool {
     matches!(body, [first, second, ..] if first & 0x0f == 8 && u16::from_be_bytes([*first, *second]).is_multiple_of(31))
 }

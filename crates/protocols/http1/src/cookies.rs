@@ -1,15 +1,15 @@
-//! What Set-Cookie fields say (RFC 6265, section 5.2), for the jar that a user's library keeps.
+//! Cookies from Set-Cookie fields (RFC 6265, section 5.2), for the jar that a user's library keeps.
 
 use std::borrow::Cow;
 
 use brunt_protocol::scenario::Value;
 use cookie::time::OffsetDateTime;
 
-/// What browsers keep of one cookie, in bytes (RFC 6265, section 6.1).
+/// The longest cookie that browsers keep, in bytes (RFC 6265, section 6.1).
 const MOST_COOKIE_BYTES: usize = 4096;
 
-/// The cookie that a field sets, as a table: `name`, `value`, and where the field says so `domain`, `path`, `secure`, and
-/// `lasts`, in seconds from `now`, which are 0 or less of a cookie that is to be forgotten. None where it sets none.
+/// The cookie that a field sets, as a table: `name`, `value`, and where the field has them `domain`, `path`, `secure`,
+/// and `lasts`, in seconds from `now`; 0 or less for a cookie that has to be forgotten. `None` if it sets no cookie.
 pub(super) fn said(field: &[u8], now: OffsetDateTime) -> Option<Value<'_>> {
     if field.len() > MOST_COOKIE_BYTES {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn said(field: &[u8], now: OffsetDateTime) -> Option<Value<'_>> {
     if name.is_empty() || name.iter().any(u8::is_ascii_whitespace) {
         return None;
     }
-    // Name and value are any bytes, and stay as they are; only what is behind them is text.
+    // Name and value are any bytes, and stay as they are; only the attributes behind them are text.
     let attributes = format!("n=v{}", String::from_utf8_lossy(attributes));
     let said = cookie::Cookie::parse(attributes).ok()?;
     let mut entries = vec![

@@ -1,4 +1,4 @@
-//! What the body of an answer must have.
+//! The expected content of an answer's body.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Expected {
         }
     }
 
-    /// Why an answer is not the one that was expected; none if it is.
+    /// The missing text, if an answer is not the expected one.
     pub(super) fn missing(&self, status: u16, body: &[u8]) -> Option<&str> {
         (status < NO_SUCCESS && self.finder.find(body).is_none()).then_some(&*self.reason)
     }

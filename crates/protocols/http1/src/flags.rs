@@ -1,4 +1,4 @@
-//! The flags of HTTP, and what calls are made from when they are given.
+//! The flags of HTTP, and the options that they make.
 
 use brunt_plan::bodies::shown_body;
 use brunt_protocol::OptionsError;
@@ -91,7 +91,7 @@ fn wrong(problem: impl Into<String>) -> OptionsError {
     OptionsError(problem.into())
 }
 
-/// The requests of a file, each a line; with header fields in lines below it, as vegeta has them.
+/// The requests of a file, one a line; or with header fields in lines below each, as vegeta has them.
 fn url_lines(given: &FlagValues) -> Result<Option<Lines>, OptionsError> {
     let Some(mut lines) = lines(given, "url-lines") else { return Ok(None) };
     match line::with_fields(&lines.content.0) {
@@ -109,6 +109,11 @@ fn lines(given: &FlagValues, name: &str) -> Option<Lines> {
 
 /// The token of a method (RFC 9110, section 9.1).
 fn method(text: &str) -> Result<(), String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(
+            "expected a method such as GET; requests in flight on a connection are --streams or --pipeline".to_owned()
+        );
+    }
     match text.chars().position(|c| !is_token(c)) {
         None if !text.is_empty() => Ok(()),
         None => Err("expected a method such as GET".to_owned()),

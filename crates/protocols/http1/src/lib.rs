@@ -1,4 +1,4 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests prepared beforehand, answers read as they come.
+//! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests are prepared beforehand, answers read as they come.
 
 mod chunked;
 mod client;
@@ -28,6 +28,7 @@ use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
+use brunt_protocol::traced::Tracing;
 use brunt_protocol::user::User;
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
@@ -49,7 +50,7 @@ impl Protocol for Http1 {
         &flags::FLAGS
     }
 
-    /// HTTP/2 does; what may come to be HTTP/2 may.
+    /// HTTP/2 does; a version that may turn out to be HTTP/2 may.
     fn multiplexes(&self, given: &FlagValues) -> bool {
         given.text("http").is_some_and(|version| version != "1.1")
     }
@@ -59,7 +60,7 @@ impl Protocol for Http1 {
     }
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
-        // What cannot be read is shown by the names of its fields.
+        // Unreadable options are shown by the names of their fields.
         Options::shown(options).unwrap_or_else(|| shown_options(options, self.flags()))
     }
 
@@ -88,10 +89,10 @@ impl Protocol for Http1 {
 
 struct PreparedHttp {
     requests: Arc<Requests>,
-    /// Where the first redirect led.
+    /// The location of the first redirect.
     redirect: Arc<OnceLock<String>>,
     streaming: Streaming,
-    /// What answers must have.
+    /// The expected content of answers.
     expected: Option<Expected>,
     version: Version,
     /// Whether the target's scheme wants TLS.
@@ -100,7 +101,7 @@ struct PreparedHttp {
 
 impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        // What a body has is seen once it is whole.
+        // A body is compared once it is complete.
         let keep = keep || self.expected.is_some();
         let one = Http1Client::noting(keep, Arc::clone(&self.redirect)).expecting(self.expected.clone());
         self.version.client(one, keep, self.is_secure, self.streaming.clone(), Some(&self.redirect))
@@ -116,6 +117,10 @@ impl Prepared for PreparedHttp {
 
     fn alpn(&self) -> Vec<Vec<u8>> {
         self.version.alpn()
+    }
+
+    fn tracing(&self) -> Option<Tracing> {
+        self.requests.script_tracing()
     }
 
     fn redirected_to(&self) -> Option<String> {

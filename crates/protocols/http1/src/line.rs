@@ -6,10 +6,10 @@ use brunt_protocol::headers::Header;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The most that a line weighs.
+/// The greatest weight of a line.
 const MOST_WEIGHT: u32 = 1000;
 
-/// What a line asks for; what it leaves out is as for all requests.
+/// A request as a line describes it; parts that it leaves out are as for all requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) method: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Line {
     pub(super) body: Option<Vec<u8>>,
     /// Whether the body was written as JSON and not as a text.
     pub(super) is_json: bool,
-    /// How often it is taken while a line without a weight is taken once.
+    /// How often it is used for each use of a line without a weight.
     pub(super) weight: u32,
 }
 
@@ -39,7 +39,7 @@ impl Line {
     /// Reads a line that is neither empty nor a comment.
     ///
     /// # Errors
-    /// Says what is wrong, without what may be secret.
+    /// Says what is wrong, without parts that may be secret.
     pub(super) fn read(line: &str) -> Result<Self, String> {
         if line.starts_with('{') {
             return Self::of_json(line);
@@ -87,11 +87,11 @@ impl Line {
     }
 }
 
-/// A file of targets as vegeta has them, with the header fields of each in the lines below it, as lines of requests in JSON. Every line keeps its
-/// number. None where no line is a header field.
+/// Converts a file of targets in vegeta's format, with header fields in the lines below each target, to lines of
+/// requests in JSON. Every line keeps its number. `None` where no line is a header field.
 ///
 /// # Errors
-/// When a line names a file for a body, which lines of requests in JSON have in themselves.
+/// When a line names a file for a body: lines of requests in JSON contain theirs.
 pub(super) fn with_fields(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let text = String::from_utf8_lossy(content);
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -135,7 +135,7 @@ pub(super) fn with_fields(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(out.join("\n").into_bytes()))
 }
 
-/// Name and value of a header field, `Name: value`; none of a URL.
+/// Name and value of a header field, `Name: value`; `None` for a URL.
 fn field(line: &str) -> Option<(String, String)> {
     let (name, value) = line.split_once(':')?;
     let is_token =
@@ -144,7 +144,7 @@ fn field(line: &str) -> Option<(String, String)> {
     is_field.then(|| (name.to_owned(), value.trim().to_owned()))
 }
 
-/// A line as it may be shown: without secrets in its URL, header fields and body.
+/// A line for display: without secrets in its URL, header fields and body.
 pub(super) fn shown(line: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(line);
     if !text.trim_start().starts_with('{') {

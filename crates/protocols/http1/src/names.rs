@@ -1,18 +1,20 @@
-//! What the requests of a file's lines are called: by method and path where these are few, else by template, with identifiers folded.
+//! Names of the requests in a file's lines: method and path where these are few, otherwise templates, with identifiers
+//! folded.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// The most names that are method and path as they are.
+/// The most names that are plain method and path.
 const FEW: usize = 30;
-/// The most names. What comes after them is called [`OTHERS`].
+/// The most names. Further requests are called [`OTHERS`].
 pub(super) const MOST: usize = 100;
-/// What a part of a path that identifies something is called.
-const ID: &str = ":id";
-/// What all requests are called beyond the most names.
+/// The name for a number in a path, and for another identifier, as replays of logs have them.
+const NUMBER: &str = "{n}";
+const ID: &str = "{id}";
+/// The name of all requests beyond the most names.
 pub(super) const OTHERS: &str = brunt_record::figures::OTHERS;
 
-/// Names for requests in the order of their lines, and which of them each line has. Lines whose requests are all called the same have
-/// none. No more is held of a file of very many lines than these.
+/// Names for requests in the order of their lines, and the index of each line's name. Empty if all requests have the
+/// same name. Memory is bounded by these names, even for files of very many lines.
 pub(super) fn names<L: Iterator<Item = String>>(lines: impl Fn() -> L) -> (Vec<String>, Vec<u32>) {
     let mut different = BTreeSet::new();
     let are_few = lines().all(|line| {
@@ -38,10 +40,15 @@ pub(super) fn names<L: Iterator<Item = String>>(lines: impl Fn() -> L) -> (Vec<S
     if names.len() < 2 { Default::default() } else { (names, numbers) }
 }
 
-/// `GET /users/7/orders` as `GET /users/:id/orders`.
+/// `GET /users/7/orders` as `GET /users/{n}/orders`.
 fn template(line: &str) -> String {
-    let parts = line.split('/').map(|part| if is_id(part) { ID } else { part });
-    parts.collect::<Vec<_>>().join("/")
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let named = |part| match part {
+        part if is_number(part) => NUMBER,
+        part if is_id(part) => ID,
+        part => part,
+    };
+    line.split('/').map(named).collect::<Vec<_>>().join("/")
 }
 
 /// Whether a part of a path is a number, a UUID, a hash, or another word with as many digits as an identifier has.
@@ -82,7 +89,7 @@ mod tests {
         let items = (0..500).map(|n| format!("GET /item-{n:04}.html"));
         let hashes = (0..500).map(|n| format!("GET /by/3f2504e0-4f89-11d3-9a0c-0305e82c{n:04x}"));
         let (names, numbers) = named(users.chain(items).chain(hashes).chain(["GET /v2/about".to_owned()]));
-        assert_eq!(names, ["GET /users/:id/orders", "GET /:id", "GET /by/:id", "GET /v2/about"]);
+        assert_eq!(names, ["GET /users/{n}/orders", "GET /{id}", "GET /by/{id}", "GET /v2/about"]);
         assert_eq!((numbers[0], numbers[499], numbers[500], numbers.last()), (0, 0, 1, Some(&3)));
     }
 

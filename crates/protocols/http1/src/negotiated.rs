@@ -1,4 +1,4 @@
-//! Which HTTP a connection speaks: what was asked for, or what the TLS handshake chose.
+//! The version of HTTP on a connection: as asked for, or as the TLS handshake chose.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,8 +11,8 @@ use super::http2::{Http2, Http2Client};
 use super::options::Version;
 
 impl Version {
-    /// The state of a connection to a target with TLS or without, which is `one` where it speaks HTTP/1.1. With `keep` it keeps
-    /// answers, of which some come as messages; where the first redirect leads is noted in `redirect`.
+    /// The state of a connection to a target with TLS or without, which is `one` where it speaks HTTP/1.1. With `keep`
+    /// it keeps answers, of which some come as messages; the location of the first redirect is noted in `redirect`.
     pub(super) fn client(
         self,
         one: Http1Client,
@@ -34,7 +34,7 @@ impl Version {
         }
     }
 
-    /// The names that it offers in the TLS handshake.
+    /// The names offered in the TLS handshake.
     pub(super) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
             Self::One => &[b"http/1.1"],
@@ -48,7 +48,7 @@ impl Version {
 /// A connection whose TLS handshake decides.
 struct Negotiated {
     one: Http1Client,
-    /// None once HTTP/1.1 was chosen.
+    /// `None` once HTTP/1.1 was chosen.
     two: Option<Box<Http2Client>>,
 }
 
@@ -76,7 +76,7 @@ impl Client for Negotiated {
         self.chosen_mut().open(alpn, out)
     }
 
-    /// Streams were asked for, and HTTP/1.1 has none: a request waits for the answer before it.
+    /// HTTP/1.1 has no streams, even if they were asked for: a request waits for the answer before it.
     fn capacity(&self) -> usize {
         self.two.as_ref().map_or(1, |two| two.capacity())
     }

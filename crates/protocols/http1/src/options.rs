@@ -1,4 +1,4 @@
-//! What HTTP calls are made from: the `protocol` part of a plan for `http` and `https`.
+//! Options of HTTP calls: the `protocol` part of a plan for `http` and `https`.
 
 use std::borrow::Cow;
 
@@ -33,10 +33,10 @@ pub struct Options {
     pub body_lines: Option<Lines>,
     /// The order in which lines are taken.
     pub order: Order,
-    /// How answers come as messages, if they do.
+    /// Options for answers that come as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageOptions>,
-    /// What the body of each answer with a status under 400 must have.
+    /// Text that the body of each answer with a status under 400 must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<String>,
     /// Which HTTP is spoken.
@@ -76,7 +76,7 @@ impl Options {
         let Some(body) = &self.body else { return ProtocolOptions::new(whole, shown) };
         let shown_body = shown_body(&body.0);
         if whole == shown && matches!(shown_body, Cow::Borrowed(_)) {
-            // A body may be large: it is there once.
+            // A body may be large: it is held once.
             set(&mut whole, "body", body.to_json());
             return ProtocolOptions::without_secrets(whole);
         }
@@ -85,7 +85,7 @@ impl Options {
         ProtocolOptions::new(whole, shown)
     }
 
-    /// Options from a plan, as they may be shown; `None` if they cannot be read. A body that may be shown as it is is copied once.
+    /// Options from a plan, for display; `None` if they cannot be read. A body without secrets is copied once.
     pub(crate) fn shown(options: &Value) -> Option<Value> {
         let fields = options.as_object()?;
         let others: Map<_, _> = fields
@@ -151,7 +151,7 @@ impl Options {
     }
 }
 
-/// Gives a field of an object another value.
+/// Replaces a field of an object.
 fn set(object: &mut Value, name: &str, value: Value) {
     if let Some(object) = object.as_object_mut() {
         object.insert(name.to_owned(), value);
@@ -168,16 +168,16 @@ pub enum Version {
     /// HTTP/2: by ALPN with TLS, by prior knowledge without.
     #[serde(rename = "2")]
     Two,
-    /// What ALPN chooses of both; HTTP/1.1 without TLS.
+    /// The version that ALPN chooses; HTTP/1.1 without TLS.
     #[serde(rename = "auto")]
     Auto,
 }
 
 impl Version {
-    /// The names by which it is asked for.
+    /// The names by which versions are asked for.
     pub const NAMES: &[&str] = &["1.1", "2", "auto"];
 
-    /// The one of this name.
+    /// The version of this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "1.1" => Some(Self::One),
@@ -211,12 +211,12 @@ pub enum Order {
 pub struct Lines {
     /// The file's name, for errors.
     pub file: String,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
 impl Lines {
-    /// The lines as they may be shown, each as `show` shows it.
+    /// The lines for display, each by `show`.
     fn shown(&self, show: impl Fn(&[u8]) -> Vec<u8>) -> Value {
         let content = self.content.0.split(|byte| *byte == b'\n').map(show).collect::<Vec<_>>().join(&b'\n');
         serde_json::to_value(Self { file: self.file.clone(), content: Content(content) }).unwrap_or_default()

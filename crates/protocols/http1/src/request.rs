@@ -1,9 +1,7 @@
-//! The requests of a flood: encoded before the load begins where they are all alike, else put together from parts.
+//! The requests of a flood: encoded before the load begins where they are all alike, otherwise assembled from parts.
 
 mod turns;
 
-use std::fmt::Display;
-use std::io::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,45 +19,47 @@ use super::options::{Lines, Options, Order};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
 use brunt_protocol::user::{Message, Refusal, Tail, User};
 
-/// What every request of a run is made from, shared by the workers.
+/// The source of every request of a run, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Requests {
     asked: RequestLines,
-    /// Header fields that requests have if their lines have none, each with its line end.
+    /// Header fields of requests whose lines have none, each with its line end.
     headers: Vec<u8>,
     bodies: Bodies,
     order: Order,
     seed: u64,
     /// Which calls are traced, if some are.
     tracing: Option<Tracing>,
+    /// Which requests of a script are traced: it writes them, and what it begins with is not sent.
+    script_tracing: Option<Tracing>,
 }
 
-/// What is asked for, line by line.
+/// The requests, line by line.
 #[derive(Debug, Default)]
 struct RequestLines {
-    /// What each line asks for, or the one for the target.
+    /// The request of each line, or the only one, for the target.
     lines: Vec<RequestLine>,
     /// The texts that `lines` point into.
     text: Vec<u8>,
-    /// The lines in the order in which they are taken, where some are taken more often than others; else empty.
+    /// The lines in the order of their use, where some are used more often than others; otherwise empty.
     turns: Vec<u32>,
     /// Where the lines go, if not all to the plan's target.
     targets: Vec<Target>,
-    /// What the lines' requests are called, and which name each line's have; empty where they are not told apart.
+    /// The names of the lines' requests, and the index of each line's name; empty where they are not told apart.
     names: Vec<String>,
     named: Vec<u32>,
 }
 
-/// What the requests of one line have, as places in the text.
+/// The parts of one line's request, as ranges in the text.
 #[derive(Debug, Clone)]
 struct RequestLine {
     method: Range<usize>,
     path: Range<usize>,
-    /// Header fields in place of those that all requests have.
+    /// Header fields that replace those of all requests.
     headers: Option<Range<usize>>,
     /// A body of its own.
     body: Option<Range<usize>>,
-    /// Whether its Content-Length is ours to write.
+    /// Whether brunt writes its Content-Length.
     length: bool,
     /// The number of its target.
     target: usize,
@@ -78,7 +78,7 @@ const MOST_TARGETS: usize = 1000;
 const LARGE_BODY_BYTES: usize = 64 << 10;
 
 impl Bodies {
-    /// What the bodies are parts of.
+    /// The bytes that the bodies are parts of.
     fn bytes(&self) -> Option<&Arc<[u8]>> {
         match self {
             Self::None => None,
@@ -117,14 +117,21 @@ impl Requests {
             (None, Some(lines)) => body_lines(lines)?,
             (None, None) => Bodies::None,
         };
+        let tracing = tracing(options)?;
         Ok(Self {
             asked,
             headers: header_section(options, plan, &plan.target, &env)?,
             bodies,
             order: options.order,
             seed: plan.seed,
-            tracing: tracing(options, plan)?,
+            tracing: tracing.filter(|_| plan.script.is_none()),
+            script_tracing: tracing.filter(|_| plan.script.is_some()),
         })
+    }
+
+    /// Which requests of a script are traced.
+    pub(super) fn script_tracing(&self) -> Option<Tracing> {
+        self.script_tracing
     }
 
     /// Where requests go, if not all to the plan's target.
@@ -155,8 +162,8 @@ impl Requests {
         self.asked.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
     }
 
-    /// Writes the request with this number, but for a large body, whose place is returned. Says whether it is
-    /// idempotent.
+    /// Writes the request with this number, except for a large body, whose range is returned. The first value says
+    /// whether it is idempotent.
     fn encode(&self, index: u64, out: &mut Vec<u8>) -> (bool, Option<Range<usize>>) {
         let text = |range: &Range<usize>| self.asked.text.get(range.clone()).unwrap_or(&[]);
         let Some(line) = self.asked.lines.get(self.line(index)) else {
@@ -181,7 +188,7 @@ impl Requests {
             Bodies::One(body) => Some(0..body.len()),
             Bodies::Lines { lines, .. } => lines.get(self.pick(index, lines.len())).cloned(),
         };
-        // A method that usually has a body says so when it has none (RFC 9110 §8.6).
+        // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(method, b"POST" | b"PUT" | b"PATCH");
         if line.length && (body.is_some() || expected) {
             out.extend_from_slice(format!("Content-Length: {}\r\n", body.as_ref().map_or(0, Range::len)).as_bytes());
@@ -213,13 +220,13 @@ fn one_line(options: &Options, plan: &Plan) -> RequestLines {
     RequestLines { lines: vec![line], text, ..RequestLines::default() }
 }
 
-/// Whether the length of bodies is said nowhere in the header fields.
+/// Whether no header field states the length of bodies.
 fn is_length_ours(options: &Options) -> bool {
     let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
     !sets("content-length") && !sets("transfer-encoding")
 }
 
-/// The lines of a file that hold something, with their numbers from 1, as places in its content.
+/// The non-empty lines of a file, with their numbers from 1, as ranges in its content.
 fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
     let mut start = 0;
     content.split(|&byte| byte == b'\n').enumerate().filter_map(move |(number, line)| {
@@ -238,7 +245,7 @@ fn url_lines(
     let mut text = options.method.as_bytes().to_vec();
     let (mut request_lines, mut weights) = (Vec::new(), Vec::new());
     let mut targets: Vec<Target> = Vec::new();
-    // The header fields that lines to each of them have, if they have none of their own.
+    // The header fields for lines to each target that have none of their own.
     let mut sections = Vec::new();
     for (number, range) in lines_of(&lines.content.0) {
         let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
@@ -294,7 +301,7 @@ fn url_lines(
     }
     let is_elsewhere = targets.len() > 1 || targets.first().is_some_and(|target| !is_same(target, &plan.target));
     let part = |range: &Range<usize>| String::from_utf8_lossy(text.get(range.clone()).unwrap_or(&[]));
-    // Without what stands behind ?, which may be a secret.
+    // Without the query, which may have a secret.
     let called = |line: &RequestLine| {
         let place = match targets.get(line.target) {
             Some(target) if !is_same(target, &plan.target) => format!("{}://{}", target.scheme, target.authority()),
@@ -309,7 +316,7 @@ fn url_lines(
     Ok(RequestLines { lines: request_lines, text, turns, targets, names, named })
 }
 
-/// The options with these header fields in place of those with the same names.
+/// The options with these header fields replacing those of the same names.
 fn with_headers(options: &Options, fields: Vec<Header>) -> Options {
     let is_replaced = |header: &&Header| fields.iter().any(|field| field.name().eq_ignore_ascii_case(header.name()));
     let kept: Vec<_> = options.headers.iter().filter(|header| !is_replaced(header)).cloned().collect();
@@ -324,7 +331,7 @@ fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     start..text.len()
 }
 
-/// Where a URL leads: to the plan's target where it is a path alone.
+/// The target and path of a URL: the plan's target if it is only a path.
 fn place_of(url: &str, base: &Target) -> Result<(Target, String), String> {
     let at = |target: &Target| Target { path: "/".to_owned(), ..target.clone() };
     if url.starts_with('/') {
@@ -349,15 +356,10 @@ fn is_same(a: &Target, b: &Target) -> bool {
 }
 
 /// Which calls are traced: none where requests have a `traceparent` of their own.
-fn tracing(options: &Options, plan: &Plan) -> Result<Option<Tracing>, OptionsError> {
+fn tracing(options: &Options) -> Result<Option<Tracing>, OptionsError> {
     let Some(share) = options.trace_ratio else { return Ok(None) };
     if !(share > 0.0 && share <= 1.0) {
         return Err(OptionsError(format!("trace_ratio must be above 0 and up to 1, not {share}")));
-    }
-    if plan.script.is_some() {
-        let problem =
-            "--trace is for requests that brunt writes: a script of wrk sets its own traceparent; leave --trace out";
-        return Err(OptionsError(problem.to_owned()));
     }
     let is_it = |name: &str| name.eq_ignore_ascii_case(TRACEPARENT);
     let in_lines = |lines: &Lines| {
@@ -376,8 +378,7 @@ fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
     Ok(Bodies::Lines { content: lines.content.0.as_slice().into(), lines: ranges })
 }
 
-/// The header fields that all requests have. Where a script makes the requests, there are no others than those that were
-/// asked for, as with wrk.
+/// The header fields of all requests. Where a script makes the requests, only those that were asked for, as with wrk.
 fn header_section(
     options: &Options,
     plan: &Plan,
@@ -415,10 +416,10 @@ pub(super) struct Flood {
     idempotent: bool,
     /// The request made last; the only one where all are alike.
     encoded: Vec<u8>,
-    /// Where its body is among all, if that is too large to stand in it.
+    /// The range of its body, if that is too large to be copied.
     large_body: Option<Range<usize>>,
     is_static: bool,
-    /// Whether `encoded` is what every call sends, with no large body behind it and no `traceparent` to add.
+    /// Whether `encoded` is all that a call sends, without a large body behind it and without a `traceparent` to add.
     is_whole: bool,
     /// Memory for a request with a `traceparent`.
     traced: Vec<u8>,
@@ -462,11 +463,8 @@ impl User for Flood {
             _ => None,
         };
         let bytes = match self.requests.tracing.as_ref().and_then(|tracing| tracing.ids(index)) {
-            None => &self.encoded,
-            Some(ids) => {
-                add_field(&self.encoded, TRACEPARENT, &ids, &mut self.traced);
-                &self.traced
-            }
+            Some(ids) if ids.add_to_request(&self.encoded, &mut self.traced) => &self.traced,
+            _ => &self.encoded,
         };
         Ok(Message { bytes, tail, idempotent: self.idempotent, ..Message::default() })
     }
@@ -478,17 +476,6 @@ impl User for Flood {
     fn traces(&self) -> bool {
         self.requests.tracing.is_some()
     }
-}
-
-/// Writes a request with a field more into `with`, in front of its others.
-fn add_field(request: &[u8], name: &str, value: &impl Display, with: &mut Vec<u8>) {
-    let line_end = request.windows(2).position(|two| two == b"\r\n").map_or(request.len(), |at| at + 2);
-    let (line, rest) = request.split_at(line_end);
-    with.clear();
-    with.extend_from_slice(line);
-    // Writing to a Vec cannot fail.
-    let _ = write!(with, "{name}: {value}\r\n");
-    with.extend_from_slice(rest);
 }
 
 #[cfg(test)]

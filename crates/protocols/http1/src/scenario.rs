@@ -12,6 +12,7 @@ use super::{content_coding, cookies};
 use brunt_protocol::headers::{check_token, header_fields};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{AnswerParts, Client, OptionsError};
 
 /// The flag of an answer that sets cookies.
@@ -42,7 +43,7 @@ impl Dialect for HttpDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        // What else `brunt.http` takes is the library's own.
+        // The other options of `brunt.http` are its library's.
         let fields = Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
         let version = match fields.text("http")? {
             None => Version::default(),
@@ -61,7 +62,7 @@ impl Dialect for HttpDialect {
         let own_host = sets("host");
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
-        // Each call says in which framing its answer comes, if any.
+        // The hint of each call has the framing of its answer, if it has one.
         let streaming = Streaming::hinted(&MessageOptions {
             framing: Framing::Sse,
             last: fields.text("last_message")?.map(str::to_owned),
@@ -71,7 +72,7 @@ impl Dialect for HttpDialect {
     }
 }
 
-/// What calls of one `brunt.http{…}` go through.
+/// The caller of one `brunt.http{…}`.
 struct HttpCaller {
     base: Option<Target>,
     /// The header fields that the script gave all its calls.
@@ -89,7 +90,7 @@ struct HttpCaller {
 /// Whether a redirect leads to where HTTP goes: to a path, or to a URL of `http://` or `https://`.
 fn is_followed(location: &[u8]) -> bool {
     let scheme = location.windows(3).position(|three| three == b"://").and_then(|end| location.get(..end));
-    // What has a slash before is a path.
+    // Text with a slash before the colon is a path.
     let scheme =
         scheme.filter(|scheme| scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)));
     scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
@@ -117,7 +118,7 @@ struct Call<'v> {
     discards: bool,
     /// A redirect has led away from where the script went.
     elsewhere: bool,
-    /// How its answer is cut into messages, if it is.
+    /// The framing of its answer's messages, if it has some.
     framing: Option<Framing>,
     /// Whether a redirect is followed.
     follows: bool,
@@ -160,7 +161,7 @@ impl Caller for HttpCaller {
         self.version.alpn()
     }
 
-    /// HTTP/2 does; what may come to be HTTP/2 may.
+    /// HTTP/2 does; a version that may turn out to be HTTP/2 may.
     fn multiplexes(&self) -> bool {
         self.version != Version::One
     }
@@ -227,7 +228,7 @@ impl Caller for HttpCaller {
         {
             field(bytes, "Content-Type", content_type);
         }
-        // A method that usually has a body says so when it has none (RFC 9110 §8.6).
+        // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(call.method, "POST" | "PUT" | "PATCH");
         if (call.body.is_some() || expected) && !given_has("content-length") && !given_has("transfer-encoding") {
             bytes.extend_from_slice(format!("Content-Length: {}\r\n", call.body.map_or(0, <[u8]>::len)).as_bytes());
@@ -238,6 +239,14 @@ impl Caller for HttpCaller {
         out.idempotent = is_idempotent(call.method.as_bytes());
         out.hint = if call.discards { DISCARD } else { call.framing.map_or(0, streams_hint) };
         Ok(())
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn add_trace(&self, call: &mut Encoded, ids: &TraceIds) -> bool {
+        call.add_traceparent(ids)
     }
 
     fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {
@@ -313,7 +322,7 @@ fn fields_of(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The header fields by their names in lower case. What comes several times is one list (RFC 9110 §5.3), but for cookies,
+/// The header fields by their names in lower case. Repeated fields become one list (RFC 9110 §5.3), except cookies,
 /// which are separated by line ends.
 fn headers(head: &[u8]) -> Value<'_> {
     let mut all: Vec<(Value<'_>, Value<'_>)> = Vec::new();

@@ -1,24 +1,24 @@
-//! What is seen of an answer that is looked at.
+//! The look at a sampled answer.
 
 use brunt_record::kinds::Look;
 
-/// The longest address that is kept of where an answer leads, in characters.
+/// The longest location that is kept, in characters.
 const LONGEST_LOCATION: usize = 1000;
 /// How much is kept of the beginning of a body, in bytes.
 const BEGINNING_BYTES: usize = 256;
 
-/// What was seen of one answer.
+/// The properties seen of one answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     content_type: String,
     length: Option<u64>,
     location: String,
-    /// The beginning of its body, where its bytes come in pieces.
+    /// The beginning of its body, where it comes in pieces.
     beginning: Vec<u8>,
 }
 
 impl Seen {
-    /// What the head of an answer says. `field` finds the value of a field by its name in small letters.
+    /// The properties in an answer's head. `field` finds the value of a field by its name in lower case.
     pub(crate) fn new<'a>(status: u16, field: impl Fn(&str) -> Option<&'a [u8]>) -> Self {
         let text = |name: &str| field(name).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
         let is_redirect = (300..400).contains(&status);
@@ -36,14 +36,14 @@ impl Seen {
         self.beginning.extend_from_slice(piece.get(..room).unwrap_or(piece));
     }
 
-    /// The same in the words of the contract.
+    /// The look in the contract's type.
     pub(crate) fn look(&self) -> Look<'_> {
         let Self { content_type, length, location, beginning } = self;
         Look { content_type, length: *length, location, beginning }
     }
 }
 
-/// An address as it may be shown.
+/// A location for display.
 pub(crate) fn shown_location(location: &str) -> String {
     location.chars().filter(|c| !c.is_control()).take(LONGEST_LOCATION).collect()
 }

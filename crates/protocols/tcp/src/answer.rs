@@ -1,29 +1,29 @@
-//! Answers cut out of a stream of bytes, in whatever pieces they come.
+//! Answers cut out of a stream of bytes, which come in pieces of any size.
 
 use memchr::memmem;
 
 use super::options::{Framing, LengthPrefix};
 use brunt_protocol::Malformed;
 
-/// The longest answer that is taken, in bytes.
+/// The longest answer, in bytes.
 pub const MOST_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// What a connection may keep of its buffer between answers, in bytes.
+/// Capacity that a connection's buffer keeps between answers, in bytes.
 const KEPT_BYTES: usize = 1024;
 
 /// Reads one answer after the other.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// What has come and was not given out, behind what was.
+    /// Received bytes that were not returned, behind those that were.
     buffer: Vec<u8>,
-    /// How much of it was given out.
+    /// The number of returned bytes.
     given: usize,
-    /// How much of the rest was searched for the end of an answer, and did not have it.
+    /// The length of the rest that was searched for the end of an answer without finding it.
     searched: usize,
 }
 
 impl Reader {
-    /// Takes bytes, up to the end of one answer at most. Says how many it took, and the answer if that is complete, without
-    /// what only marks its length or its end.
+    /// Takes bytes, up to the end of one answer at most. Returns how many it took, and the answer if it is complete,
+    /// without the bytes that only mark its length or its end.
     ///
     /// # Errors
     /// When the answer is longer than [`MOST_ANSWER_BYTES`].
@@ -36,7 +36,7 @@ impl Reader {
         self.tidy();
         let before = self.buffer.len() - self.given;
         if before == 0 {
-            // What comes in one piece is given out as it lies there.
+            // An answer in one piece is returned without copying it.
             if let Some(cut) = cut(bytes, 0, framing)? {
                 return Ok((cut.whole, bytes.get(cut.body)));
             }
@@ -51,7 +51,7 @@ impl Reader {
             self.searched = length;
             return Ok((bytes.len(), None));
         };
-        // What is behind the answer comes again.
+        // Bytes behind the answer come again.
         self.buffer.truncate(self.given + cut.whole.max(before));
         let taken = cut.whole.saturating_sub(before).max(1);
         Ok((taken, Some(self.give(&cut))))
@@ -70,7 +70,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The answer at the beginning of what was kept, if it is complete.
+    /// The complete answer at the beginning of the kept bytes, if there is one.
     ///
     /// # Errors
     /// When it is longer than [`MOST_ANSWER_BYTES`].
@@ -103,7 +103,7 @@ impl Reader {
         self.buffer.get(body).unwrap_or_default()
     }
 
-    /// Forgets what was given out, unless that is little and something lies behind it.
+    /// Drops returned bytes, unless they are few and others lie behind them.
     #[inline]
     fn tidy(&mut self) {
         if self.given == 0 {
@@ -122,7 +122,7 @@ impl Reader {
 
 const TOO_LONG: &str = "an answer of more than 16 MiB";
 
-/// Where an answer ends, and which part of it is its content.
+/// The end of an answer, and the range of its content.
 pub(super) struct Cut {
     pub(super) whole: usize,
     pub(super) body: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! One connection over plain TCP: bytes out, and answers or pieces cut out of what comes.
+//! One connection over plain TCP: bytes out, and answers or pieces cut out of the received bytes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const NO_STATUS: u16 = 0;
 /// The answer of the oldest call, on a connection that goes on.
 const ANSWERED: Answer = Answer { position: 0, status: NO_STATUS, reusable: true };
 
-/// What a connection is used for.
+/// The use of a connection.
 enum Purpose {
     /// A flood: calls that are all alike, and their answers in the same order.
     Flood {
@@ -24,16 +24,16 @@ enum Purpose {
         /// Calls that wait for their answers.
         in_flight: u32,
     },
-    /// A user's conversation: whatever its script sends and waits for.
+    /// A user's conversation: anything that its script sends and waits for.
     Conversation(Box<Conversation>),
 }
 
-/// What a user's call waits for, and what the last one got.
+/// The piece that a user's call waits for, and the last one that came.
 struct Conversation {
     waits: Piece,
     /// The call in flight has sent something, whose answer may still come when nobody waits for it any more.
     has_sent: bool,
-    /// What the last call was answered with.
+    /// The answer to the last call.
     last: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl TcpClient {
 }
 
 impl Conversation {
-    /// Takes the piece that is waited for out of what has come before; false if it is not there.
+    /// Takes the awaited piece out of bytes that came before. False if it is not there.
     fn find(&mut self, reader: &mut Reader, ended: bool) -> Result<bool, Malformed> {
         let found = match &self.waits {
             Piece::Rest if ended => Some(reader.take_rest()),
@@ -84,7 +84,7 @@ impl Conversation {
         self.last.clear();
         self.last.extend_from_slice(found);
         self.waits = Piece::None;
-        // What is behind it is for the calls that follow.
+        // The bytes behind it are for later calls.
         reader.store(bytes.get(taken..).unwrap_or_default())?;
         Ok((bytes.len(), Progress::Answered(ANSWERED)))
     }
@@ -94,7 +94,7 @@ impl Client for TcpClient {
     fn capacity(&self) -> usize {
         match self.purpose {
             Purpose::Flood { .. } => usize::MAX,
-            // Where one call's piece ends and the next one's begins is known once the former has come.
+            // The boundary between two calls' pieces is known once the first has come.
             Purpose::Conversation(_) => 1,
         }
     }
@@ -119,7 +119,7 @@ impl Client for TcpClient {
                 match conversation.find(&mut self.reader, self.ended) {
                     Ok(true) => Started::Sent(NO_STATUS),
                     Ok(false) if conversation.waits == Piece::None => Started::Sent(NO_STATUS),
-                    // A piece that is too long is found so again with the next bytes.
+                    // A piece that is too long is found to be so with the next bytes.
                     Ok(false) | Err(_) => Started::Awaited,
                 }
             }

@@ -1,6 +1,6 @@
-//! Bytes as text: what a command line can say.
+//! Bytes as text, for the command line.
 
-/// The bytes that `text` stands for: `\r`, `\n`, `\t`, `\0`, `\\`, `\xHH`, and everything else as it is.
+/// The bytes of `text`: `\r`, `\n`, `\t`, `\0`, `\\`, `\xHH`, and everything else as it is.
 ///
 /// # Errors
 /// Says at which column it is wrong, and what may stand there.

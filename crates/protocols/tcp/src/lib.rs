@@ -1,4 +1,4 @@
-//! Plain TCP, and the same over TLS and Unix sockets: bytes out, and an answer that ends where it is said to.
+//! Plain TCP, also over TLS and Unix sockets: bytes out, and an answer whose end the options define.
 
 mod answer;
 mod client;
@@ -21,7 +21,7 @@ use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_opti
 
 pub use self::answer::{MOST_ANSWER_BYTES, Reader};
 
-/// Plain TCP, and the same over TLS and Unix sockets.
+/// Plain TCP, also over TLS and Unix sockets.
 pub struct Tcp;
 
 impl Protocol for Tcp {

@@ -1,4 +1,4 @@
-//! What calls over plain TCP are made from: the `protocol` part of a plan for `tcp` and `tls`.
+//! Options of calls over plain TCP: the `protocol` part of a plan for `tcp` and `tls`.
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Options {
     /// What each call sends.
     pub send: Content,
-    /// Where its answer ends.
+    /// The end of its answer.
     pub framing: Framing,
-    /// What its answer must be, without what only marks its length or its end.
+    /// The expected answer, without bytes that only mark its length or its end.
     pub expect: Option<Content>,
 }
 
@@ -33,17 +33,17 @@ pub enum Framing {
     None,
     /// Behind these bytes.
     Until(Content),
-    /// After so many bytes.
+    /// After this many bytes.
     Bytes(u32),
-    /// As its length, which comes first, says.
+    /// By a length before it.
     LengthPrefix(LengthPrefix),
 }
 
-/// A length before what it is the length of; it does not count itself.
+/// A length field in front of the content; it does not count itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LengthPrefix {
-    /// How many bytes it has: 1, 2 or 4.
+    /// Its size in bytes: 1, 2 or 4.
     pub bytes: u8,
     /// Whether its least significant byte comes first.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct LengthPrefix {
 }
 
 impl LengthPrefix {
-    /// One as it is written: `1`, `2`, `4`, `2le`, `4le`.
+    /// A length field as written: `1`, `2`, `4`, `2le`, `4le`.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "1" => Self { bytes: 1, little_endian: false },

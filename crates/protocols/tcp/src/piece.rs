@@ -1,13 +1,13 @@
-//! What a call of a user waits for, and how its hint says so.
+//! The piece of input that a user's call waits for, and its form in a hint.
 
 use brunt_plan::content::Content;
 
 use super::options::{Framing, LengthPrefix};
 
-/// What a call waits for.
+/// The input that a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Nothing: it ends when it is sent.
+    /// None: the call ends when it is sent.
     None,
     /// A piece that ends as a flood's answers do.
     Framed(Framing),
@@ -16,7 +16,7 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// Packs itself into a hint, and what does not fit into that behind the call's bytes.
+    /// Packs itself into a hint; a part that does not fit goes behind the call's bytes.
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) -> u32 {
         let packed = |kind: u32, number: usize| kind | (number as u32) << 3;
         match self {
@@ -33,7 +33,7 @@ impl Piece {
         }
     }
 
-    /// What was packed into a hint, and the call's bytes alone.
+    /// The piece that was packed into a hint, and the call's bytes without it.
     pub(super) fn unpack(hint: u32, bytes: &[u8]) -> (Self, &[u8]) {
         let number = hint >> 3;
         match hint & 7 {

@@ -31,7 +31,7 @@ impl Dialect for TcpDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        // What `brunt.tcp` takes is the engine's.
+        // All options of `brunt.tcp` are the engine's.
         Fields::parse("brunt.tcp", options, &[])?;
         match setting.base {
             None => {
@@ -46,10 +46,10 @@ impl Dialect for TcpDialect {
     }
 }
 
-/// What calls of a `brunt.tcp{…}` go through.
+/// The caller of a `brunt.tcp{…}`.
 struct TcpCaller;
 
-/// What a call waits for, by how its end is found and by what.
+/// The piece that a call waits for: the way to find its end, and the parameter of that.
 fn piece(how: &Value<'_>, by: &Value<'_>) -> Result<Piece, OptionsError> {
     let wrong = |expected: &str| {
         let got = by.as_number().map_or_else(|| by.kind().to_owned(), |number| number.to_string());
@@ -87,7 +87,7 @@ impl Caller for TcpCaller {
         Box::new(TcpClient::conversation())
     }
 
-    /// The values: the bytes to send or nil, how the end of what comes is found or nil, and by what.
+    /// The values: the bytes to send or nil, the way to find the end of the input or nil, and its parameter.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
         match value(0) {

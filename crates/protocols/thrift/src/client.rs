@@ -15,7 +15,7 @@ use super::wire::{MessageKind, Wire, read_value, write_value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 
-/// The longest result that is remembered, in bytes.
+/// The longest result that is kept to compare the next one with, in bytes.
 const MOST_REMEMBERED_BYTES: usize = 4 * 1024;
 /// How much of an exception's own words is counted by, in characters.
 const MOST_REASON_CHARS: usize = 200;
@@ -23,19 +23,19 @@ const MOST_REASON_CHARS: usize = 200;
 /// What the clients of a run share.
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// The methods that are called; a message's hint is a place in it, and where in its bytes the sequence id belongs.
+    /// The methods of the run. A message's hint holds an index into them, and the offset of its sequence id.
     pub(super) methods: Vec<Method>,
     pub(super) framing: Framing,
     /// The most bytes of one answer.
     pub(super) limit: u32,
-    /// What results must be, where that is to be checked: a result struct.
+    /// The result struct that answers are compared with, if they are.
     pub(super) expected: Option<WireValue>,
-    /// What the IDL says of the methods' results, in the same order.
+    /// The IDL, which has the types of the methods' results.
     pub(super) schema: Arc<Schema>,
     pub(super) functions: Vec<Function>,
 }
 
-/// Packs which method a message calls, and where its sequence id belongs, into its hint.
+/// Packs a method's index and the offset of its sequence id into a hint.
 pub(super) fn hint(method: usize, sequence_at: usize) -> u32 {
     (method as u32) << 16 | sequence_at as u32 & 0xffff
 }
@@ -43,9 +43,9 @@ pub(super) fn hint(method: usize, sequence_at: usize) -> u32 {
 pub(super) struct ThriftClient<W> {
     calls: Arc<Calls>,
     reader: ReplyReader<W>,
-    /// The expected result as it is most often written; empty if none is.
+    /// The expected result in its most frequent encoding; empty if none is expected.
     expected: Vec<u8>,
-    /// The method and the result that were found to be what the IDL says last; most often the next is the same.
+    /// The method and the result that last conformed to the IDL; the next result is most often the same.
     conforming: (u32, Vec<u8>),
     /// The next call's sequence id.
     sequence: i32,
@@ -65,7 +65,7 @@ impl<W: Wire> ThriftClient<W> {
         Self { calls, reader, expected, conforming, sequence: 0, in_flight: VecDeque::new() }
     }
 
-    /// Whether the result that was read last is the expected one, if one is.
+    /// Whether the newest result is the expected one, if any is expected.
     fn is_expected(&self) -> bool {
         let Some(expected) = &self.calls.expected else { return true };
         let (_, body) = self.reader.kept();
@@ -73,7 +73,7 @@ impl<W: Wire> ThriftClient<W> {
             || read_value::<W>(body, WireType::Struct).is_ok_and(|(value, _)| expected.is_met_by(&value))
     }
 
-    /// In what the result that was read last is not what the IDL says of a method, if it has parts that can be wrong.
+    /// Where the newest result departs from the IDL, if its method's result has parts that can.
     fn fault(&mut self, place: u32) -> Option<String> {
         let function = self.calls.functions.get(place as usize).filter(|function| has_parts(function))?;
         let (_, body) = self.reader.kept();
@@ -92,12 +92,12 @@ impl<W: Wire> ThriftClient<W> {
         fault
     }
 
-    /// What a whole answer means for the call that it is the answer to.
+    /// The progress that a complete answer makes.
     fn answered(&mut self, reply: &Reply) -> Result<Progress, Malformed> {
         if matches!(reply.kind, MessageKind::Call | MessageKind::Oneway) {
             return Err(Malformed::because("a call where an answer belongs"));
         }
-        // Almost always it is the oldest, and alone.
+        // Almost always the answer is to the oldest call, which is the only one.
         let Some(position) = self.in_flight.iter().position(|(sequence, _)| *sequence == reply.sequence) else {
             return Ok(failed(0, Failure::Sequence, "an answer with a sequence id that no call in flight has", false));
         };
@@ -144,7 +144,7 @@ impl<W: Wire> Client for ThriftClient<W> {
             out.extend_from_slice(&[0; 4]);
         }
         let sequence = self.sequence;
-        // Never negative: some servers take it for unsigned.
+        // Never negative, as some servers read the id as unsigned.
         self.sequence = sequence.wrapping_add(1) & i32::MAX;
         out.extend_from_slice(before);
         W::write_sequence(out, sequence);
@@ -187,7 +187,7 @@ impl<W: Wire> Client for ThriftClient<W> {
     }
 }
 
-/// What a `TApplicationException` says: its type by name (`thrift-rpc.md`, "Response struct") and its words.
+/// A `TApplicationException` in words: its type by name (`thrift-rpc.md`, "Response struct") and its message.
 fn application_exception<W: Wire>(body: &[u8]) -> Cow<'static, str> {
     let Ok((WireValue::Struct(fields), _)) = read_value::<W>(body, WireType::Struct) else {
         return Cow::Borrowed("an exception that is too long to be shown");

@@ -1,10 +1,10 @@
-//! Whether values that came are of the types that an IDL says, to their innermost parts.
+//! Checks that received values have the types of an IDL, down to their innermost parts.
 
 use super::schema::{Field, Function, Presence, Schema, StructKind, Type};
 use super::value::WireValue;
 
-/// In what a result struct is not what its function returns or throws: the way there, what was expected and what came. The
-/// same for the same cause whatever values came, so that it can be counted.
+/// Where a result struct departs from what its function returns or throws: the path, the expected and the actual type.
+/// The text depends on the cause alone, not on the values, so that it can be counted.
 pub fn fault(schema: &Schema, function: &Function, result: &WireValue) -> Option<String> {
     let WireValue::Struct(fields) = result else { return Some("a result that is no struct".to_owned()) };
     fields.iter().find_map(|(id, value)| {
@@ -20,7 +20,7 @@ pub fn fault(schema: &Schema, function: &Function, result: &WireValue) -> Option
     })
 }
 
-/// The way to a fault, innermost part first, and the fault.
+/// A fault, with the path to it, innermost part first.
 type Fault = (Vec<String>, String);
 
 fn within(schema: &Schema, expected: &Type, value: &WireValue) -> Option<Fault> {
@@ -57,7 +57,7 @@ fn within(schema: &Schema, expected: &Type, value: &WireValue) -> Option<Fault> 
                     format!("the union {} has {} fields, not one", structure.name, fields.len()),
                 ));
             }
-            // A field that the IDL does not know may be of a later one.
+            // A field that this IDL lacks may be of a later version.
             fields.iter().find_map(|(id, value)| {
                 let field = structure.fields.iter().find(|field| field.id == *id)?;
                 inside(&format!(".{}", field.name), within(schema, &field.field_type, value))
@@ -74,7 +74,7 @@ fn inside(part: &str, fault: Option<Fault>) -> Option<Fault> {
     })
 }
 
-/// Whether there is anything in what a function returns or throws that is not seen by its outermost type alone.
+/// Whether a function's result or exceptions have parts that their outermost type alone does not check.
 pub fn has_parts(function: &Function) -> bool {
     !function.throws.is_empty()
         || matches!(function.result, Some(Type::Struct(_) | Type::List(_) | Type::Set(_) | Type::Map(_)))

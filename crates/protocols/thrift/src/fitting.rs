@@ -9,7 +9,7 @@ use super::value::WireValue;
 
 /// How deep values may be nested in each other.
 const MOST_NESTED: usize = 64;
-/// The most values in one, with all defaults.
+/// The most values in one value, defaults included.
 const MOST_VALUES: usize = 1_000_000;
 /// How much of a value an error shows, in characters.
 const MOST_SHOWN_CHARS: usize = 80;
@@ -21,9 +21,10 @@ pub struct Fitting<'a> {
     schema: &'a Schema,
     /// Whether values are constants of an IDL, where a truth value may be 0 or 1.
     constants: bool,
-    /// Whether structs need not be whole: no defaults, nothing is required.
+    /// Whether structs may be incomplete: then defaults are not filled in, and no field is required.
     parts: bool,
-    /// Whether values come from Lua, whose lists are maps with the keys 1, 2, 3 …, and whose numbers are not exact beyond 2^53.
+    /// Whether values come from Lua, whose lists are maps with the keys 1, 2, 3 …, and whose numbers are inexact beyond
+    /// 2^53.
     scripted: bool,
     path: Vec<String>,
     values: usize,
@@ -40,7 +41,7 @@ impl<'a> Fitting<'a> {
         Self { scripted: true, ..Self::new(schema) }
     }
 
-    /// For a value compared with a result: its structs may give a part of the fields.
+    /// For a value that results are compared with: its structs may name a part of the fields.
     pub fn expectation(schema: &'a Schema) -> Self {
         Self { parts: true, ..Self::new(schema) }
     }
@@ -50,7 +51,7 @@ impl<'a> Fitting<'a> {
         Self { constants: true, ..Self::new(schema) }
     }
 
-    /// The arguments of a call, which must all be named unless they have a default or are optional; `null` leaves one out.
+    /// The arguments of a call. Each must be given unless it has a default or is optional; `null` leaves one out.
     ///
     /// # Errors
     /// Names the first value that does not fit, and the type that it should have.
@@ -105,7 +106,7 @@ impl<'a> Fitting<'a> {
                 self.map(types, keys.iter().zip(items))
             }
             (Type::Map(types), Untyped::List(pairs)) => self.pairs(expected, types, pairs),
-            // What has no elements may be the one or the other, where a language makes no difference.
+            // Lua does not distinguish an empty list from an empty map.
             (Type::List(element), Untyped::Map(none)) if none.is_empty() => {
                 Ok(WireValue::List(element.wire_type(), Vec::new()))
             }
@@ -182,7 +183,7 @@ impl<'a> Fitting<'a> {
         })
     }
 
-    /// A member of an enum, by its name (with the enum's before it, if one likes) or by its number.
+    /// A member of an enum, by its name (with or without the enum's name before it) or by its number.
     fn member(&self, expected: &Type, place: usize, given: &Untyped) -> Result<WireValue, Misfit> {
         let Some(of) = self.schema.enumeration(place) else { return Err(self.unfit(expected, given)) };
         let found = of.members.iter().find(|(name, number)| match given {
@@ -235,7 +236,7 @@ impl<'a> Fitting<'a> {
         Ok(WireValue::Struct(fields))
     }
 
-    /// A field's value, if it is written at all.
+    /// A field's value; `None` if the field is not written.
     fn field(&mut self, field: &Field, given: Option<&Untyped>) -> Result<Option<WireValue>, Misfit> {
         let written = match (given, &field.default, field.presence) {
             (None | Some(Untyped::Null), ..) if self.parts => return Ok(None),
@@ -252,7 +253,7 @@ impl<'a> Fitting<'a> {
             }
             (Some(given), ..) => given,
             (None, Some(default), Presence::Required | Presence::Default) => {
-                // A default is a constant, wherever it is used.
+                // A default is a constant wherever it is used.
                 let constants = std::mem::replace(&mut self.constants, true);
                 let value = self.inside(field.name.clone(), |fitting| fitting.value(&field.field_type, default));
                 self.constants = constants;
@@ -319,7 +320,7 @@ impl<'a> Fitting<'a> {
         Ok(WireValue::Map(key_type.wire_type(), value_type.wire_type(), keys.into_iter().zip(values).collect()))
     }
 
-    /// A key, which is text in JSON whatever it stands for.
+    /// A key of a map. In JSON a key is text, whatever its type is.
     fn key(&mut self, expected: &Type, given: &Untyped) -> Result<WireValue, Misfit> {
         let Untyped::Text(text) = given else { return self.value(expected, given) };
         let read = match expected {
@@ -334,7 +335,7 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// The place of the first value that stands there before already.
+/// The index of the first value that repeats an earlier one.
 fn first_twice(values: &[WireValue]) -> Option<usize> {
     let mut seen = std::collections::HashSet::with_capacity(values.len());
     values.iter().position(|value| {
@@ -361,7 +362,7 @@ fn shown(value: &Untyped) -> String {
     }
 }
 
-/// Sixteen bytes as RFC 9562, section 4, writes them.
+/// Sixteen bytes from a UUID's text (RFC 9562, section 4).
 fn uuid_of(text: &str) -> Option<[u8; 16]> {
     let groups: Vec<_> = text.split('-').collect();
     if groups.iter().map(|group| group.len()).ne([8, 4, 4, 4, 12]) {

@@ -147,7 +147,7 @@ fn schema_of(options: &Options) -> Result<Schema, OptionsError> {
     idl::load(&main.file, &options.include_dirs, &mut read).map_err(|error| OptionsError(error.to_string()))
 }
 
-/// The method that `call` names, and its service.
+/// The method and its service that `call` names.
 fn named_method<'a>(schema: &'a Schema, call: &str) -> Result<(&'a Service, &'a Function), OptionsError> {
     let wrong = |problem: String| OptionsError(format!("--call {call}: {problem}"));
     let (service, name) = match call.rsplit_once('.') {
@@ -165,7 +165,7 @@ fn named_method<'a>(schema: &'a Schema, call: &str) -> Result<(&'a Service, &'a 
     )
 }
 
-/// The service of this name; the only one of the file itself where none is named.
+/// The service of this name; without a name, the only service of the main file.
 fn named_service<'a>(schema: &'a Schema, name: Option<&str>) -> Result<&'a Service, String> {
     let services = || match schema.services() {
         [] => "none".to_owned(),
@@ -175,7 +175,7 @@ fn named_service<'a>(schema: &'a Schema, name: Option<&str>) -> Result<&'a Servi
         let unknown = || format!("the IDL has no service '{name}'; it has {}", services());
         return schema.service(name).ok_or_else(unknown);
     }
-    // Those of the file itself, not of what it includes.
+    // Services of the main file, not of the files that it includes.
     let mut own = schema.services().iter().filter(|service| !service.name.contains('.'));
     match (own.next(), own.next()) {
         (Some(service), None) => Ok(service),
@@ -184,11 +184,11 @@ fn named_service<'a>(schema: &'a Schema, name: Option<&str>) -> Result<&'a Servi
     }
 }
 
-/// What a method's calls and answers need.
+/// The part of a method's definition that its calls and answers need.
 fn method_of(service: &Service, function: &Function, multiplexed: bool) -> Method {
     Method {
         name: function.name.clone(),
-        // The name without its file's: a server knows services by that.
+        // The name without its file's prefix, which servers do not know.
         service: multiplexed.then(|| service.name.rsplit('.').next().unwrap_or_default().to_owned()),
         oneway: function.oneway,
         result: function.result.as_ref().map(schema::Type::wire_type),
@@ -213,7 +213,7 @@ fn expected(schema: &Schema, function: &Function, expect: &serde_json::Value) ->
     }
 }
 
-/// The calls of a flood, written down but for their sequence ids.
+/// The calls of a flood, encoded except for their sequence ids.
 #[derive(Debug)]
 struct Flood {
     calls: Vec<Vec<u8>>,
@@ -248,7 +248,7 @@ impl User for FloodUser {
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         let Flood { calls, hint } = &*self.0;
         let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
-        // What a method does when it is called twice, the IDL does not say.
+        // An IDL does not tell whether a method is idempotent.
         Ok(Message { bytes, idempotent: false, hint: *hint, ..Message::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! Calls and answers in words, by the names of the IDL, as `--once` shows them.
+//! Calls and answers in words, with the names of the IDL, as `--once` shows them.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use super::wire::{Binary, Compact, MessageHead, Wire as _, read_value};
 use brunt_protocol::Direction;
 use brunt_protocol::OptionsError;
 
-/// A method's name and its arguments, from the struct that holds these.
+/// A method's name and its arguments, from the argument struct.
 pub(super) fn of_call(schema: &Schema, function: &Function, body: &[u8], wire: WireName) -> String {
     let shown = fields(body, wire).ok().and_then(|fields| named_fields(schema, &function.arguments, &fields).ok());
     format!("{}({})", function.name, shown.map_or_else(String::new, |arguments| arguments.to_string()))
 }
 
-/// What a method returned, or the exception that it threw, from the struct that holds it.
+/// A method's result or the exception that it threw, from the result struct.
 pub(super) fn of_answer(schema: &Schema, function: &Function, body: &[u8], wire: WireName) -> String {
     match outcome(schema, function, body, wire) {
         Ok((Some(name), value)) => format!("threw {name} {value}"),
@@ -28,7 +28,7 @@ pub(super) fn of_answer(schema: &Schema, function: &Function, body: &[u8], wire:
     }
 }
 
-/// What a method returned, or the name of the exception that it threw, and what that holds.
+/// A method's result, or the name and the content of the exception that it threw.
 pub(super) fn outcome(
     schema: &Schema,
     function: &Function,
@@ -65,14 +65,14 @@ pub(super) fn head(message: &[u8], wire: WireName) -> Option<(MessageHead<'_>, u
     head.ok().flatten()
 }
 
-/// The function that a message's name is that of, whatever service stands before it.
+/// The function that a message names, with or without a service before it.
 pub(super) fn function<'a>(functions: &'a [Function], head: &MessageHead<'_>) -> Option<&'a Function> {
     let name: Cow<'_, str> = String::from_utf8_lossy(head.name);
     let name = name.rsplit_once(':').map_or(&*name, |(_, name)| name);
     functions.iter().find(|function| function.name == name)
 }
 
-/// What a message says that went over the wire.
+/// A message on the wire in words.
 pub(super) fn of_message(calls: &Calls, wire: WireName, direction: Direction, bytes: &[u8]) -> Option<String> {
     let message = if calls.framing == Framing::Framed { bytes.get(4..)? } else { bytes };
     let (head, length) = head(message, wire)?;
@@ -82,7 +82,7 @@ pub(super) fn of_message(calls: &Calls, wire: WireName, direction: Direction, by
         Direction::Received if head.kind == super::wire::MessageKind::Reply => {
             of_answer(&calls.schema, function, body, wire)
         }
-        // The client says what an exception of the server's own is.
+        // The client already describes the server's own exceptions.
         Direction::Received => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Methods as their calls and answers need them: what is written before and behind a sequence id, and what may come back.
+//! Methods for their calls and answers: the bytes around a sequence id, and the possible answers.
 
 use super::options::WireName;
 use super::reply::Reply;
@@ -8,25 +8,24 @@ use super::wire::{Binary, Compact, MessageKind, Wire, write_value};
 /// A method that can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
-    /// Its name in the IDL.
+    /// The method's name in the IDL.
     pub name: String,
-    /// The name of its service where several are multiplexed on one connection; it then stands before the method's on
-    /// the wire.
+    /// The name of its service if several services share a connection; on the wire it stands before the method's name.
     pub service: Option<String>,
-    /// Whether it is not answered.
+    /// Whether the method has no answer.
     pub oneway: bool,
-    /// What it returns; nothing if it is `void`.
+    /// The type of its result; `None` for `void`.
     pub result: Option<WireType>,
-    /// The ids of the exceptions that it declares.
+    /// The ids of its declared exceptions.
     pub throws: Vec<i16>,
 }
 
-/// A well-formed answer that is not one to this call.
+/// A well-formed answer that does not fit its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit(pub &'static str);
 
 impl Method {
-    /// A call, but for the frame and the sequence id; returns where the sequence id belongs.
+    /// Appends a call without the frame and the sequence id; returns the offset of the sequence id.
     pub fn encode<W: Wire>(&self, arguments: &WireValue, out: &mut Vec<u8>) -> usize {
         let kind = if self.oneway { MessageKind::Oneway } else { MessageKind::Call };
         let name = self.name_on_wire();
@@ -50,21 +49,20 @@ impl Method {
     }
 
     fn name_on_wire(&self) -> String {
-        // As Apache Thrift's TMultiplexedProtocol has it.
+        // The form of Apache Thrift's TMultiplexedProtocol.
         self.service.as_ref().map_or_else(|| self.name.clone(), |service| format!("{service}:{}", self.name))
     }
 
-    /// Whether an answer's name is this method's. Some servers answer with the name that was called, some without the
-    /// service before it.
+    /// Whether an answer's name is this method's. Some servers repeat the called name, others leave out the service.
     #[inline]
     pub fn is_named(&self, name: &[u8]) -> bool {
         name == self.name.as_bytes() || self.service.is_some() && name == self.name_on_wire().as_bytes()
     }
 
-    /// The id in the result struct that the answer has: 0 for a result, others for a declared exception.
+    /// The id of the field in an answer's result struct: 0 for a result, others for a declared exception.
     ///
     /// # Errors
-    /// When it has nothing that the IDL knows, or something of another type.
+    /// When the struct has no field of the IDL, or one of another type.
     #[inline]
     pub fn judge(&self, reply: &Reply) -> Result<i16, Unfit> {
         match (reply.fields, reply.field, self.result) {

@@ -1,4 +1,4 @@
-//! Values that came, by the names of the IDL.
+//! Received values with the names of the IDL.
 
 use super::schema::{Base, Schema, Struct, Type};
 use super::untyped::{Misfit, Untyped};
@@ -11,7 +11,8 @@ fn uuid_text(uuid: [u8; 16]) -> String {
     [group(0..8), group(8..12), group(12..16), group(16..20), group(20..32)].join("-")
 }
 
-/// A value that came, with the names of its type: fields and enum members by name, what the IDL does not know left out.
+/// A received value with the names of its type: fields and enum members have names, and fields that the IDL lacks are
+/// left out.
 ///
 /// # Errors
 /// When the value is not of that type.

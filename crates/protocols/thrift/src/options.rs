@@ -1,4 +1,4 @@
-//! What Thrift calls are made from: the `protocol` part of a plan for `thrift` and `thrifts`.
+//! The options of Thrift: the `protocol` part of a plan for `thrift` and `thrifts`.
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
@@ -39,9 +39,9 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdlFile {
-    /// Its path, by which includes find it.
+    /// The file's path, by which includes find it.
     pub file: String,
-    /// What is in it.
+    /// The file's content.
     pub content: Content,
 }
 
@@ -59,9 +59,9 @@ pub enum WireName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportName {
-    /// Each with its length before it.
+    /// Each message has its length before it.
     Framed,
-    /// One after the other.
+    /// Messages follow each other directly.
     Unframed,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         }
         Ok(content)
     };
-    // Read for what it includes; it is read again, from the plan, when it is carried out.
+    // Loaded to find its includes. It is loaded again from the plan when that is carried out.
     idl::load(main, &include_dirs, &mut read).map_err(|error| OptionsError(error.to_string()))?;
     Ok(Options {
         idl: files,
@@ -125,7 +125,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     })
 }
 
-/// In a plan, no expectation is a field that is not there, and `null` is an expectation.
+/// In a plan, a missing field means no expectation, and `null` is an expectation.
 mod expectation {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use serde_json::Value;
@@ -141,7 +141,7 @@ mod expectation {
 }
 
 impl Options {
-    /// The options as a plan carries them. They hold no secrets.
+    /// The options as part of a plan. They hold no secrets.
     pub fn to_protocol(&self) -> ProtocolOptions {
         let json = serde_json::to_value(self).unwrap_or_default();
         ProtocolOptions::new(json.clone(), json)

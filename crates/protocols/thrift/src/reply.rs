@@ -1,4 +1,4 @@
-//! Answers as they come, in whatever pieces: checked token by token, with nothing put together that nobody needs.
+//! Reads answers, in whatever pieces they come: checks them token by token, and builds only the values that are needed.
 
 use super::options::TransportName;
 use super::value::WireType;
@@ -8,9 +8,9 @@ use brunt_protocol::Malformed;
 /// How messages follow each other (`thrift-rpc.md`, "Framed vs. unframed transport").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Each has its length before it, in four bytes.
+    /// Each message has its length before it, in four bytes.
     Framed,
-    /// Each ends where its struct ends.
+    /// Each message ends where its struct ends.
     Unframed,
 }
 
@@ -23,15 +23,15 @@ impl From<TransportName> for Framing {
     }
 }
 
-/// The most bytes of an exception that are looked at for what it says.
+/// The most bytes of an exception that are kept for its message.
 const MOST_EXCEPTION_BYTES: usize = 16 * 1024;
 
 /// Why an answer cannot be read on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// It breaks the grammar.
+    /// The answer breaks the grammar.
     Malformed(Malformed),
-    /// It has more bytes than it may have, or says that it will.
+    /// The answer is longer than allowed, or announces that it will be.
     Oversize,
 }
 
@@ -41,31 +41,31 @@ impl From<Malformed> for Fault {
     }
 }
 
-/// A whole answer. Of its struct, which has one field or none, it says what that field is.
+/// A complete answer, with the first field of its struct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// What it is.
+    /// The kind of the message.
     pub kind: MessageKind,
     /// The sequence id.
     pub sequence: i32,
     /// The first field of its struct.
     pub field: Option<(i16, WireType)>,
-    /// How many fields its struct has.
+    /// The number of fields in its struct.
     pub fields: u32,
 }
 
-/// What is being read.
+/// The part of an answer that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The length before a message.
+    /// The length before the message.
     Frame,
     /// A message's head.
     Head,
-    /// Its struct.
+    /// The message's struct.
     Body,
 }
 
-/// A container or struct that has begun.
+/// An unfinished container or struct.
 #[derive(Debug, Clone, Copy)]
 enum Level {
     Struct {
@@ -83,7 +83,7 @@ enum Level {
     },
 }
 
-/// Reads one answer after the other.
+/// Reads successive answers.
 #[derive(Debug)]
 pub struct ReplyReader<W> {
     wire: std::marker::PhantomData<W>,
@@ -92,27 +92,27 @@ pub struct ReplyReader<W> {
     limit: u32,
     keeps: bool,
     place: Place,
-    /// The beginning of a token whose end has not come yet.
+    /// The beginning of an incomplete token.
     partial: Vec<u8>,
     stack: Vec<Level>,
-    /// The value whose first token comes next, if not a field or an element.
+    /// The type of the value whose first token comes next; `None` if a field or an element comes next.
     pending: Option<WireType>,
     /// Bytes of a value that need not be looked at.
     skip: u64,
     /// Bytes of the message that were taken.
     taken: u32,
-    /// How many it may have: its frame's length, or the limit.
+    /// The most bytes of this message: its frame's length, or the limit.
     end: u32,
     reply: Reply,
     name: Vec<u8>,
-    /// The message as it came, if it is kept: always, or because it is an exception.
+    /// The message as it came, if it is kept: on request, or because it is an exception.
     kept: Vec<u8>,
     keeping: bool,
     head_bytes: usize,
 }
 
 impl<W: Wire> ReplyReader<W> {
-    /// A reader of messages of at most `limit` bytes. With `keeps`, each is there until the next begins.
+    /// A reader of messages of at most `limit` bytes. With `keeps`, each is kept until the next one begins.
     pub fn new(framing: Framing, limit: u32, keeps: bool) -> Self {
         let reply = Reply { kind: MessageKind::Reply, sequence: 0, field: None, fields: 0 };
         let mut reader = Self {
@@ -142,16 +142,16 @@ impl<W: Wire> ReplyReader<W> {
         &self.name
     }
 
-    /// Head and struct of the answer that was read last, as they came. Empty unless answers are kept, or it was an
-    /// exception; of a long exception only the beginning is there.
+    /// Head and struct of the newest answer, as they came. Empty unless answers are kept or it was an exception; of a
+    /// long exception only the beginning is kept.
     pub fn kept(&self) -> (&[u8], &[u8]) {
         self.kept.split_at_checked(self.head_bytes).unwrap_or((&[], &[]))
     }
 
-    /// Takes bytes; returns how many, and the answer that they completed.
+    /// Takes bytes. Returns how many it took, and the answer that they completed.
     ///
     /// # Errors
-    /// When they break the grammar or the limit. What follows then has no meaning.
+    /// When the bytes break the grammar or the limit. The bytes after that have no meaning.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(usize, Option<Reply>), Fault> {
         let mut at = 0;
         loop {
@@ -174,7 +174,7 @@ impl<W: Wire> ReplyReader<W> {
         }
     }
 
-    /// Of `rest`, what belongs to this message.
+    /// The part of `rest` that belongs to this message.
     fn window<'a>(&self, rest: &'a [u8]) -> &'a [u8] {
         if self.place == Place::Frame {
             return rest;
@@ -183,7 +183,7 @@ impl<W: Wire> ReplyReader<W> {
         rest.get(..left).unwrap_or(rest)
     }
 
-    /// All bytes are taken, and the message goes on: it must be allowed to.
+    /// Checks that the message may have more bytes.
     fn expect_more(&self) -> Result<(), Fault> {
         if self.place == Place::Frame || (self.taken as usize + self.partial.len()) < self.end as usize {
             return Ok(());
@@ -205,7 +205,7 @@ impl<W: Wire> ReplyReader<W> {
         passed.len()
     }
 
-    /// Counts bytes that were taken, and keeps them where that is wanted.
+    /// Counts bytes of the message, and keeps them where wanted.
     #[inline]
     fn passed(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u32;
@@ -216,7 +216,7 @@ impl<W: Wire> ReplyReader<W> {
         }
     }
 
-    /// Reads a token from the beginning of `rest`, or puts the beginning of one aside.
+    /// Reads a token from the beginning of `rest`, or keeps the beginning of an incomplete one.
     #[inline]
     fn token(&mut self, rest: &[u8]) -> Result<usize, Fault> {
         let Some(taken) = self.step(rest)? else {
@@ -227,7 +227,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(taken)
     }
 
-    /// A token whose beginning came before. It is whole with the first byte that makes it so.
+    /// Completes a token whose beginning was kept, with as few bytes as it needs.
     fn token_in_pieces(&mut self, rest: &[u8]) -> Result<usize, Fault> {
         let mut partial = std::mem::take(&mut self.partial);
         for (index, byte) in rest.iter().enumerate() {
@@ -252,7 +252,7 @@ impl<W: Wire> ReplyReader<W> {
                 self.keeping = self.keeps;
                 self.passed(token);
                 self.head_bytes = self.kept.len();
-                // An exception is kept so that its words can be shown.
+                // An exception is kept, since its message is shown.
                 self.keeping |= self.reply.kind == MessageKind::Exception;
                 self.place = Place::Body;
             }
@@ -260,7 +260,7 @@ impl<W: Wire> ReplyReader<W> {
         }
     }
 
-    /// Reads one token; none if it is not there whole.
+    /// Reads one token; `None` if it is incomplete.
     fn step(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
         match self.place {
             Place::Frame => self.frame(bytes),
@@ -293,7 +293,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(Some(taken))
     }
 
-    /// The head of a field in the innermost struct, or its end.
+    /// Reads the head of a field in the innermost struct, or its end.
     #[inline]
     fn field(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
         let Some(Level::Struct { last }) = self.stack.last_mut() else { return Ok(None) };
@@ -339,7 +339,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(())
     }
 
-    /// A container begins, whether or not there is anything in it that is looked at.
+    /// Enters a container, even if its content is skipped.
     fn go_deeper(&self) -> Result<(), Fault> {
         if self.stack.len() >= MOST_NESTED {
             return Err(Malformed::because("values nested more than 64 deep").into());
@@ -347,7 +347,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(())
     }
 
-    /// The first token of a value that has no fixed size.
+    /// Reads the first token of a value that has no fixed size.
     fn value(&mut self, wire_type: WireType, bytes: &[u8]) -> Result<Option<usize>, Fault> {
         let taken = match wire_type {
             WireType::I16 => W::i16(bytes)?.map(|(_, taken)| taken),
@@ -384,7 +384,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(taken)
     }
 
-    /// So many more bytes must come at least.
+    /// Checks that the message may have this many more bytes.
     fn foresee(&self, bytes: u64) -> Result<(), Fault> {
         if u64::from(self.taken) + bytes > u64::from(self.end) {
             return Err(self.beyond("a length beyond the end of its frame"));
@@ -445,7 +445,7 @@ impl<W: Wire> ReplyReader<W> {
         Ok(self.reply)
     }
 
-    /// Gets ready for the next message. What was kept stays until its head has come.
+    /// Prepares for the next message. What was kept stays until that one's head has come.
     fn begin(&mut self) {
         self.place = if self.framing == Framing::Framed { Place::Frame } else { Place::Head };
         self.taken = 0;

@@ -15,7 +15,7 @@ use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
 
-/// Whole numbers are exact in a number of Lua as far as this.
+/// Whole numbers up to this are exact as numbers of Lua.
 const EXACT: i128 = 1 << 53;
 
 /// `brunt.thrift`.
@@ -82,7 +82,7 @@ impl Dialect for ThriftDialect {
     }
 }
 
-/// What calls of one `brunt.thrift{…}` go through.
+/// The caller of one `brunt.thrift{…}`.
 struct ThriftCaller {
     schema: Arc<Schema>,
     service: Service,
@@ -90,7 +90,7 @@ struct ThriftCaller {
     calls: Arc<Calls>,
 }
 
-/// What a value of Lua is before its type is known.
+/// A value of Lua, whose type is not yet known.
 fn untyped(value: &LuaValue<'_>) -> Untyped {
     match value {
         LuaValue::Nil => Untyped::Null,
@@ -120,7 +120,7 @@ fn untyped(value: &LuaValue<'_>) -> Untyped {
     }
 }
 
-/// What it is in Lua. A number that Lua cannot hold exactly is its digits.
+/// A value in Lua. A number that Lua cannot hold exactly becomes text.
 fn in_lua(value: Untyped) -> LuaValue<'static> {
     let text = |text: String| LuaValue::Text(Cow::Owned(text.into_bytes()));
     match value {
@@ -133,7 +133,7 @@ fn in_lua(value: Untyped) -> LuaValue<'static> {
         Untyped::Bytes(bytes) => LuaValue::Text(Cow::Owned(bytes)),
         Untyped::List(items) => LuaValue::list(items.into_iter().map(in_lua)),
         Untyped::Map(pairs) => {
-            // What is no number (NaN) can be no key.
+            // NaN cannot be a key.
             let is_key = |key: &Untyped| !matches!(key, Untyped::Double(number) if number.is_nan());
             let pairs = pairs.into_iter().filter(|(key, _)| is_key(key));
             LuaValue::Table(pairs.map(|(key, value)| (in_lua(key), in_lua(value))).collect())
@@ -150,7 +150,7 @@ impl ThriftCaller {
         })
     }
 
-    /// What a call returned, or the exception that it threw: its name and what it holds.
+    /// A call's result, or the exception that it threw: its name and its content.
     fn outcome(&self, answer: &CompleteAnswer<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
         match self.function_of(answer) {
             Some(function) => meaning::outcome(&self.schema, function, answer.parts.body, self.wire),

@@ -1,4 +1,4 @@
-//! What an IDL says: types, services and methods, with every name looked up.
+//! The content of an IDL: types, services and methods, with all names resolved.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ impl Base {
         })
     }
 
-    /// Its name.
+    /// The type's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -61,7 +61,7 @@ impl Base {
     }
 }
 
-/// A type. Structs and enums are places in their [`Schema`], since they may hold themselves.
+/// A type. Structs and enums are indexes into their [`Schema`], since they may contain themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
     /// One without parts.
@@ -79,7 +79,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// What its values are on the wire.
+    /// The type of its values on the wire.
     pub fn wire_type(&self) -> WireType {
         match self {
             Self::Base(Base::Bool) => WireType::Bool,
@@ -98,7 +98,7 @@ impl Type {
     }
 }
 
-/// What a struct's fields may be.
+/// The kinds of structs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StructKind {
     /// Fields side by side.
@@ -112,9 +112,9 @@ pub enum StructKind {
 /// A struct, union or exception.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Struct {
-    /// Its name, with the file's before it where that is not the main one.
+    /// The struct's name; with its file's name before it if that is not the main file.
     pub name: String,
-    /// Which of the three it is.
+    /// The struct's kind.
     pub kind: StructKind,
     /// The fields in the order of the IDL.
     pub fields: Vec<Field>,
@@ -130,33 +130,33 @@ impl Struct {
 /// Whether a field must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It must be.
+    /// The field is always written.
     Required,
-    /// It may be left out.
+    /// The field may be left out.
     Optional,
-    /// It is written if it has a value; a default counts as one.
+    /// The field is written if it has a value; a default counts as one.
     Default,
 }
 
 /// A field of a struct, an argument, or an exception that a method throws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its id.
+    /// The field's id.
     pub id: i16,
-    /// Its name.
+    /// The field's name.
     pub name: String,
-    /// Whether it must be there.
+    /// Whether the field must be written.
     pub presence: Presence,
-    /// Its type.
+    /// The field's type.
     pub field_type: Type,
-    /// What it is where nothing is given.
+    /// The field's value if none is given.
     pub default: Option<Untyped>,
 }
 
 /// An enum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enum {
-    /// Its name.
+    /// The enum's name.
     pub name: String,
     /// Names and numbers of its members.
     pub members: Vec<(String, i32)>,
@@ -165,24 +165,24 @@ pub struct Enum {
 /// A method of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Whether it is not answered.
+    /// Whether the function has no answer.
     pub oneway: bool,
-    /// What it returns; nothing if it is `void`.
+    /// The type of the result; `None` for `void`.
     pub result: Option<Type>,
-    /// What it takes, as a struct.
+    /// The arguments, as a struct.
     pub arguments: Struct,
-    /// The exceptions that it declares.
+    /// The declared exceptions.
     pub throws: Vec<Field>,
 }
 
-/// A service with its own methods and those that it inherits.
+/// A service, with its own and its inherited methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// Its name.
+    /// The service's name.
     pub name: String,
-    /// Its methods.
+    /// The service's methods.
     pub functions: Vec<Function>,
 }
 
@@ -192,7 +192,7 @@ pub struct Schema {
     pub(super) structs: Vec<Struct>,
     pub(super) enums: Vec<Enum>,
     pub(super) services: Vec<Service>,
-    /// Types by name: of the main file as they are, of others with the file's name before theirs.
+    /// Types by name; types of other files than the main one have that file's name before theirs.
     pub(super) types: HashMap<String, Type>,
 }
 
@@ -207,7 +207,7 @@ impl Schema {
         self.enums.get(place)
     }
 
-    /// The services that can be called: those of the main file, and others with their file's name before theirs.
+    /// The services that can be called. Those of other files than the main one have that file's name before theirs.
     pub fn services(&self) -> &[Service] {
         &self.services
     }

@@ -1,4 +1,4 @@
-//! Values as people write them, in JSON, in an IDL's constants or in Lua.
+//! Values without types, as people write them in JSON, in an IDL's constants or in Lua.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 /// A value whose type is not known yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Untyped {
-    /// Nothing: the field is left out, with its default.
+    /// Leaves the field out, or at its default.
     Null,
     /// A truth value.
     Bool(bool),
@@ -20,7 +20,7 @@ pub enum Untyped {
     Text(String),
     /// Bytes that need not be text.
     Bytes(Vec<u8>),
-    /// One after the other.
+    /// A list.
     List(Vec<Untyped>),
     /// Keys, or names of fields, with their values.
     Map(Vec<(Untyped, Untyped)>),
@@ -45,7 +45,7 @@ impl From<&serde_json::Value> for Untyped {
     }
 }
 
-/// As JSON has it, as far as it goes.
+/// The form of JSON, where JSON has one.
 impl fmt::Display for Untyped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

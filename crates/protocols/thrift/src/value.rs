@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// What a value is on the wire (Thrift's "type id"). Strings and binary are one, and so are structs, unions and exceptions;
-/// an enum is an [`I32`](Self::I32).
+/// The type of a value on the wire (Thrift's "type id"). Strings and binary share one, and so do structs, unions and
+/// exceptions; an enum is an [`I32`](Self::I32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WireType {
     /// A truth value.
@@ -33,7 +33,7 @@ pub enum WireType {
 }
 
 impl WireType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 12] = [
         Self::Bool,
         Self::I8,
@@ -49,7 +49,7 @@ impl WireType {
         Self::Uuid,
     ];
 
-    /// How the IDL calls it.
+    /// The type's name in the IDL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -74,7 +74,7 @@ impl fmt::Display for WireType {
     }
 }
 
-/// A value. It knows what the wire needs, so that it is written and read without the IDL.
+/// A value with the types that the wire needs, so that it is written and read without the IDL.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WireValue {
     /// A truth value.
@@ -99,12 +99,12 @@ pub enum WireValue {
     Set(WireType, Vec<WireValue>),
     /// Elements of one type.
     List(WireType, Vec<WireValue>),
-    /// Sixteen bytes in the order in which they are written down.
+    /// Sixteen bytes, in the order of a UUID's text.
     Uuid([u8; 16]),
 }
 
 impl WireValue {
-    /// What it is on the wire.
+    /// The value's type on the wire.
     pub fn wire_type(&self) -> WireType {
         match self {
             Self::Bool(_) => WireType::Bool,
@@ -122,7 +122,7 @@ impl WireValue {
         }
     }
 
-    /// Whether `got` is this value. Sets and maps have no order, and a struct may have fields that this one says nothing of.
+    /// Whether `got` equals this value. Sets and maps have no order, and structs in `got` may have more fields.
     pub fn is_met_by(&self, got: &Self) -> bool {
         let has = |items: &[Self], wanted: &Self| items.iter().any(|item| wanted.is_met_by(item));
         match (self, got) {

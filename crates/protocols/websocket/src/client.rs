@@ -1,4 +1,4 @@
-//! One WebSocket connection: the handshake, messages out and back, the peer's pings, the goodbye.
+//! One WebSocket connection: its handshake, its messages, its pings and pongs, its close.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,34 +15,34 @@ use super::handshake;
 use super::mailbox::{Mailbox, hint};
 use super::message::{Reader, Step, close_name};
 
-/// The status of everything but handshakes, which have HTTP's: a message has none.
+/// The status of a call that is not a handshake. Handshakes have that of HTTP; a message has none.
 const NO_STATUS: u16 = 0;
 
-/// What was said so far.
+/// The phase of a connection.
 enum Phase {
-    /// Nothing.
+    /// Nothing was sent yet.
     Fresh,
-    /// The request of the handshake.
+    /// The handshake was sent, and its answer is awaited.
     Opening(Box<handshake::Reader>),
-    /// The whole handshake: messages go back and forth.
+    /// The handshake is over: messages go back and forth.
     Open,
-    /// A Close frame, which was not answered yet.
+    /// A Close frame was sent, and the peer's is awaited.
     Leaving,
-    /// The goodbyes of both sides.
+    /// Both sides have sent a Close frame.
     Left,
 }
 
-/// What a connection is used for.
+/// The use of a connection.
 enum Purpose {
     /// A flood: the same message over and over, and an echo of each.
     Flood {
         echo: Arc<Echo>,
-        /// Each call has a connection of its own, and ends with its goodbye.
+        /// Each call has a connection of its own, and ends when that is closed.
         closes: bool,
-        /// Messages sent that have not come back.
+        /// Messages sent whose echo has not come.
         in_flight: u32,
     },
-    /// A user's conversation: whatever its script says and waits for, the handshake included.
+    /// A user's conversation, driven by its script, the handshake included.
     Conversation(Box<Mailbox>),
 }
 
@@ -58,12 +58,13 @@ pub(super) struct WebSocketClient {
     purpose: Purpose,
     /// The operating system takes no more bytes for now.
     stalled: bool,
-    /// The payload of the newest ping that came while it did not; older ones need no answer (RFC 6455, section 5.5.3).
+    /// The payload of the newest ping that came while the connection was stalled; older ones need no answer (RFC 6455,
+    /// section 5.5.3).
     pong: Option<Box<[u8]>>,
 }
 
 impl WebSocketClient {
-    /// A connection of a flood. With `closes`, each call has one of its own.
+    /// A connection of a flood. With `closes`, each call has a connection of its own.
     pub(super) fn flood(request: Arc<handshake::Request>, echo: Arc<Echo>, closes: bool, random: Random) -> Self {
         Self::new(request, Purpose::Flood { echo, closes, in_flight: 0 }, random)
     }
@@ -126,7 +127,7 @@ impl WebSocketClient {
         Ok((taken, progress))
     }
 
-    /// What a message means for the connection and its calls.
+    /// Hands a message to the call that it belongs to, and says what follows for the connection.
     fn messaged(&mut self, received: MessageRole, out: &mut Vec<u8>) -> Progress {
         match received {
             MessageRole::Taken(position) => answered(position, NO_STATUS, true),
@@ -137,7 +138,7 @@ impl WebSocketClient {
                 self.say_goodbye(&frame::NORMAL, out);
                 Progress::More
             }
-            // The echo may still come, and would be taken for that of the next call: the connection ends.
+            // The echo may still come, and would be taken for the next call's: the connection ends.
             MessageRole::Other(difference) => failed(Failure::Mismatch, difference),
         }
     }
@@ -158,7 +159,7 @@ impl WebSocketClient {
         Progress::Closing(Cow::Owned(format!("the peer closed with {}", close_name(code))))
     }
 
-    /// Sends a Close frame, unless one was sent already.
+    /// Sends a Close frame, unless one was sent before.
     fn say_goodbye(&mut self, payload: &[u8], out: &mut Vec<u8>) {
         if matches!(self.phase, Phase::Open) {
             let key = self.key();
@@ -202,16 +203,16 @@ impl WebSocketClient {
     }
 }
 
-/// What a message is to the calls in flight.
+/// The part that a received message plays for the calls in flight.
 #[derive(Debug, Clone, Copy)]
 enum MessageRole {
-    /// What the user's call at this position waits for.
+    /// The message that the user's call at this position waits for.
     Taken(usize),
-    /// No call waits for one.
+    /// A message that no call waits for.
     Unasked,
-    /// What the flood's oldest call has sent.
+    /// The echo of the flood's oldest call.
     Echo { closes: bool },
-    /// Something else, while the flood's oldest call waits for its echo; in what it differs.
+    /// Not the echo that the flood's oldest call waits for; says how it differs.
     Other(&'static str),
 }
 
@@ -252,7 +253,7 @@ fn answered(position: usize, status: u16, reusable: bool) -> Progress {
     Progress::Answered(Answer { position, status, reusable })
 }
 
-/// The oldest call ends with a failure, and the connection with it.
+/// The oldest call fails, and the connection ends.
 fn failed(failure: Failure, reason: &'static str) -> Progress {
     Progress::Failed(FailedCall { position: 0, failure, reason: Cow::Borrowed(reason), reusable: false })
 }
@@ -284,7 +285,7 @@ impl Client for WebSocketClient {
         match self.phase {
             Phase::Fresh => return Err(Malformed::because("bytes before the handshake")),
             Phase::Opening(_) => return self.opening(bytes),
-            // Nothing after a Close frame means anything (RFC 6455, section 5.5.1).
+            // Whatever follows a Close frame is ignored (RFC 6455, section 5.5.1).
             Phase::Left => return Ok((bytes.len(), Progress::Aside)),
             Phase::Open | Phase::Leaving => {}
         }

@@ -1,18 +1,18 @@
-//! permessage-deflate (RFC 7692): messages compressed and decompressed.
+//! permessage-deflate (RFC 7692): compresses and decompresses messages.
 //!
-//! What a client sends is compressed message by message (`client_no_context_takeover` is asked for), so that a message
-//! sent a million times is compressed once. What comes is decompressed with what the server said it would keep.
+//! A client compresses each message by itself (it asks for `client_no_context_takeover`), so that a message sent a
+//! million times is compressed once. A server's messages are decompressed with the context that it agreed to keep.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use brunt_protocol::Malformed;
 
-/// What stands at the end of a compressed message, and is not sent (section 7.2.1).
+/// The end of a compressed message, which is left out on the wire (section 7.2.1).
 const TAIL: [u8; 4] = [0x00, 0x00, 0xFF, 0xFF];
-/// Room for plain bytes that is made at once, in bytes.
+/// The step by which the room for decompressed bytes grows, in bytes.
 const CHUNK: usize = 16 * 1024;
 
-/// Compresses a message by itself (section 7.2.1).
+/// Compresses a message without reference to earlier ones (section 7.2.1).
 pub(super) fn compress(message: &[u8]) -> Vec<u8> {
     let mut deflate = Compress::new(Compression::default(), false);
     let mut out = Vec::with_capacity(message.len() / 2 + 64);
@@ -42,20 +42,20 @@ pub(super) fn compress(message: &[u8]) -> Vec<u8> {
 #[derive(Debug)]
 pub(super) struct Inflater {
     inflate: Decompress,
-    /// Whether messages may refer to those before them.
+    /// Whether messages may refer to earlier ones.
     takes_over: bool,
 }
 
 impl Inflater {
-    /// For a server that keeps its context from message to message, or promised not to.
+    /// An inflater. `takes_over`: whether the server keeps its context from message to message.
     pub(super) fn new(takes_over: bool) -> Self {
         Self { inflate: Decompress::new(false), takes_over }
     }
 
-    /// Appends what a message holds, up to `limit` bytes (section 7.2.2).
+    /// Appends the decompressed message, of `limit` bytes at most (section 7.2.2).
     ///
     /// # Errors
-    /// When it is no DEFLATE stream, or holds more than the limit.
+    /// When the message is no DEFLATE stream, or longer than the limit.
     pub(super) fn message(&mut self, compressed: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
         if !self.takes_over {
             // Resetting would keep the bytes that a wrong reference then finds.
@@ -80,7 +80,7 @@ impl Inflater {
                 return Err(Malformed::because("a compressed message that holds more than 16 MiB"));
             }
             if status == Status::StreamEnd {
-                // A block marked as the last: what comes next begins anew (section 7.2.3.4).
+                // A block marked as the last one: the next begins anew (section 7.2.3.4).
                 self.inflate.reset(false);
             }
             let has_room = out.capacity() > out.len();

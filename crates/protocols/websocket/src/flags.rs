@@ -47,13 +47,13 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     })
 }
 
-/// The size that the text is, if it is one: digits with a unit of bytes behind them.
+/// The size in bytes that the text names (digits and a unit of bytes, such as `64KiB`); `None` for any other text.
 fn size(text: &str) -> Option<u64> {
     let is_size = text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with('B');
     if is_size { units::parse_size(text).ok() } else { None }
 }
 
-/// So many bytes of text.
+/// A text of `length` bytes.
 fn pattern(length: usize) -> Vec<u8> {
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_".iter().copied().cycle().take(length).collect()
 }

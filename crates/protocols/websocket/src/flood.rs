@@ -1,13 +1,13 @@
-//! The calls of a flood: one message over and over. Each connection knows it, so that the user has nothing to say.
+//! The calls of a flood: one message over and over. The connection holds the message, so a user need not supply it.
 
 use super::options::Options;
 
-/// What every call sends, and must get back.
+/// The message that every call sends, and must get back.
 #[derive(Debug)]
 pub(super) struct Echo {
     pub(super) message: Vec<u8>,
     pub(super) text: bool,
-    /// The same compressed, where permessage-deflate is offered.
+    /// The compressed message, where permessage-deflate is offered.
     pub(super) compressed: Option<Vec<u8>>,
 }
 
@@ -20,7 +20,7 @@ impl Echo {
         }
     }
 
-    /// In what a message is not the one that was sent; none if it is.
+    /// How a received message differs from the sent one; `None` if it does not.
     #[inline]
     pub(super) fn difference(&self, text: bool, body: &[u8]) -> Option<&'static str> {
         if body == self.message && text == self.text {

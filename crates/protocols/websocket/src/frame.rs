@@ -2,7 +2,7 @@
 
 use brunt_protocol::Malformed;
 
-/// The longest head of a frame from a server, which masks nothing, in bytes.
+/// The longest head of a server's frame, in bytes. Servers do not mask.
 pub(super) const MOST_HEAD_BYTES: usize = 10;
 /// The longest payload of a control frame, in bytes (section 5.5).
 pub(super) const MOST_CONTROL_BYTES: u64 = 125;
@@ -10,10 +10,10 @@ pub(super) const MOST_CONTROL_BYTES: u64 = 125;
 /// The code of a Close frame where all is well (section 7.4.1).
 pub(super) const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
 
-/// What a frame is (section 5.2).
+/// The type of a frame (section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opcode {
-    /// More of the message that is under way.
+    /// The next fragment of the current message.
     Continuation,
     /// The beginning of a text message.
     Text,
@@ -23,7 +23,7 @@ pub(super) enum Opcode {
     Close,
     /// A question whether the other side is there.
     Ping,
-    /// The answer to it.
+    /// The answer to a ping.
     Pong,
 }
 
@@ -51,7 +51,7 @@ impl Opcode {
         }
     }
 
-    /// Whether it is about the connection, and may come between the fragments of a message.
+    /// Whether this is a control frame, which may come between the fragments of a message.
     pub(super) const fn is_control(self) -> bool {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }
@@ -60,20 +60,20 @@ impl Opcode {
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
-    /// What it is.
+    /// The frame's type.
     pub(super) opcode: Opcode,
-    /// Whether it is the last of its message.
+    /// Whether the frame is the last of its message.
     pub(super) is_final: bool,
-    /// Whether its message is compressed: RSV1 (RFC 7692, section 6).
+    /// Whether the frame's message is compressed: RSV1 (RFC 7692, section 6).
     pub(super) is_compressed: bool,
-    /// The length of its payload, in bytes.
+    /// The length of the payload, in bytes.
     pub(super) length: u64,
 }
 
-/// Reads the head of a frame from a server; none while bytes of it are missing. Returns its length besides.
+/// Reads the head of a frame from a server. Returns it with its length in bytes; `None` while it is incomplete.
 ///
 /// # Errors
-/// When a rule is broken that a head alone can break.
+/// When the head breaks a rule.
 #[inline]
 pub(super) fn read_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed> {
     let [first, second, rest @ ..] = bytes else { return Ok(None) };
@@ -142,7 +142,7 @@ pub(super) fn write(opcode: Opcode, is_compressed: bool, payload: &[u8], key: u3
     mask(out.get_mut(from..).unwrap_or_default(), key);
 }
 
-/// Masks a payload, or takes its mask off: byte `i` is combined with byte `i % 4` of the key (section 5.3).
+/// Masks a payload, or removes its mask: byte `i` is combined with byte `i % 4` of the key (section 5.3).
 #[inline]
 pub(super) fn mask(payload: &mut [u8], key: u32) {
     let key = key.to_ne_bytes();

@@ -1,4 +1,4 @@
-//! The opening handshake (RFC 6455, section 4): an HTTP/1.1 request that asks for more, and the answer that grants it.
+//! The opening handshake (RFC 6455, section 4): an HTTP/1.1 request to upgrade, and its answer.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,13 @@ use super::options::Options;
 use brunt_protocol::headers::{authorization, header_value, is_token};
 use brunt_protocol::{Malformed, OptionsError};
 
-/// The status of an answer that grants it.
+/// The status of an answer that accepts the handshake.
 pub(super) const SWITCHING: u16 = 101;
-/// The most bytes an answer's head may have.
+/// The longest head of an answer, in bytes.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
-/// The most header fields it may have.
+/// The most header fields of an answer.
 const MOST_FIELDS: usize = 64;
-/// What is put behind the key before it is hashed (section 1.3).
+/// The text that is appended to the key before it is hashed (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Fields that are the handshake's own, and cannot be given.
 const OWN_FIELDS: [&str; 7] = [
@@ -28,35 +28,35 @@ const OWN_FIELDS: [&str; 7] = [
     "sec-websocket-protocol",
 ];
 
-/// A request, complete but for its key, and what its answer may be.
+/// A request without its key, and the answers that are acceptable.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Everything before the key, the field's name included.
+    /// The request up to the key, with the key's field name.
     bytes: Vec<u8>,
     subprotocols: Vec<String>,
     deflate: bool,
 }
 
-/// What was agreed upon.
+/// The parameters that both sides agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agreement {
-    /// permessage-deflate, and whether the server keeps its context from message to message.
+    /// Whether permessage-deflate is in use, and then whether the server keeps its context from message to message.
     pub(super) deflate: Option<bool>,
 }
 
-/// What an answer came to.
+/// The outcome of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The connection speaks WebSocket from here on.
     Agreed(Agreement),
-    /// The server said no, by this status of HTTP.
+    /// The server denied the handshake with this HTTP status.
     Denied(u16),
-    /// It said something that cannot be taken for a yes.
+    /// The answer breaks the protocol; says how.
     Refused(&'static str),
 }
 
 impl Request {
-    /// The request that the options ask for, with secrets looked up by `env`.
+    /// The request for these options. `env` looks secrets up.
     ///
     /// # Errors
     /// Says which option is wrong.
@@ -126,12 +126,12 @@ impl Request {
         write_key(&self.bytes, nonce, out)
     }
 
-    /// The request, but for its key and what comes after.
+    /// The request up to the key.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// What an answer to the request with this key comes to (section 4.1).
+    /// Checks the answer to the request with this key (section 4.1).
     fn judge(&self, answer: &httparse::Response<'_, '_>, key: &str) -> Answer {
         let refused = Answer::Refused;
         let status = answer.code.unwrap_or(0);
@@ -164,7 +164,7 @@ impl Request {
         }
     }
 
-    /// What of permessage-deflate was agreed upon (RFC 7692, sections 5.1 and 7.1).
+    /// Checks the server's extensions. Says whether permessage-deflate is in use (RFC 7692, sections 5.1 and 7.1).
     fn extension(&self, text: &str) -> Result<Option<bool>, &'static str> {
         if text.is_empty() {
             return Ok(None);
@@ -183,7 +183,7 @@ impl Request {
                 "server_max_window_bits" => {
                     value.is_some_and(|bits| matches!(bits, "8" | "9" | "10" | "11" | "12" | "13" | "14" | "15"))
                 }
-                // A server may give a window only to who offers to keep to it (section 7.1.2.2).
+                // A server may set a window only if the client offered one (section 7.1.2.2).
                 _ => false,
             };
             if !known || seen.contains(&name) {
@@ -204,7 +204,7 @@ pub(super) fn write_key(request: &[u8], nonce: [u8; 16], out: &mut Vec<u8>) -> S
     key
 }
 
-/// What a server answers to a key (section 4.2.2).
+/// The accept value that a server computes from a key (section 4.2.2).
 pub fn accept(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes()))
 }
@@ -222,15 +222,16 @@ impl Reader {
         Self { key, head: Vec::new() }
     }
 
-    /// The answer's head, as far as it has come.
+    /// The received part of the answer's head.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Takes bytes, up to the end of the answer at most, and says how many it took and what they came to.
+    /// Takes bytes, up to the end of the answer at most. Returns how many it took, and the outcome once the answer is
+    /// complete.
     ///
     /// # Errors
-    /// When they are no HTTP, or too long.
+    /// When the bytes are no HTTP, or the head is too long.
     pub(super) fn receive(&mut self, bytes: &[u8], request: &Request) -> Result<(usize, Option<Answer>), Malformed> {
         let before = self.head.len();
         // The end may lie across two pieces.
@@ -241,7 +242,7 @@ impl Reader {
             if self.head.len() > MOST_HEAD_BYTES {
                 return Err(Malformed::because("a handshake of more than 16 KiB"));
             }
-            // What is no HTTP from its first byte on is not waited for.
+            // Bytes that cannot begin an HTTP answer are an error at once: no more are waited for.
             return self.parse(self.head.len(), request).map(|_| (bytes.len(), None));
         };
         if end > MOST_HEAD_BYTES {

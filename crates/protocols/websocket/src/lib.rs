@@ -56,7 +56,7 @@ impl Protocol for WebSocket {
     }
 
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
-        // What cannot be read is shown by the names of its fields.
+        // Options that cannot be read are shown by the names of their fields.
         serde_json::from_value::<Options>(options.clone())
             .map_or_else(|_| shown_options(options, self.flags()), |options| options.to_protocol().shown().clone())
     }
@@ -83,7 +83,7 @@ impl Protocol for WebSocket {
     }
 }
 
-/// What all connections of a run have in common.
+/// What all connections of a run share.
 struct PreparedWebSocket {
     request: Arc<handshake::Request>,
     echo: Arc<Echo>,

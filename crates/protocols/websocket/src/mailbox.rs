@@ -1,43 +1,43 @@
-//! What a virtual user's connection has received: the messages that nobody has read yet, and the last answer.
+//! What a virtual user's connection has received: its unread messages, and the answer of the last call.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use brunt_protocol::AnswerParts;
 
-/// The most messages that wait for somebody to receive them; the oldest is forgotten for one more.
+/// The most unread messages. One more drops the oldest.
 const MOST_WAITING: usize = 1000;
-/// The same in bytes, as far as it is more than one message.
+/// The most bytes of unread messages. One longer message is kept nevertheless.
 const MOST_WAITING_BYTES: usize = 1 << 20;
 
 /// The head of a text message's parts.
 pub(super) const TEXT_HEAD: &[u8] = b"text message";
 const BINARY_HEAD: &[u8] = b"binary message";
 
-/// What a call asks for, in its hint.
+/// The hint of a call: flags that say what it does.
 pub(super) mod hint {
-    /// The handshake; the message's bytes are its request, as far as the key.
+    /// Sends the handshake; the message's bytes are its request up to the key.
     pub(crate) const CONNECT: u32 = 1;
-    /// A text message is sent.
+    /// Sends a text message.
     pub(crate) const TEXT: u32 = 2;
-    /// A binary message is sent.
+    /// Sends a binary message.
     pub(crate) const BINARY: u32 = 4;
-    /// The next message is waited for.
+    /// Waits for the next message.
     pub(crate) const RECEIVE: u32 = 8;
-    /// With `RECEIVE`: one that comes from now on.
+    /// With `RECEIVE`: waits for a message that comes from now on.
     pub(crate) const NEW: u32 = 16;
-    /// With `RECEIVE`: the last message is put back for others, and one that came behind it is received.
+    /// With `RECEIVE`: puts the last message back for other calls, and receives one that came later.
     pub(crate) const PUT_BACK: u32 = 32;
-    /// A Close frame with the message's bytes is sent, and the one that answers it waited for.
+    /// Sends a Close frame with the message's bytes, and waits for the peer's.
     pub(crate) const CLOSE: u32 = 64;
-    /// With `RECEIVE`: only a message that no other call takes.
+    /// With `RECEIVE`: takes only a message that no other call takes.
     pub(crate) const LISTEN: u32 = 128;
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Default)]
 struct ReceivedMessage {
-    /// How many came before it on the connection.
+    /// The number of messages that came earlier on the connection.
     number: u64,
     text: bool,
     body: Vec<u8>,
@@ -48,28 +48,30 @@ struct ReceivedMessage {
 enum Waiter {
     /// A message.
     Message {
-        /// The number of the first that it has not been shown.
+        /// The number of the first message that the call has not seen.
         from: u64,
-        /// It has sent something: what comes for it after its timeout would be taken for another's.
+        /// Whether the call has sent a message. If it times out, its answer may still come, and would be taken for
+        /// another call's.
         has_sent: bool,
-        /// It takes what no other call does.
+        /// Whether the call takes only messages that no other call takes.
         listens: bool,
     },
     /// The goodbye of the peer.
     Goodbye,
 }
 
-/// The messages of one connection, the calls that wait for one, and the answer of the last.
+/// The messages of one connection, the calls that wait for one, and the answer of the last call.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
     /// The calls in flight, oldest first.
     waiters: VecDeque<Waiter>,
-    /// Messages that nobody has received, oldest first.
+    /// Unread messages, oldest first.
     inbox: VecDeque<ReceivedMessage>,
     inbox_bytes: usize,
-    /// How many messages have come.
+    /// The number of messages that have come.
     came: u64,
-    /// What the last call was answered with.
+    /// What the last call was answered with, besides a message's body: the head of a handshake, or the type of a
+    /// message.
     head: Cow<'static, [u8]>,
     last: ReceivedMessage,
     /// The message that was put back last.
@@ -77,8 +79,8 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// A call begins, or goes on with another message. The last message is put back for others, or forgotten; the number of the first that the call
-    /// may have.
+    /// Begins a call, or its next message. The last message is put back for other calls, or dropped. Returns the number
+    /// of the first message that the call may take.
     pub(super) fn begin(&mut self, puts_back: bool) -> u64 {
         self.head = Cow::Borrowed(&[]);
         let last = std::mem::take(&mut self.last);
@@ -91,7 +93,7 @@ impl Mailbox {
         number + 1
     }
 
-    /// Gives the oldest message not yet received, from this number on, to the call that has begun; false if there is none.
+    /// Gives the call that has begun the oldest unread message whose number is at least `from`; false if there is none.
     pub(super) fn take(&mut self, from: u64) -> bool {
         match self.inbox.iter().position(|message| message.number >= from).and_then(|at| self.remove(at)) {
             Some(message) => {
@@ -107,12 +109,13 @@ impl Mailbox {
         self.came
     }
 
-    /// The call that has begun waits for a message from this number on; whether it has sent one, and whether it takes only what no other call does.
+    /// Makes the call that has begun wait for a message whose number is at least `from`. `has_sent`: whether the call
+    /// has sent a message. `listens`: whether it takes only what no other call takes.
     pub(super) fn wait(&mut self, from: u64, has_sent: bool, listens: bool) {
         self.waiters.push_back(Waiter::Message { from, has_sent, listens });
     }
 
-    /// The call that has begun waits for the peer's goodbye.
+    /// Makes the call that has begun wait for the peer's Close frame.
     pub(super) fn await_goodbye(&mut self) {
         self.waiters.push_back(Waiter::Goodbye);
     }
@@ -122,7 +125,7 @@ impl Mailbox {
         !self.waiters.is_empty()
     }
 
-    /// A message came: the position of the call that it answers; none if it is kept.
+    /// Takes a message that came. Returns the position of the call that it answers; `None` if it is kept.
     pub(super) fn receive(&mut self, text: bool, body: &[u8]) -> Option<usize> {
         let message = ReceivedMessage { number: self.came, text, body: body.to_vec() };
         self.came += 1;
@@ -134,7 +137,8 @@ impl Mailbox {
         Some(position)
     }
 
-    /// The message that a call has passed by is that of another that waits: its position.
+    /// Gives a message that a call has put back to another call that waits for it, and returns the position of that
+    /// call.
     pub(super) fn pass_on(&mut self) -> Option<usize> {
         let number = self.put_back.take()?;
         let at = self.inbox.iter().position(|message| message.number == number)?;
@@ -144,8 +148,8 @@ impl Mailbox {
         Some(position)
     }
 
-    /// The oldest call that waits for a message and has not been shown the one of this number; one that listens comes behind all others. It waits no
-    /// longer.
+    /// Removes the oldest call that waits for a message and has not seen the one of this number, and returns its
+    /// position. Calls that listen come after all others.
     fn next_waiter(&mut self, number: u64) -> Option<usize> {
         let wants = |waiter: &Waiter, turn: bool| matches!(waiter, Waiter::Message { from, listens, .. } if *from <= number && *listens == turn);
         let position =
@@ -154,7 +158,7 @@ impl Mailbox {
         Some(position)
     }
 
-    /// The peer has said goodbye: the position of the call that waits for that.
+    /// Takes the peer's Close frame. Returns the position of the call that waits for it.
     pub(super) fn say_goodbye(&mut self) -> Option<usize> {
         let position = self.waiters.iter().position(|waiter| matches!(waiter, Waiter::Goodbye))?;
         self.waiters.remove(position)?;
@@ -167,7 +171,8 @@ impl Mailbox {
         self.last = ReceivedMessage::default();
     }
 
-    /// The call at this position waits no longer. False if something may still come that belongs to it alone.
+    /// Ends the wait of the call at this position. Returns false if something may still come that belongs to this call
+    /// alone.
     pub(super) fn give_up(&mut self, position: usize) -> bool {
         if !matches!(self.waiters.get(position), Some(Waiter::Message { has_sent: false, .. })) {
             return false;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::frame::{self, Opcode};
 use super::message::close_name;
 
-/// The most frames that are put into words.
+/// The most frames that are shown in words.
 const MOST_FRAMES: usize = 20;
 
-/// What frames of either side say, one in a line; none if the bytes do not begin with one.
+/// The frames in words, one in a line; `None` if the bytes do not begin with a frame. Frames of both sides are read.
 pub(super) fn of_frames(bytes: &[u8]) -> Option<String> {
     let (mut text, mut rest) = (String::new(), bytes);
     for _ in 0..MOST_FRAMES {
@@ -20,10 +20,10 @@ pub(super) fn of_frames(bytes: &[u8]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What the first frame says, and what stands behind it.
+/// The first frame in words, and the bytes behind it.
 fn of_frame(bytes: &[u8]) -> Option<(String, &[u8])> {
     let is_masked = bytes.get(1)? & 0x80 != 0;
-    // Heads are read as a server's are, which mask nothing.
+    // Heads are read as a server's, whose frames are not masked.
     let mut head: Vec<u8> = bytes.iter().copied().take(frame::MOST_HEAD_BYTES).collect();
     *head.get_mut(1)? &= 0x7F;
     let (head, length) = frame::read_head(&head).ok()??;

@@ -1,44 +1,44 @@
-//! Messages from a server: frames put together, checked and decompressed, in whatever pieces they come.
+//! Messages from a server: its frames are joined, checked and decompressed, however they are split into pieces.
 
 use super::deflate::Inflater;
 use super::frame::{Head, MOST_HEAD_BYTES, Opcode, read_head};
 use brunt_protocol::Malformed;
 
-/// The longest message that is taken, in bytes, compressed or not.
+/// The longest message that is accepted, in bytes, compressed or not.
 pub const MOST_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// What a connection may keep of its buffer between messages, in bytes.
+/// The part of its buffer that a connection keeps between messages, in bytes.
 const KEPT_BYTES: usize = 1024;
 
-/// What bytes meant.
+/// What the bytes contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Nothing is complete yet.
+    /// No complete frame yet.
     More,
     /// A message.
     Message {
-        /// Whether it is text, which is UTF-8, or binary.
+        /// Whether the message is text (UTF-8) or binary.
         text: bool,
-        /// What is in it.
+        /// The message's content.
         body: &'a [u8],
     },
-    /// A ping, with what its answer must hold.
+    /// A ping, with the payload that its pong must repeat.
     Ping(&'a [u8]),
-    /// A pong, which may answer nothing.
+    /// A pong, even one without a ping.
     Pong,
     /// The peer closes.
     Close(Close<'a>),
 }
 
-/// What a Close frame says (RFC 6455, section 5.5.1).
+/// The content of a Close frame (RFC 6455, section 5.5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close<'a> {
-    /// The status code; none if there was none (which is 1005 where one must be given).
+    /// The status code; `None` if the frame has none (reported as 1005).
     pub code: Option<u16>,
     /// Why, for people.
     pub reason: &'a str,
 }
 
-/// What a status code of a Close frame means (RFC 6455, section 7.4.1, and the IANA registry of WebSocket close codes).
+/// A Close frame's status code in words (RFC 6455, section 7.4.1, and the IANA registry of WebSocket close codes).
 pub fn close_name(code: Option<u16>) -> &'static str {
     match code {
         Some(1000) => "1000 normal closure",
@@ -62,7 +62,7 @@ pub fn close_name(code: Option<u16>) -> &'static str {
     }
 }
 
-/// The message that is under way.
+/// The message that is being received.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     text: bool,
@@ -72,32 +72,33 @@ struct Message {
 /// Reads the frames of one connection.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The beginning of a head whose end has not come yet.
+    /// The beginning of an incomplete head.
     carry: [u8; MOST_HEAD_BYTES],
     carried: u8,
-    /// The frame whose payload is being read, and what is missing of it.
+    /// The frame whose payload is being read, and the bytes that are missing from it.
     frame: Option<(Head, u64)>,
     message: Option<Message>,
-    /// The payload of the message under way, as far as it has come.
+    /// The received part of the current message's payload.
     body: Vec<u8>,
     /// The payload of a control frame under way.
     control: Vec<u8>,
-    /// Whether what is in `body` and `control` was given out.
+    /// Whether `body` and `control` were handed out.
     given: bool,
     /// There once permessage-deflate was agreed upon.
     inflater: Option<Box<Inflater>>,
 }
 
 impl Reader {
-    /// Compressed messages may come from now on, from a server that keeps its context from one to the next or does not.
+    /// Accepts compressed messages from now on. `takes_over`: whether the server keeps its context from message to
+    /// message.
     pub fn accept_compressed(&mut self, takes_over: bool) {
         self.inflater = Some(Box::new(Inflater::new(takes_over)));
     }
 
-    /// Takes bytes, up to the end of one frame at most, and says how many it took and what they meant.
+    /// Takes bytes, up to the end of one frame at most. Returns how many it took, and what they contained.
     ///
     /// # Errors
-    /// When they break RFC 6455, RFC 7692 or a limit.
+    /// When the bytes break RFC 6455, RFC 7692 or a limit.
     #[inline]
     pub fn receive<'a>(&'a mut self, bytes: &'a [u8]) -> Result<(usize, Step<'a>), Malformed> {
         self.forget();
@@ -116,7 +117,7 @@ impl Reader {
         let payload = rest.get(..there).unwrap_or_default();
         let taken = before + there;
         let is_whole = there as u64 == left;
-        // What comes in one piece is given out as it lies there.
+        // A message in one piece is handed out without a copy.
         let at_once = is_whole && left == head.length;
         self.frame = if is_whole { None } else { Some((head, left - there as u64)) };
         if head.opcode.is_control() {
@@ -143,7 +144,7 @@ impl Reader {
         Ok((taken, Step::Message { text: message.text, body }))
     }
 
-    /// What was given out is used by now.
+    /// Drops what was handed out, which has been used by now.
     #[inline]
     fn forget(&mut self) {
         if !self.given {
@@ -151,14 +152,14 @@ impl Reader {
         }
         self.given = false;
         self.control = Vec::new();
-        // A message under way still needs its beginning: a control frame was given out in its midst.
+        // A control frame came between the fragments of a message: its first part is still needed.
         if self.message.is_none() {
             self.body.clear();
             self.body.shrink_to(KEPT_BYTES);
         }
     }
 
-    /// The head at the beginning of `bytes`, behind what is there of it, and how many bytes were taken.
+    /// Completes the head from `carry` and the beginning of `bytes`; also says how many bytes it took.
     #[inline]
     fn head(&mut self, bytes: &[u8]) -> Result<(Option<Head>, usize), Malformed> {
         if self.carried == 0

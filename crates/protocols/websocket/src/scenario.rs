@@ -15,6 +15,7 @@ use super::mailbox::{TEXT_HEAD, hint};
 use super::message::{MOST_MESSAGE_BYTES, close_name};
 use brunt_protocol::headers::header_fields;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{Client, OptionsError};
 
 /// The flag of a message that is text.
@@ -203,6 +204,15 @@ impl Caller for WebSocketCaller {
             _ => return Err(OptionsError(format!("WebSocket has no '{kind}'"))),
         }
         Ok(())
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    /// Of a conversation the upgrade request alone has header fields.
+    fn add_trace(&self, call: &mut Encoded, ids: &TraceIds) -> bool {
+        call.hint == hint::CONNECT && call.add_traceparent(ids)
     }
 
     fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {

@@ -1,4 +1,4 @@
-//! Numbers that are recorded: the declaration of each, and what follows from it.
+//! Numbers: the declaration of each, and the code that derives from it.
 
 use schemars::{Schema, json_schema};
 
@@ -33,7 +33,7 @@ impl Unit {
     }
 }
 
-/// How two values of a number become one, whether of two places or of two seconds.
+/// How two values of a number are merged, of two places or of two seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joins {
     /// They add up.
@@ -42,9 +42,9 @@ pub enum Joins {
     Max,
 }
 
-/// Declares numbers: a sentence, the identifier, the key, the unit and how two become one, where the number stands in a JSON
-/// result (nothing for one that stands elsewhere, or nowhere), and what else shows it under its key: `threshold`, `csv`; `named` if it is also
-/// recorded by name and tag.
+/// Declares numbers: a sentence, the identifier, the key, the unit and how two values merge, then the place in a JSON
+/// result (empty for a number that stands elsewhere, or nowhere), and the other places that show it under its key:
+/// `threshold`, `csv`; `named` if it is also recorded by name and tag.
 macro_rules! counters {
     ($($(#[doc = $sentence:literal])+ $name:ident = $key:literal, $unit:ident $joins:ident at $place:literal $($shown:ident)*;)+) => {
         /// A number that is recorded.
@@ -54,7 +54,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// Each of them, in the order in which they are written.
+            /// All of them, in the order in which they are written.
             pub const ALL: [Self; [$($key),+].len()] = [$(Self::$name),+];
 
             const DECLARED: [Declared; Self::ALL.len()] = [$(Declared {
@@ -79,7 +79,7 @@ pub(super) enum Shown {
     bounded,
 }
 
-/// What is declared of a number.
+/// The declaration of a number.
 struct Declared {
     key: &'static str,
     sentence: &'static str,
@@ -172,22 +172,22 @@ impl Counter {
         self.declared().key
     }
 
-    /// What it is, in a sentence or two.
+    /// Its meaning, in a sentence or two.
     pub fn sentence(self) -> &'static str {
         self.declared().sentence.trim()
     }
 
-    /// What it counts.
+    /// Its unit.
     pub const fn unit(self) -> Unit {
         self.declared().unit
     }
 
-    /// How two values of it become one.
+    /// How two values of it merge.
     pub const fn joins(self) -> Joins {
         self.declared().joins
     }
 
-    /// Where it stands in a JSON result: the names on the way to it, with dots between them. None for a number that stands
+    /// Its place in a JSON result: the names on the way to it, with dots between them. `None` for a number that stands
     /// elsewhere or nowhere.
     pub fn json_path(self) -> Option<&'static str> {
         Some(self.declared().place).filter(|path| !path.is_empty())
@@ -222,7 +222,7 @@ impl Counter {
         Self::ALL.into_iter().find(|counter| counter.key() == key)
     }
 
-    /// Its name within the group at `path` of a JSON result; none if it does not stand there.
+    /// Its name within the group at `path` of a JSON result; `None` if it does not stand there.
     pub(super) fn name_at(self, path: &str) -> Option<&'static str> {
         let name = self.json_path()?.strip_prefix(path)?.strip_prefix('.')?;
         (!name.contains('.')).then_some(name)

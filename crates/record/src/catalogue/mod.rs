@@ -1,8 +1,8 @@
 //! The catalogue of figures: every number and every distribution of times that a run records, declared once.
 //!
-//! A declaration says how the figure is called, what it means in one sentence, its unit, how two of it become one, and
-//! where it is seen. Merging, the wire, the store, JSON, CSV, thresholds and the reference in `docs/results.md` derive from it.
-//! Statuses, failures with their reasons and names have types of their own.
+//! A declaration has the figure's name, its meaning in one sentence, its unit, how two values merge, and where it is
+//! shown. Merging, the wire, the store, JSON, CSV, thresholds and the reference in `docs/results.md` derive from it.
+//! Statuses, failures with their reasons, and names have types of their own.
 //!
 //! Recording is a line at the place where something happens, and costs an addition:
 //!

@@ -47,7 +47,7 @@ impl Numbers {
         *self.place(counter) += n;
     }
 
-    /// Puts a value in place of what there was.
+    /// Replaces a value.
     #[inline]
     pub fn set(&mut self, counter: Counter, value: u64) {
         *self.place(counter) = value;
@@ -65,7 +65,7 @@ impl Numbers {
         f64::from_bits(self.get(counter))
     }
 
-    /// Puts a ratio, not below 0, in place of what there was.
+    /// Replaces a ratio, which is at least 0.
     pub fn set_ratio(&mut self, counter: Counter, ratio: f64) {
         // Floats that are not below 0 have the order of their bits, so that the larger of two is a comparison of integers.
         self.set(counter, ratio.max(0.0).to_bits());
@@ -76,7 +76,7 @@ impl Numbers {
         Counter::ALL.into_iter().map(|counter| (counter, self.get(counter))).filter(|(_, n)| *n > 0)
     }
 
-    /// Adds those of another place, or of the second that follows.
+    /// Adds the numbers of another place, or of the next second.
     pub fn merge(&mut self, other: &Self) {
         for counter in Counter::ALL {
             let (here, there) = (self.get(counter), other.get(counter));
@@ -90,7 +90,7 @@ impl Numbers {
         }
     }
 
-    /// What is left of each sum without what `part` has of it. The larger of two cannot be taken apart, and stays.
+    /// Subtracts `part` from each sum. Maxima cannot be taken apart, and stay.
     #[must_use]
     pub fn without(mut self, part: &Self) -> Self {
         for (counter, n) in part.counted().filter(|(counter, _)| counter.joins() == Joins::Sum) {
@@ -99,7 +99,7 @@ impl Numbers {
         self
     }
 
-    /// The value as it is written.
+    /// The value in its written form.
     pub(super) fn written(&self, counter: Counter) -> WrittenNumber {
         if counter.unit() == Unit::Ratio {
             WrittenNumber::Ratio(self.ratio(counter))
@@ -119,7 +119,7 @@ impl Numbers {
     }
 }
 
-/// A number as it is written.
+/// A number in its written form.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(crate) enum WrittenNumber {
@@ -127,7 +127,7 @@ pub(crate) enum WrittenNumber {
     Ratio(f64),
 }
 
-/// By hand, so that an error says what came in the place of a number.
+/// By hand, so that an error names the value that came in place of a number.
 impl<'de> Deserialize<'de> for WrittenNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Number;
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// Looks a key up without keeping it.
+/// Looks a key up without allocating it.
 pub(super) struct Key<F>(pub(super) F);
 
 impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for Key<F> {
@@ -194,7 +194,7 @@ impl<T, F: FnOnce(&str) -> T> Visitor<'_> for Key<F> {
     }
 }
 
-/// Reads numbers by the names that they have somewhere.
+/// Reads numbers by the names that `F` knows.
 pub(super) struct ByName<F>(pub(super) F);
 
 impl<'de, F: Fn(&str) -> Option<Counter>> Visitor<'de> for ByName<F> {

@@ -11,11 +11,11 @@ use serde_json::Map;
 use super::counter::Counter;
 use super::numbers::{ByName, Numbers};
 
-/// A group of numbers in a JSON result, which stand beside each other at one path.
+/// A group of numbers that stand together at one path of a JSON result.
 pub trait Place {
     /// The name of its type in schemas.
     const NAME: &'static str;
-    /// What it is about.
+    /// A sentence about it.
     const SENTENCE: &'static str;
     /// The names on the way to it, with dots between them.
     const PATH: &'static str;
@@ -58,8 +58,8 @@ places! {
     Arrivals at "arrivals";
 }
 
-/// The numbers that stand in one group of a JSON result, by their names there. A number that is declared for the group is written
-/// and read with no more ado; one that a document does not have is 0.
+/// The numbers of one group in a JSON result, by their names there. Declaring a number for the group is enough for it
+/// to be written and read; a number that a document lacks is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Placed<P> {
     numbers: Numbers,
@@ -72,18 +72,18 @@ impl<P: Place> Placed<P> {
         Counter::ALL.into_iter().filter_map(|counter| Some((counter, counter.name_at(P::PATH)?)))
     }
 
-    /// Those of `numbers` that stand here.
+    /// The numbers of `numbers` that stand in this group.
     pub fn from_numbers(numbers: &Numbers) -> Self {
         let here = Self::counters().map(|(counter, _)| (counter, numbers.get(counter)));
         Self { numbers: Numbers::from_values(here), place: PhantomData }
     }
 
-    /// Them, and 0 for every other number.
+    /// These numbers, and 0 for every other.
     pub const fn numbers(&self) -> &Numbers {
         &self.numbers
     }
 
-    /// The value of one.
+    /// The value of one number.
     pub const fn get(&self, counter: Counter) -> u64 {
         self.numbers.get(counter)
     }

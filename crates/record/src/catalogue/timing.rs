@@ -2,8 +2,8 @@
 
 use super::counter::Shown;
 
-/// Declares distributions of times: a sentence, the identifier, the key, and `threshold` where thresholds know it by its key, `named` where it is
-/// also recorded by name and tag, `bounded` where it has lower bounds.
+/// Declares distributions of times: a sentence, the identifier and the key, then `threshold` where thresholds know it
+/// by its key, `named` where it is also recorded by name and tag, `bounded` where it has lower bounds.
 macro_rules! timings {
     ($($(#[doc = $sentence:literal])+ $name:ident = $key:literal $($shown:ident)*;)+) => {
         /// A distribution of times that is recorded.
@@ -13,7 +13,7 @@ macro_rules! timings {
         }
 
         impl Timing {
-            /// Each of them, in the order in which they are written.
+            /// All of them, in the order in which they are written.
             pub const ALL: [Self; [$($key),+].len()] = [$(Self::$name),+];
 
             /// Its key: on the wire, in stores and results, and its name in thresholds where they know it.
@@ -21,7 +21,7 @@ macro_rules! timings {
                 match self { $(Self::$name => $key),+ }
             }
 
-            /// What it is, in a sentence or two.
+            /// Its meaning, in a sentence or two.
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$name => concat!($($sentence),+).trim()),+ }
             }
@@ -111,5 +111,5 @@ impl Timing {
     }
 }
 
-/// What ends the key of a distribution's lower bounds.
+/// The end of the key of a distribution's lower bounds.
 pub(super) const BOUNDS: &str = "_bounds";

@@ -13,7 +13,7 @@ use crate::histogram::{Censored, Histogram};
 
 static EMPTY: LazyLock<Censored> = LazyLock::new(Censored::default);
 
-/// A distribution for each [`Timing`]. One in which nothing was recorded takes a word.
+/// A distribution for each [`Timing`]. An empty one takes a word of memory.
 #[derive(Clone, Default)]
 pub struct Timings([Option<Box<Censored>>; Timing::ALL.len()]);
 
@@ -43,12 +43,12 @@ impl Timings {
         self.0[timing as usize].as_deref().unwrap_or_else(|| &EMPTY)
     }
 
-    /// Its times that are known.
+    /// The known times.
     pub fn known(&self, timing: Timing) -> &Histogram {
         &self.get(timing).known
     }
 
-    /// Its lower bounds.
+    /// The lower bounds.
     pub fn bounds(&self, timing: Timing) -> &Histogram {
         &self.get(timing).bounds
     }
@@ -89,13 +89,13 @@ impl Timings {
         }
     }
 
-    /// Puts a distribution in place of what there was.
+    /// Replaces a distribution.
     #[expect(clippy::indexing_slicing, reason = "there is a place for each timing")]
     pub fn set(&mut self, timing: Timing, times: Censored) {
         self.0[timing as usize] = (times.count() > 0).then(|| Box::new(times));
     }
 
-    /// Puts times in place of what there was, without lower bounds.
+    /// Replaces a distribution by known times without lower bounds.
     pub fn set_known(&mut self, timing: Timing, known: Histogram) {
         self.set(timing, known.into());
     }
@@ -129,15 +129,15 @@ impl Timings {
         Ok(())
     }
 
-    /// Takes in the value of an entry of this name, if it is a timing's.
+    /// Reads the value of the entry `name`, if it is a timing's.
     ///
     /// # Errors
-    /// When it is, and not a histogram.
+    /// When it is a timing's, and not a histogram.
     pub fn read_entry<'de, M: MapAccess<'de>>(&mut self, name: &str, map: &mut M) -> Result<(), M::Error> {
         self.read(Self::entry(name), map)
     }
 
-    /// The distribution that an entry of this name is of, and whether it has its lower bounds.
+    /// The distribution that the entry `name` belongs to, and whether the entry has its lower bounds.
     fn entry(name: &str) -> Option<(Timing, bool)> {
         let known = Timing::from_key(name).map(|timing| (timing, false));
         known.or_else(|| Some((Timing::from_key(name.strip_suffix(BOUNDS)?)?, true)))

@@ -18,26 +18,26 @@ use crate::version_1;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "EitherCalls")]
 pub struct CallFigures {
-    /// What is counted: calls, messages, and bytes after decryption.
+    /// Counts: calls, messages, and bytes after decryption.
     pub numbers: Numbers,
-    /// What is timed: response and service times, and messages.
+    /// Times: response and service times, and times of messages.
     pub times: Timings,
     /// Answers by status.
     pub statuses: Statuses,
-    /// Those among them that failed a check, by status.
+    /// Answers among them that failed a check, by status.
     pub failed_check: Statuses,
-    /// Those among them that count as ok against their status, by status.
+    /// Answers among them that count as ok against their status, by status.
     #[serde(default, skip_serializing_if = "Statuses::is_empty")]
     pub excused: Statuses,
     /// Failures by name, without reasons: these are kept once, over all calls.
     pub failures: Failures,
-    /// What statuses are called, where their protocol has names for them.
+    /// Names of statuses, where their protocol has some.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_names: BTreeMap<u16, String>,
 }
 
 impl CallFigures {
-    /// Their messages, where their answers come as streams of them.
+    /// The messages of streams.
     pub const fn messages(&self) -> Messages<'_> {
         Messages::new(&self.numbers, &self.times)
     }
@@ -48,7 +48,7 @@ impl CallFigures {
         self.numbers.add(Counter::Due, 1);
     }
 
-    /// It was answered.
+    /// A call was answered.
     #[inline]
     pub fn answered(&mut self, status: u16, response_ns: u64, service_ns: u64) {
         self.statuses.record(status);
@@ -56,22 +56,22 @@ impl CallFigures {
         self.times.record(Timing::Service, service_ns);
     }
 
-    /// It was answered with a status that is not ok; told after [`CallFigures::answered`].
+    /// A call was answered with a status that is not ok; told after [`CallFigures::answered`].
     pub fn refused(&mut self, response_ns: u64) {
         self.times.record(Timing::Refused, response_ns);
     }
 
-    /// It was answered, and its answer failed a check; told once a call, after [`CallFigures::answered`].
+    /// A call's answer failed a check; told once a call, after [`CallFigures::answered`].
     pub fn failed_check(&mut self, status: u16) {
         self.failed_check.record(status);
     }
 
-    /// It was answered, and counts as ok whatever its status; told once a call, after [`CallFigures::answered`].
+    /// A call's answer counts as ok whatever its status; told once a call, after [`CallFigures::answered`].
     pub fn excused(&mut self, status: u16) {
         self.excused.record(status);
     }
 
-    /// It failed; `service_ns` if it was sent at all.
+    /// A call failed; `service_ns` if it was sent.
     pub fn failed(&mut self, failure: Failure, response_ns: u64, service_ns: Option<u64>) {
         self.failures.count_one(failure);
         self.times.record(Timing::Response, response_ns);
@@ -81,38 +81,38 @@ impl CallFigures {
         }
     }
 
-    /// It was in flight when the drain ended, and had taken so long.
+    /// A call was in flight when the drain ended, and had taken this long.
     pub fn unfinished(&mut self, response_ns: u64, service_ns: u64) {
         self.numbers.add(Counter::Unfinished, 1);
         self.times.record_bound(Timing::Response, response_ns);
         self.times.record_bound(Timing::Service, service_ns);
     }
 
-    /// It was due and never sent, and had waited so long.
+    /// A call was due and never sent, and had waited this long.
     pub fn unsent(&mut self, response_ns: u64) {
         self.numbers.add(Counter::Unsent, 1);
         self.times.record_bound(Timing::Response, response_ns);
     }
 
-    /// A message of it has come.
+    /// A message of a call has come.
     #[inline]
     pub fn message(&mut self, came: &MessageArrival) {
         messages::came(&mut self.numbers, &mut self.times, came);
     }
 
-    /// It has ended, and its answer came as messages, or was to.
+    /// A call has ended whose answer came as messages, or should have.
     pub fn stream_ended(&mut self, ended: &messages::StreamEnd) {
         messages::ended(&mut self.numbers, &mut self.times, ended);
     }
 
-    /// Bytes that it took.
+    /// Adds the bytes of a call.
     #[inline]
     pub fn bytes(&mut self, bytes_in: u64, bytes_out: u64) {
         self.numbers.add(Counter::ClearIn, bytes_in);
         self.numbers.add(Counter::ClearOut, bytes_out);
     }
 
-    /// A status is called that; where calls of one name come from several services, it may be called several things.
+    /// Gives a status a name. Where calls of one name go to several services, it may have several names.
     pub fn name_status(&mut self, status: u16, name: &str) {
         join_name(&mut self.status_names, status, name);
     }
@@ -134,7 +134,7 @@ impl CallFigures {
         }
     }
 
-    /// The response times of all other calls: answers whose status is ok, whatever checks said of them.
+    /// The response times of all other calls: answers whose status is ok, whatever checks found.
     pub fn response_ok(&self) -> Histogram {
         self.times.known(Timing::Response).without(&self.response_not_ok().known)
     }
@@ -157,12 +157,12 @@ impl CallFigures {
     }
 }
 
-/// What stands between several names of one status.
+/// Stands between several names of one status.
 pub(super) const OR: &str = " or ";
 /// The longest of names for one status, in bytes.
 const LONGEST_STATUS_NAME: usize = 200;
 
-/// Adds what a status is called to what it is called already.
+/// Adds a name of a status to those that it has.
 pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &str) {
     let known = names.entry(status).or_default();
     if known.is_empty() {

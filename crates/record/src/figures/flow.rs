@@ -1,4 +1,4 @@
-//! Figures of what users do besides calling: groups, checks, and their own lives.
+//! Figures of users besides their calls: groups, checks, and users themselves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,10 @@ const MOST_ERRORS: usize = 16;
 /// Figures of the groups with one name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupFigures {
-    /// From beginning to end, with the user's pauses, in nanoseconds; bounds for those that a run's end cut short.
+    /// From beginning to end, with the user's pauses, in nanoseconds; lower bounds for groups that the run's end cut
+    /// short.
     pub with_pauses: Censored,
-    /// The same without the user's pauses.
+    /// From beginning to end, without the user's pauses.
     pub without_pauses: Censored,
     /// Groups that ended by an error.
     pub failed: u64,
@@ -28,7 +29,7 @@ pub struct GroupFigures {
 }
 
 impl GroupFigures {
-    /// A group ended, after so long; `ok` unless an error ended it.
+    /// A group ended after these times; `ok` unless an error ended it.
     pub fn ended(&mut self, with_pauses_ns: u64, without_pauses_ns: u64, ok: bool) {
         self.with_pauses.known.record(with_pauses_ns);
         self.without_pauses.known.record(without_pauses_ns);
@@ -64,14 +65,15 @@ impl Figure for GroupFigures {
 /// An answer that failed a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Example {
-    /// Its status; `null` if it was no answer.
+    /// Its status; `null` if it was not an answer.
     pub status: Option<u16>,
     /// The beginning of its body, at most 200 bytes.
     pub body: String,
 }
 
 impl Example {
-    /// An answer with this status whose body begins so; whether it goes on. At most [`LONGEST_EXAMPLE`] bytes are kept.
+    /// An answer with this status and this beginning of its body; `goes_on` if the body is longer. At most
+    /// [`LONGEST_EXAMPLE`] bytes are kept.
     pub fn new(status: Option<u16>, beginning: &[u8], goes_on: bool) -> Self {
         let start = beginning.get(..LONGEST_EXAMPLE).unwrap_or(beginning);
         let mut text = String::from_utf8_lossy(start).into_owned();
@@ -95,11 +97,11 @@ pub struct CheckFigures {
     pub check: String,
     /// How often it held.
     pub passes: u64,
-    /// How often it did not.
+    /// How often it did not hold.
     pub fails: u64,
-    /// One of the answers for which it did not.
+    /// An answer for which it did not hold.
     pub example: Option<Example>,
-    /// How many of those were no check: the script failed calls for this reason.
+    /// Failures among these that were not a check: the script failed calls for this reason.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasons: u64,
 }
@@ -111,14 +113,14 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 impl CheckFigures {
-    /// It held.
+    /// The check held.
     #[inline]
     pub fn passed(&mut self, call: Option<&str>, check: &str) {
         self.name(call, check);
         self.passes += 1;
     }
 
-    /// It did not hold; the first failure asks for its `example`.
+    /// The check did not hold; the first failure asks for its `example`.
     pub fn failed(&mut self, call: Option<&str>, check: &str, example: impl FnOnce() -> Example) {
         self.name(call, check);
         self.fails += 1;
@@ -131,8 +133,8 @@ impl CheckFigures {
         self.reasons += 1;
     }
 
-    /// How often it was checked and did not hold: without what the script said of calls by itself, which says nothing of how many might have failed
-    /// so and counts in the error rate alone.
+    /// How often it was checked and did not hold. Calls that the script failed for a reason of its own are not counted:
+    /// nobody knows how many could have failed so, and they count in the error rate only.
     pub fn failed_checks(&self) -> u64 {
         self.fails.saturating_sub(self.reasons)
     }
@@ -170,7 +172,7 @@ impl Figure for CheckFigures {
     }
 }
 
-/// Figures of one scenario: of its users and of what they went through.
+/// Figures of one scenario: of its users and their iterations.
 ///
 /// Users alive at the end are `users_before + users_started - users_ended`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -186,20 +188,19 @@ pub struct ScenarioFigures {
     /// Users that ended because all rows of a queue were given out.
     #[serde(default)]
     pub out_of_rows: u64,
-    /// Iterations that came to their end, and how long they took, in nanoseconds; bounds for those that the run's end
-    /// cut short.
+    /// Finished iterations with their durations, in nanoseconds; lower bounds for those that the run's end cut short.
     pub iterations: Censored,
-    /// Those among them in which a call was not ok.
+    /// Iterations among them in which a call was not ok.
     #[serde(default)]
     pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
-    /// What these errors said, with their tracebacks, and how often; of very many only some are kept.
+    /// The messages of these errors, with their tracebacks and counts; of very many only some are kept.
     pub tracebacks: Vec<(String, u64)>,
 }
 
 impl ScenarioFigures {
-    /// An iteration came to its end after so long.
+    /// An iteration finished after this long.
     #[inline]
     pub fn iteration(&mut self, took_ns: u64) {
         self.iterations.known.record(took_ns);
@@ -210,7 +211,7 @@ impl ScenarioFigures {
         self.iterations.bounds.record(took_ns);
     }
 
-    /// An error ended an iteration; `traceback` is its message and where it came from.
+    /// An error ended an iteration; `traceback` is its message and its place.
     pub fn script_error(&mut self, traceback: &str) {
         if traceback.len() <= LONGEST_TRACEBACK {
             self.add_traceback(traceback, 1);
@@ -230,7 +231,7 @@ impl ScenarioFigures {
         }
     }
 
-    /// Iterations that began: these came to their end, were cut short, or were ended by an error.
+    /// Iterations that began: they finished, were cut short, or were ended by an error.
     pub fn iterations_begun(&self) -> u64 {
         self.iterations.count() + self.errors
     }

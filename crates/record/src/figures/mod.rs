@@ -1,7 +1,7 @@
-//! What scenarios are counted by: request names and tags, groups, checks, scenarios and their users.
+//! Figures of scenarios by name: request names and tags, groups, checks, scenarios and their users.
 //!
-//! A worker asks for a name's number once ([`NamedFigures::id`]) and records by it ([`NamedFigures::at`]); what it recorded is handed
-//! over each interval ([`Figures::take`]) and merged by name. A run without scenarios records nothing here.
+//! A worker asks for a name's number once ([`NamedFigures::id`]) and records by it ([`NamedFigures::at`]). The records
+//! are handed over each interval ([`Figures::take`]) and merged by name. A run without scenarios records nothing here.
 
 mod calls;
 mod flow;
@@ -19,15 +19,14 @@ pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRA
 pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
 
-/// Everything that is counted by name, over some time: of one worker's interval, or merged over workers, intervals and
-/// machines.
+/// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Calls by the name that they were given.
+    /// Calls by their name.
     pub requests: NamedFigures<CallFigures>,
     /// Calls by tag, named `key=value`. A call with several tags counts under each.
     pub tags: NamedFigures<CallFigures>,
-    /// Calls that meet conditions which thresholds ask for, by those, such as `{group=cart,status=5xx}`.
+    /// Calls that meet the conditions of thresholds, by these, such as `{group=cart,status=5xx}`.
     #[serde(default)]
     pub selected: NamedFigures<CallFigures>,
     /// Groups by name; one within another is named `outer/inner`.
@@ -45,7 +44,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What a check is counted under: `call: check`, or its own name alone where it is about no call.
+    /// The key of a check: `call: check`, or only its own name where it is not about calls.
     pub fn check_name(call: Option<&str>, check: &str) -> String {
         call.map_or_else(|| check.to_owned(), |call| format!("{call}: {check}"))
     }
@@ -59,7 +58,7 @@ impl Figures {
         }
     }
 
-    /// What statuses are called, over all calls.
+    /// Names of statuses, over all calls.
     pub fn status_names(&self) -> BTreeMap<u16, String> {
         let mut names = BTreeMap::new();
         for (_, calls) in self.requests.iter() {
@@ -80,12 +79,12 @@ impl Figures {
             && self.own.is_empty()
     }
 
-    /// Users who were started and have not ended: what this adds to those alive before.
+    /// Users who were started and have not ended, as a difference to those alive before.
     pub fn users_gained(&self) -> i64 {
         self.scenarios.iter().map(|(_, scenario)| scenario.users_gained()).sum()
     }
 
-    /// Hands over what was counted, and begins anew; names keep their numbers.
+    /// Returns everything recorded, and begins anew; names keep their numbers.
     #[must_use]
     pub fn take(&mut self) -> Self {
         Self {
@@ -123,7 +122,7 @@ impl Figures {
         self.own.hide(secrets);
     }
 
-    /// Takes over, from figures of the warm-up, what goes on beyond it: the users who are alive.
+    /// Takes over, from figures of the warm-up, the users who are still alive.
     pub fn carry_over(&mut self, warmup: &Self) {
         for (name, scenario) in warmup.scenarios.iter() {
             self.scenarios.named(name).users_before += scenario.users_gained();

@@ -11,14 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::redaction::Secrets;
 
-/// The most distinct names of one kind that are told apart; what comes after counts together, as [`OTHERS`].
+/// The most distinct names of one kind that are told apart; further ones count together, as [`OTHERS`].
 pub const MOST_NAMES: usize = 500;
 /// The longest name, in bytes; longer ones are cut, and end in `…`.
 pub const LONGEST_NAME: usize = 200;
-/// What everything beyond [`MOST_NAMES`] counts as.
+/// The name that everything beyond [`MOST_NAMES`] counts under.
 pub const OTHERS: &str = "(others)";
 
-/// What is counted under a name.
+/// Figures that are recorded under a name.
 pub trait Figure: Default {
     /// Whether nothing was counted.
     fn is_empty(&self) -> bool;
@@ -30,7 +30,8 @@ pub trait Figure: Default {
     fn hide(&mut self, _secrets: &Secrets) {}
 }
 
-/// A name's number within one [`NamedFigures`] and those that [`NamedFigures::take`] leaves behind. It means nothing elsewhere.
+/// A name's number within one [`NamedFigures`] and what [`NamedFigures::take`] leaves of it. It has no meaning
+/// elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NameId(u32);
 
@@ -40,7 +41,7 @@ impl NameId {
         self.0
     }
 
-    /// From a plain number. One that was never given out counts as [`OTHERS`].
+    /// From a plain number. A number that was never given out counts as [`OTHERS`].
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
@@ -51,13 +52,12 @@ impl NameId {
 pub struct NamedFigures<T> {
     entries: Vec<(Arc<str>, T)>,
     numbers: BTreeMap<Arc<str>, u32>,
-    /// What has no name of its own any more.
+    /// The figures of names beyond the limit.
     others: T,
 }
 
 impl<T: Figure> NamedFigures<T> {
-    /// The number to record under for `name`; the same for the same name, and that of [`OTHERS`] for what comes after
-    /// [`MOST_NAMES`].
+    /// The number to record under for `name`: the same for the same name, and that of [`OTHERS`] beyond [`MOST_NAMES`].
     pub fn id(&mut self, name: &str) -> NameId {
         let name = shortened(name);
         if let Some(&number) = self.numbers.get(name.as_ref()) {
@@ -72,7 +72,7 @@ impl<T: Figure> NamedFigures<T> {
         NameId(number)
     }
 
-    /// What is recorded under a name.
+    /// The figures under a number.
     #[inline]
     pub fn at(&mut self, id: NameId) -> &mut T {
         match self.entries.get_mut(id.0 as usize) {
@@ -81,13 +81,13 @@ impl<T: Figure> NamedFigures<T> {
         }
     }
 
-    /// What is recorded under `name`, by name.
+    /// The figures under `name`, to record into.
     pub fn named(&mut self, name: &str) -> &mut T {
         let id = self.id(name);
         self.at(id)
     }
 
-    /// What was recorded under `name`.
+    /// The figures recorded under `name`.
     pub fn get(&self, name: &str) -> Option<&T> {
         if name == OTHERS {
             return self.others();
@@ -102,7 +102,7 @@ impl<T: Figure> NamedFigures<T> {
         entries.chain([(OTHERS, &self.others)]).filter(|(_, figure)| !figure.is_empty())
     }
 
-    /// What was recorded for names beyond [`MOST_NAMES`], if anything was.
+    /// The figures of names beyond [`MOST_NAMES`], if any were recorded.
     pub fn others(&self) -> Option<&T> {
         (!self.others.is_empty()).then_some(&self.others)
     }
@@ -112,7 +112,7 @@ impl<T: Figure> NamedFigures<T> {
         self.others.is_empty() && self.entries.iter().all(|(_, figure)| figure.is_empty())
     }
 
-    /// Hands over what was recorded, and begins anew; the names keep their numbers.
+    /// Returns everything recorded, and begins anew; the names keep their numbers.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let mut taken = Self { others: std::mem::take(&mut self.others), ..Self::default() };
@@ -123,7 +123,8 @@ impl<T: Figure> NamedFigures<T> {
         taken
     }
 
-    /// Hides secrets in names, and in what was recorded under them. Names that become the same count together, and all get new numbers then.
+    /// Hides secrets in names, and in the figures under them. Names that become equal count together, and all names get
+    /// new numbers then.
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
         self.others.hide(secrets);
         for (_, figure) in &mut self.entries {
@@ -161,7 +162,7 @@ fn shortened(name: &str) -> Cow<'_, str> {
 }
 
 impl<T: Figure + PartialEq> PartialEq for NamedFigures<T> {
-    /// The same figures under the same names, in whatever order.
+    /// Equal figures under equal names, in any order.
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.iter().all(|(name, figure)| b.get(name) == Some(figure));
         within(self, other) && within(other, self)

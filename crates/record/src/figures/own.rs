@@ -6,32 +6,32 @@ use super::Figure;
 use crate::histogram::{Histogram, QUANTILES};
 use crate::redaction::Secrets;
 
-/// Values are held to a millionth of their unit, as whole numbers, so that sums are the same in whatever order they are merged.
+/// Values are kept as whole millionths of their unit, so that sums do not depend on the order of merging.
 const PARTS: f64 = 1e6;
 /// The longest unit, in bytes.
 pub const LONGEST_UNIT: usize = 30;
 
-/// What a figure of a script's own is.
+/// The kind of a script's own figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnKind {
     /// A sum.
     #[default]
     Counter,
-    /// How often something was true, of how often it was asked.
+    /// The share of times that a condition was true.
     Rate,
     /// A distribution of values.
     Trend,
-    /// A value that changes: the last, the least and the greatest.
+    /// A value that changes: the last, the least and the greatest count.
     Gauge,
 }
 
 impl OwnKind {
-    /// All there are, by their names in scripts.
+    /// All kinds, by their names in scripts.
     pub const NAMED: [(&'static str, Self); 4] =
         [("counter", Self::Counter), ("rate", Self::Rate), ("trend", Self::Trend), ("gauge", Self::Gauge)];
 
-    /// By its name in scripts.
+    /// The kind of this name in scripts.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
@@ -42,7 +42,7 @@ impl OwnKind {
     }
 }
 
-/// A value of a gauge, with when it was set.
+/// A value of a gauge, with the time at which it was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Reading {
     /// In nanoseconds of the run's clock.
@@ -51,16 +51,16 @@ struct Reading {
     value: i64,
 }
 
-/// What was recorded of one figure of a script's own.
+/// The values of one figure of a script's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnFigures {
-    /// What it is.
+    /// Its kind.
     pub kind: OwnKind,
-    /// What its values are counted in, as the script says: `eur`; empty for plain numbers.
+    /// The unit of its values, as the script gives it: `eur`; empty for plain numbers.
     pub unit: String,
     /// How often something was recorded.
     pub count: u64,
-    /// Of a counter the sum, in millionths; of a rate how often it was true.
+    /// The sum of a counter, in millionths; for a rate, how often it was true.
     sum: i64,
     /// The values of a trend, in millionths.
     values: Histogram,
@@ -69,7 +69,7 @@ pub struct OwnFigures {
     ends: Option<(i64, i64)>,
 }
 
-/// A value in millionths; what is greater than can be held counts as the greatest.
+/// A value in millionths; values beyond the range count as its limit.
 fn parts(value: f64) -> i64 {
     (value * PARTS).round() as i64
 }
@@ -78,7 +78,7 @@ fn whole(parts: i64) -> f64 {
     parts as f64 / PARTS
 }
 
-/// What is written down of a figure of a script's own, besides its histogram.
+/// The written values of a script's own figure, besides its histogram.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Values {
     /// The sum of a counter.
@@ -94,12 +94,12 @@ pub struct Values {
 }
 
 impl OwnFigures {
-    /// Nothing so far.
+    /// A figure without values.
     pub fn new(kind: OwnKind, unit: &str) -> Self {
         Self { kind, unit: unit.to_owned(), ..Self::default() }
     }
 
-    /// Figures of which these values were written down.
+    /// A figure restored from its written values.
     pub fn restored(kind: OwnKind, unit: &str, count: u64, values: &Values, histogram: &Histogram) -> Self {
         let sum = match kind {
             OwnKind::Rate => (values.ratio.unwrap_or(0.0) * count as f64).round() as i64,
@@ -117,7 +117,7 @@ impl OwnFigures {
         }
     }
 
-    /// Records a value at `now` (nanoseconds). Of a rate, any value but 0 is true; a trend takes none below 0.
+    /// Records a value at `now` (nanoseconds). For a rate, any value but 0 is true; a trend takes none below 0.
     pub fn record(&mut self, value: f64, now: u64) {
         self.count += 1;
         match self.kind {
@@ -138,7 +138,7 @@ impl OwnFigures {
         (self.kind == OwnKind::Counter).then(|| whole(self.sum))
     }
 
-    /// How often a rate was true, as a share; none before anything was recorded.
+    /// The share of times that a rate was true; `None` before anything was recorded.
     pub fn share(&self) -> Option<f64> {
         (self.kind == OwnKind::Rate && self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }

@@ -4,9 +4,9 @@ use super::Histogram;
 use super::slots::{MAX_VALUE_NS, PAGE_BITS, PAGES};
 
 impl Histogram {
-    /// A histogram as bytes, for who reads numbers faster than text: LEB128 numbers, the smallest and the largest value, the sum's
-    /// two halves, and for each slot that holds something how many lie before it since the last, and its count. Nothing for an
-    /// empty one.
+    /// The histogram as bytes, for readers that are faster with numbers than with text, as LEB128 numbers: the smallest
+    /// and the largest value, the two halves of the sum, and for each non-empty slot the number of empty ones before it
+    /// and its count. An empty histogram has no bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.count > 0 {
@@ -22,7 +22,7 @@ impl Histogram {
         bytes
     }
 
-    /// The histogram of these bytes; none if they are not one's.
+    /// The histogram of these bytes; `None` if they are not valid.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut histogram = Self::new();
         if bytes.is_empty() {
@@ -40,7 +40,8 @@ impl Histogram {
     }
 }
 
-/// Takes the next slot and its count off the front of a histogram's bytes; none if they are at their end, or not right.
+/// Takes the next slot and its count off the front of a histogram's bytes; `None` at their end, or if they are not
+/// valid.
 fn take_slot(bytes: &mut &[u8], next: &mut usize) -> Option<(usize, u64)> {
     let slot = next.checked_add(usize::try_from(take_leb128(bytes)?).ok()?)?;
     let n = take_leb128(bytes)?;
@@ -54,7 +55,7 @@ pub(super) fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     std::iter::from_fn(move || take_slot(&mut bytes, &mut next))
 }
 
-/// How many values a histogram's bytes count; none if they are not right.
+/// The number of values in a histogram's bytes; `None` if they are not valid.
 fn count_of(mut bytes: &[u8]) -> Option<u64> {
     let (mut next, mut count) = (0, 0_u64);
     while !bytes.is_empty() {
@@ -72,7 +73,7 @@ pub(crate) fn push_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes such a number off the front; none if there is no whole one.
+/// Takes such a number off the front; `None` if it is incomplete.
 pub(crate) fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

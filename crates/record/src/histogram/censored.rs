@@ -1,4 +1,4 @@
-//! Durations of which some are known only from below, and their quantiles by the product-limit estimate.
+//! Durations of which some are known only from below, with quantiles by the product-limit estimate.
 
 use std::borrow::Cow;
 
@@ -18,24 +18,24 @@ pub struct AtLeast<T> {
 }
 
 impl<T> AtLeast<T> {
-    /// A value that is known.
+    /// A known value.
     pub const fn exactly(value: T) -> Self {
         Self { value, at_least: false }
     }
 
-    /// The same kind of knowledge about another value.
+    /// Another value that is known in the same way.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> AtLeast<U> {
         AtLeast { value: f(self.value), at_least: self.at_least }
     }
 }
 
-/// Durations, some known only from below: calls that had not ended, or had not begun, when the run was over, and calls that failed,
-/// which would have taken longer than they did.
+/// Durations, some known only from below: of calls that had not ended, or not begun, when the run was over; and of
+/// calls that failed, which would have taken longer than they did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Censored {
-    /// Durations of calls that ended; but for those in `failed`.
+    /// Durations of calls that ended, except those in `failed`.
     pub known: Histogram,
-    /// Durations of calls that ended without success, where these are told apart. They are derived, and not recorded as such.
+    /// Durations of calls that ended without success, where these are told apart. They are derived, not recorded.
     #[serde(skip)]
     pub failed: Histogram,
     /// Lower bounds of the durations of calls that did not end.
@@ -50,12 +50,12 @@ impl From<Histogram> for Censored {
 }
 
 impl Censored {
-    /// How many durations and bounds there are.
+    /// The number of durations and bounds.
     pub fn count(&self) -> u64 {
         self.known.count() + self.failed.count() + self.bounds.count()
     }
 
-    /// The mean; a call that failed counts with the time that it took, and a bound as itself.
+    /// The mean. A failed call counts with its duration, a bound as itself.
     pub fn mean(&self) -> Option<AtLeast<f64>> {
         self.lower().mean().map(|value| AtLeast { value, at_least: !self.bounds.is_empty() })
     }
@@ -72,14 +72,14 @@ impl Censored {
         self.bounds.merge(&other.bounds);
     }
 
-    /// Pools failed calls with the others: each counts with the time that it took.
+    /// Pools failed calls with the others: each counts with its duration.
     #[must_use]
     pub fn pooled(mut self) -> Self {
         self.known.merge(&std::mem::take(&mut self.failed));
         self
     }
 
-    /// All of it: calls that failed with the time that they took, bounds as themselves.
+    /// All durations: failed calls with theirs, bounds as themselves.
     pub fn lower(&self) -> Cow<'_, Histogram> {
         if self.failed.is_empty() && self.bounds.is_empty() {
             return Cow::Borrowed(&self.known);
@@ -90,11 +90,12 @@ impl Censored {
         Cow::Owned(all)
     }
 
-    /// The values at each of `quantiles` (0 to 1), by the product-limit estimate: of what would have taken longer than a time, or is
-    /// known to have, a share takes as long as others did that took longer than that (E. L. Kaplan, P. Meier, "Nonparametric
-    /// estimation from incomplete observations", Journal of the American Statistical Association 53, 1958). A bound that equals a
-    /// known value counts as beyond it. Beyond the largest known value nothing tells how long the others would have taken: they stand
-    /// for themselves, and the value is a lower bound. So it is wherever calls that did not end could move it, if they never did.
+    /// The values at each of `quantiles` (0 to 1), by the product-limit estimate: calls that are known only to take
+    /// longer than some time are assumed to go on as the others did that took longer than that (E. L. Kaplan, P. Meier,
+    /// "Nonparametric estimation from incomplete observations", Journal of the American Statistical Association 53,
+    /// 1958). A bound that equals a known value counts as beyond it. Beyond the largest known value nothing tells how
+    /// long the rest would have taken: they stand for themselves, and the value is a lower bound. It is also one
+    /// wherever calls that did not end could move it, if they never ended.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<AtLeast<u64>>; N] {
         if self.failed.is_empty() && self.bounds.is_empty() {
             return quantiles.map(|q| self.known.quantile(q).map(AtLeast::exactly));
@@ -112,8 +113,8 @@ impl Censored {
         })
     }
 
-    /// The share that takes longer than a value, for each value at which it falls; falling. Calls that did not end are known to
-    /// have taken longer than `bounds`; those that are not among them take longer than anything.
+    /// The share of calls that take longer than a value, for each value at which it falls; falling. Calls that did not
+    /// end took longer than their `bounds`; calls that are not among them take longer than anything.
     fn survival(&self, bounds: &Histogram) -> Vec<(AtLeast<u64>, f64)> {
         let mut beyond = self.failed.clone();
         beyond.merge(bounds);

@@ -25,11 +25,11 @@ use slots::{PAGE_BITS, PAGE_SLOTS, PAGES, highest_in, lowest_in, slot_of};
 /// A mergeable distribution of durations in nanoseconds. See the module's text for its resolution and size.
 #[derive(Clone)]
 pub struct Histogram {
-    /// For each page of slots its place in `pages` plus one, or 0 while nothing fell into it.
+    /// For each page of slots its place in `pages` plus one, or 0 while the page is empty.
     directory: Vec<u16>,
     pages: Vec<[u64; PAGE_SLOTS]>,
-    /// The slots as they came over the wire, while nothing was added to them; there are no pages then. Most histograms that come so are
-    /// merged into others once, for which pages would be made and filled in vain.
+    /// The slots as they came over the wire, as long as nothing was added; there are no pages then. Most such
+    /// histograms are merged into others once, and their pages would be made in vain.
     packed: Box<[u8]>,
     count: u64,
     min: u64,
@@ -38,7 +38,7 @@ pub struct Histogram {
 }
 
 impl PartialEq for Histogram {
-    /// The same values equally often, whatever pages there are for them.
+    /// The same values with the same counts, whatever pages hold them.
     fn eq(&self, other: &Self) -> bool {
         (self.count, self.min, self.max, self.sum) == (other.count, other.min, other.max, other.sum)
             && self.slots().eq(other.slots())
@@ -115,10 +115,10 @@ impl Histogram {
         }
     }
 
-    /// Makes pages of the slots that came over the wire.
+    /// Makes pages from the slots that came over the wire.
     fn unpack(&mut self) {
         let packed = std::mem::take(&mut self.packed);
-        // All pages are made at once: growing them one by one would copy each several times.
+        // All pages are made at once: adding them one by one would copy each several times.
         let (mut pages, mut last) = (0, usize::MAX);
         for (slot, _) in slots_in(&packed) {
             pages += usize::from(slot >> PAGE_BITS != last);
@@ -128,7 +128,7 @@ impl Histogram {
         slots_in(&packed).for_each(|(slot, n)| self.add_to_slot(slot, n));
     }
 
-    /// Adds a page that there is not yet.
+    /// Adds a page that does not exist yet.
     fn add_page(&mut self, number: usize, page: &[u64; PAGE_SLOTS]) {
         if self.directory.is_empty() {
             self.directory = vec![0; PAGES];
@@ -195,7 +195,7 @@ impl Histogram {
         self.value_at_rank(rank(q, self.count))
     }
 
-    /// The value of the `rank`-th smallest, counting from 1; none if there are fewer.
+    /// The value of the `rank`-th smallest, counting from 1; `None` if there are fewer.
     fn value_at_rank(&self, rank: u64) -> Option<u64> {
         if rank > self.count {
             return None;
@@ -276,8 +276,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// What is left of it without the values that `other` counted, which are among its own; each at this resolution, with the exact sum,
-    /// and with the exact extremes where those are left.
+    /// This histogram without the values of `other`, which are among its own. Values have this resolution; the sum is
+    /// exact, and so are the extremes where they remain.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let taken: BTreeMap<_, _> = other.slots().collect();
@@ -290,7 +290,7 @@ impl Histogram {
         }
         if left.count > 0 {
             left.sum = self.sum.saturating_sub(other.sum);
-            // Values of one slot cannot be told apart, but the smallest of all is in it unless the other had it.
+            // Values of one slot cannot be told apart; but the slot has the smallest of all unless `other` had it.
             if self.min != other.min && slot_of(left.min) == slot_of(self.min) {
                 left.min = self.min;
             }

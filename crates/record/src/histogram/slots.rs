@@ -37,7 +37,8 @@ pub(super) const fn lowest_in(slot: usize) -> u64 {
     ((slot - ((octave as usize) << PRECISION_BITS)) as u64) << octave
 }
 
-/// The values, in nanoseconds, that a [`Histogram`](super::Histogram) does not tell from `value_ns`: its bucket. The last one has no end.
+/// The bucket of `value_ns`: the values, in nanoseconds, that a [`Histogram`](super::Histogram) does not tell from it.
+/// The last one has no end.
 pub const fn bucket_of(value_ns: u64) -> RangeInclusive<u64> {
     if value_ns >= MAX_VALUE_NS {
         return lowest_in(slot_of(MAX_VALUE_NS))..=u64::MAX;

@@ -1,4 +1,4 @@
-//! Histograms as they are written: pairs of a value and its count in text, bytes elsewhere.
+//! Written histograms: pairs of a value and its count in text, bytes elsewhere.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,9 +16,9 @@ use super::slots::{MAX_VALUE_NS, PAGE_SLOTS, PAGES};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 struct StoredHistogram {
-    /// The smallest value; `null` where there is none.
+    /// The smallest value; `null` in an empty one.
     min_ns: Option<u64>,
-    /// The largest value; `null` where there is none.
+    /// The largest value; `null` in an empty one.
     max_ns: Option<u64>,
     /// The sum of all values; in a series to three significant digits.
     #[schemars(with = "f64", range(min = 0.0))]
@@ -38,8 +38,8 @@ impl JsonSchema for Histogram {
     }
 }
 
-/// A sum, as the number that says it exactly: a float where that has enough digits, as results have had it from the
-/// first, or else an integer. Beyond 2^64 (584 years) it is a float all the same.
+/// A sum, as a number that is exact: a float where that has enough digits, as in the first results, and otherwise an
+/// integer. Beyond 2^64 (584 years) it is a float all the same.
 struct Sum(u128);
 
 impl Serialize for Sum {
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Counts {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counts, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = seq.next_element::<(u64, u64)>()? {
-                    // There are only so many slots: a longer list is not one of ours.
+                    // The number of slots is limited: a longer list is invalid.
                     if pairs.len() >= PAGES * PAGE_SLOTS {
                         return Err(de::Error::custom("more pairs than a histogram has slots"));
                     }

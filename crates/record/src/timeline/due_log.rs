@@ -1,28 +1,28 @@
-//! Where a worker records calls by when they were due.
+//! The log in which a worker records calls by when they were due.
 
 use super::{DuePoint, TICK_NS, Ticks, Timeline};
 use crate::histogram::Histogram;
 
-/// The most points beside the current one that a [`DueLog`] holds live.
+/// The most points, besides the current one, that a [`DueLog`] holds live.
 const MOST_LIVE: usize = 64;
 /// The most empty points that it keeps.
 const MOST_SPARE: usize = 4;
 
-/// Where a worker records calls by when they were due. Times are nanoseconds on its run's clock.
+/// The log in which a worker records calls by when they were due. Times are nanoseconds on its run's clock.
 #[derive(Debug, Default)]
 pub struct DueLog {
     /// When the measured part began.
     begin: u64,
-    /// The point that was added to last, with its tick.
+    /// The point of the last call, with its tick.
     current: (u64, DuePoint<Histogram>),
     /// The others since the last [`DueLog::take`].
     others: Vec<(u64, DuePoint<Histogram>)>,
     /// Empty points, whose memory is used again.
     spare: Vec<DuePoint<Histogram>>,
     completed: Ticks,
-    /// The tick that was marked last as one with a completion.
+    /// The tick of the last completion.
     marked: Option<u64>,
-    /// What did not fit into `others`.
+    /// Points that did not fit into `others`.
     packed: Timeline,
 }
 
@@ -32,12 +32,12 @@ impl DueLog {
         Self { begin, ..Self::default() }
     }
 
-    /// A time as one after the measured part's beginning.
+    /// A time, counted from the beginning of the measured part.
     pub const fn since_beginning(&self, at: u64) -> u64 {
         at.saturating_sub(self.begin)
     }
 
-    /// The tick that `at` lies in: when it begins, and when it ends.
+    /// The beginning and the end of the tick around `at`.
     #[inline]
     pub const fn tick_around(&self, at: u64) -> (u64, u64) {
         let begins = self.begin + self.tick_of(at) * TICK_NS;
@@ -72,7 +72,7 @@ impl DueLog {
         self.others.push(std::mem::replace(&mut self.current, fresh));
     }
 
-    /// A call has ended well that was due at `due`, after so many nanoseconds.
+    /// A call due at `due` has succeeded, after `response_ns`.
     #[inline]
     pub fn answered(&mut self, due: u64, response_ns: u64) {
         let point = self.point(due);
@@ -80,7 +80,7 @@ impl DueLog {
         point.response.record(response_ns);
     }
 
-    /// Calls have ended well that were all due in the tick of `due`, after these times.
+    /// Calls due in the tick of `due` have succeeded, after these times.
     pub fn answered_all(&mut self, due: u64, responses: &Histogram) {
         let point = self.point(due);
         point.ok += responses.count();
@@ -101,26 +101,26 @@ impl DueLog {
         point.failing.record(response_ns);
     }
 
-    /// So many calls have not ended after so long.
+    /// This many calls have not ended after `bound_ns`.
     pub fn unfinished(&mut self, due: u64, bound_ns: u64, calls: u64) {
         let point = self.point(due);
         point.unfinished += calls;
         point.bounds.record_n(bound_ns, calls);
     }
 
-    /// So many calls were never sent, and had waited for so long.
+    /// This many calls were never sent, and had waited for `bound_ns`.
     pub fn unsent(&mut self, due: u64, bound_ns: u64, calls: u64) {
         let point = self.point(due);
         point.unsent += calls;
         point.bounds.record_n(bound_ns, calls);
     }
 
-    /// So many calls say nothing of the target: their agent was lost, or held them back.
+    /// This many calls say nothing about the target: their agent was lost, or held them back.
     pub fn untold(&mut self, due: u64, calls: u64) {
         self.point(due).untold += calls;
     }
 
-    /// A call completed at `at`: answered, or failed by what the target did.
+    /// A call completed at `at`: answered, or failed by the target's doing.
     #[inline]
     pub fn completed(&mut self, at: u64) {
         let tick = self.tick_of(at);
@@ -144,7 +144,7 @@ impl DueLog {
         }
     }
 
-    /// Hands over what was recorded since the last time.
+    /// Returns everything recorded since the last time.
     pub fn take(&mut self) -> Timeline {
         self.pack();
         self.marked = None;

@@ -1,11 +1,11 @@
-//! Calls by when they ended, and how many were under way, at the width of a timeline's points.
+//! Calls by when they ended, and the number under way, at the width of a timeline's points.
 
 use super::{DuePoint, Timeline};
 use crate::packed::Packed;
 
-/// What became due, what ended and what was under way in one stretch.
+/// Calls that became due, ended, and were under way in one stretch.
 ///
-/// Counts are no whole numbers: when within its point a call was due is not recorded.
+/// Counts are not whole numbers, since the exact due times within a point are not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FlowPoint {
     /// Calls that became due.
@@ -14,7 +14,7 @@ pub struct FlowPoint {
     pub ok: f64,
     /// Calls that were answered without success, or failed.
     pub not_ok: f64,
-    /// Calls that were due and had neither ended nor been given up, when it ended.
+    /// Calls that were due and had neither ended nor been given up at its end.
     pub waiting: f64,
 }
 
@@ -28,20 +28,20 @@ impl FlowPoint {
     }
 }
 
-/// How the calls of one point took longer or shorter, from the first that was due in it to the last.
+/// How response times develop within one point, from the first call due in it to the last.
 #[derive(Clone, Copy, PartialEq)]
 enum Trend {
     /// In no order.
     None,
     /// The later, the longer: a queue grows.
     Rising,
-    /// The later, the shorter: they waited for the same moment.
+    /// The later, the shorter: the calls waited for the same moment.
     Falling,
 }
 
 impl Timeline {
-    /// Calls by when they ended, for the stretches that begin before `until_ns`: a call ended as long after it was due as it took. None where
-    /// times were left out.
+    /// Calls by when they ended, for the stretches that begin before `until_ns`: a call ended its response time after
+    /// it was due. `None` where times were left out.
     pub fn flow(&self, until_ns: u64) -> Option<Vec<FlowPoint>> {
         let stretches = usize::try_from(until_ns.div_ceil(self.width_ns)).ok()?;
         let mut flow = vec![FlowPoint::default(); stretches];
@@ -53,7 +53,7 @@ impl Timeline {
             let at = usize::try_from(*place).unwrap_or(usize::MAX);
             let Some(stretch) = flow.get_mut(at) else { continue };
             stretch.due += point.due() as f64;
-            // They wait for nothing.
+            // These calls wait for nothing.
             given_up.get_mut(at).into_iter().for_each(|calls| *calls += point.untold as f64);
             let begins = *place as f64;
             let mut add = |at: usize, calls: f64| flow.get_mut(at).into_iter().for_each(|stretch| stretch.ok += calls);
@@ -73,8 +73,8 @@ impl Timeline {
         Some(flow)
     }
 
-    /// How the times of a point follow one another, as its neighbours tell: they do where the median moves from point to point by more
-    /// than half of what lies between the point's own shorter and longer times.
+    /// How response times develop within a point, judged by its neighbours: they follow a trend where the median moves
+    /// from point to point by more than half of the distance between the point's own shorter and longer times.
     fn trend(&self, place: u64) -> Trend {
         let quantile = |place: Option<u64>, share: f64| {
             Some(self.points.get(&place?).filter(|point| point.ok > 0)?.response.quantile(share)? as f64)
@@ -95,7 +95,7 @@ impl Timeline {
         let mut shorter = 0.0;
         for (took_ns, calls) in times.values() {
             let calls = calls as f64;
-            // Where in their point these calls were due, as shares of it.
+            // Where in their point these calls were due, as shares of its width.
             let (from, to) = match trend {
                 Trend::None => (0.0, 1.0),
                 Trend::Rising => (shorter / all, (shorter + calls) / all),

@@ -1,12 +1,12 @@
-//! What became of calls, by when they were due.
+//! Outcomes of calls, by when they were due.
 //!
-//! A [`Timeline`] answers "what happened to the calls that were due then", which seconds of completions cannot: while a target
-//! stands still nothing completes, and what completes afterwards was due before. Its points are sums, so that a point may be
-//! added to until its last call has ended.
+//! A [`Timeline`] answers "what happened to the calls that were due then". Seconds of completions cannot: while a
+//! target stands still nothing completes, and calls that complete afterwards were due before. Its points are sums, so a
+//! point can be added to until its last call has ended.
 //!
-//! [`Timeline::merge`] is the only operation. It adds what happened elsewhere and what happened later alike, in any order
-//! and grouping: it is commutative and associative. A point is [`TICK_NS`] wide, and twice as wide as often as it takes to
-//! stay within [`MOST_POINTS`].
+//! [`Timeline::merge`] is the only operation. It adds calls of other places and of later times alike, in any order and
+//! grouping: it is commutative and associative. A point is [`TICK_NS`] wide, doubled as often as needed to stay within
+//! [`MOST_POINTS`].
 //!
 //! ```
 //! use brunt_record::timeline::{DueLog, TICK_NS};
@@ -36,10 +36,10 @@ use crate::packed::Packed;
 pub use due_log::DueLog;
 pub use flow::FlowPoint;
 
-/// The widest that a point may be where one is read, in nanoseconds: 13 years. Widths double without overflow up to it.
+/// The widest point that is read, in nanoseconds: 13 years. Widths double without overflow up to it.
 const WIDEST_NS: u64 = TICK_NS << 32;
 
-/// A width as it was written, within what widths can be.
+/// A written width, limited to valid ones.
 pub(crate) fn bounded_width(written_ns: u64) -> u64 {
     written_ns.clamp(1, WIDEST_NS)
 }
@@ -48,12 +48,12 @@ pub(crate) fn bounded_width(written_ns: u64) -> u64 {
 pub const TICK_NS: u64 = 100_000_000;
 /// The most points. One more makes each twice as wide.
 pub const MOST_POINTS: u64 = 1200;
-/// The most ticks that silences are known of: a day. What completes later counts as the last one.
+/// The most ticks in which silences are known: a day. Later completions count in the last one.
 const MOST_TICKS: u64 = 24 * 3600 * (1_000_000_000 / TICK_NS);
 /// Ticks of a word of [`Ticks`].
 const WORD: u64 = u32::BITS as u64;
 
-/// What became of the calls that were due in one stretch. `H` holds times: live while calls are recorded, packed at rest.
+/// Outcomes of the calls that were due in one stretch. `H` holds times: live while calls are recorded, packed at rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(bound(serialize = "H: Serialize + Default + PartialEq"))]
 #[schemars(bound = "H: JsonSchema + Default + Serialize + PartialEq")]
@@ -64,7 +64,7 @@ pub struct DuePoint<H = Packed> {
     pub ok: u64,
     /// Calls that were answered and are not a success.
     pub refused: u64,
-    /// Calls that failed, those without a connection apart.
+    /// Calls that failed, except those without a connection.
     pub failed: u64,
     /// Calls that failed since no connection could be made, or since theirs was lost.
     pub unreached: u64,
@@ -72,7 +72,7 @@ pub struct DuePoint<H = Packed> {
     pub unfinished: u64,
     /// Calls that were never sent.
     pub unsent: u64,
-    /// Calls that say nothing of the target, since their agent was lost or held them back. They have no times.
+    /// Calls that say nothing about the target, since their agent was lost or held them back. They have no times.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u64,
     /// Response times of calls that ended well, in nanoseconds.
@@ -120,7 +120,7 @@ impl<H> DuePoint<H> {
 }
 
 impl DuePoint {
-    /// Adds what happened to other calls.
+    /// Adds the outcomes of other calls.
     pub fn merge(&mut self, other: &Self) {
         self.add_counts(other);
         for (times, more) in [
@@ -134,7 +134,7 @@ impl DuePoint {
         }
     }
 
-    /// Response times of its calls, those of calls without success apart.
+    /// Response times of its calls, with calls without success apart.
     pub fn response_times(&self) -> Censored {
         Censored { known: self.response.unpack(), failed: self.failing.unpack(), bounds: self.bounds.unpack() }
     }
@@ -148,7 +148,7 @@ impl DuePoint {
             .unwrap_or(0)
     }
 
-    /// Calls known to have taken at least so long, in nanoseconds.
+    /// Calls known to have taken at least `limit_ns`, in nanoseconds.
     pub fn count_from(&self, limit_ns: u64) -> u64 {
         let of = |times: &Packed| times.values().filter(|(value, _)| *value >= limit_ns).map(|(_, n)| n).sum::<u64>();
         of(&self.response) + of(&self.failing) + of(&self.bounds)
@@ -178,8 +178,8 @@ impl DuePoint<Histogram> {
     }
 }
 
-/// The ticks in which a call completed, answered or failed: what is between them is silence. By the number of a word, a bit
-/// for each of its ticks.
+/// The ticks in which a call completed, answered or failed; the gaps between them are silences. Words by number, with a
+/// bit for each tick.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Ticks(BTreeMap<u64, u32>);
 
@@ -212,7 +212,7 @@ pub struct Timeline {
     completed: Ticks,
 }
 
-/// A [`Timeline`] as it is written down.
+/// A [`Timeline`] in its written form.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Timeline")]
 struct StoredTimeline {
@@ -256,7 +256,7 @@ impl Timeline {
         self.width_ns
     }
 
-    /// Points that have calls, each with when it begins, in nanoseconds of the measured part.
+    /// Points that have calls, each with its beginning, in nanoseconds of the measured part.
     pub fn points(&self) -> impl DoubleEndedIterator<Item = (u64, &DuePoint)> {
         self.points.values().map(|point| (point.start_ns, point))
     }
@@ -282,17 +282,17 @@ impl Timeline {
         silences
     }
 
-    /// Beginning of the first tick in which a call completed, in nanoseconds of the measured part; none where none did.
+    /// Beginning of the first tick with a completion, in nanoseconds of the measured part; `None` without one.
     pub fn first_completion_ns(&self) -> Option<u64> {
         self.completed.marked().next().map(|tick| tick * TICK_NS)
     }
 
-    /// End of the last tick in which a call completed, in nanoseconds of the measured part; 0 where none did.
+    /// End of the last tick with a completion, in nanoseconds of the measured part; 0 without one.
     pub fn last_completion_ns(&self) -> u64 {
         self.completed.marked().last().map_or(0, |tick| (tick + 1) * TICK_NS)
     }
 
-    /// Adds what happened elsewhere, or later.
+    /// Adds calls of another place, or of a later time.
     pub fn merge(&mut self, other: &Self) {
         while self.width_ns < other.width_ns {
             self.widen();

@@ -1,4 +1,4 @@
-//! HTTP archives (HAR 1.2), as browsers save them. One is read whole, within a limit.
+//! HTTP archives (HAR 1.2), as browsers save them. An archive is read whole, within a limit.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,6 +25,7 @@ struct Log {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HarEntry {
+    #[serde(default)]
     started_date_time: String,
     #[serde(default)]
     time: f64,
@@ -74,10 +75,10 @@ struct Content {
     size: i64,
 }
 
-/// The entries of an archive: each a request, or why it cannot be replayed.
+/// The entries of an archive: each is a request, or the reason for skipping it.
 ///
 /// # Errors
-/// When it is no archive.
+/// When it is not an archive.
 pub fn entries(archive: &[u8], options: &Options) -> Result<Vec<Result<Entry, Skip>>, String> {
     let archive: Archive = serde_json::from_slice(archive)
         .map_err(|error| format!("line {}, column {}: no HTTP archive", error.line(), error.column()))?;
@@ -86,7 +87,10 @@ pub fn entries(archive: &[u8], options: &Options) -> Result<Vec<Result<Entry, Sk
 
 fn read(entry: serde_json::Value, options: &Options) -> Result<Entry, Skip> {
     let entry: HarEntry = serde_json::from_value(entry).map_err(|_| Skip::Malformed)?;
-    // Those of HTTP/2 are of its framing (RFC 9113 §8.3).
+    if entry.started_date_time.is_empty() {
+        return Err(Skip::NoTime);
+    }
+    // Pseudo-header fields of HTTP/2 belong to its framing (RFC 9113 §8.3).
     let headers = entry.request.headers.into_iter().filter(|field| !field.name.starts_with(':'));
     let headers: Vec<_> = headers.map(|field| (field.name, field.value)).collect();
     let body = entry.request.post_data.and_then(|data| match data.encoding.as_deref() {

@@ -8,21 +8,22 @@ use super::{Options, SessionBy, cookie, header, request_line};
 use crate::entry::{Entry, Skip};
 use crate::stamp;
 
-/// What a field of a log is, by the name that `--fields` has for it.
+/// The roles of a log's fields, as `--fields` names them.
 const ROLES: [&str; 13] = [
     "time", "method", "url", "path", "query", "host", "status", "bytes", "duration", "client", "session", "headers",
     "body",
 ];
 
-/// Where the fields of a log are: for each role the names to look for, in this order. A name with dots leads into objects.
+/// The places of a log's fields: for each role the names to look for, in this order. A name with dots leads into
+/// objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
     names: Vec<(&'static str, Vec<String>)>,
-    /// A duration's unit, in nanoseconds.
+    /// The unit of a duration, in nanoseconds.
     unit_ns: u64,
-    /// Whether a time is when the request ended.
+    /// Whether the log has the times at which requests ended.
     stamps_end: bool,
-    /// What the names of fields begin with that hold header fields.
+    /// The prefix of the names of fields that hold header fields.
     header_prefix: Option<&'static str>,
     /// Whether bodies are in base64.
     is_base64: bool,
@@ -36,7 +37,7 @@ impl Fields {
         Self { names: names.collect(), unit_ns: SECOND_NS, ..Self::default() }
     }
 
-    /// Those of Caddy.
+    /// The fields of Caddy's log.
     pub fn caddy() -> Self {
         Self {
             stamps_end: true,
@@ -54,7 +55,7 @@ impl Fields {
         }
     }
 
-    /// Those of Traefik.
+    /// The fields of Traefik's log.
     pub fn traefik() -> Self {
         Self {
             unit_ns: 1,
@@ -72,7 +73,7 @@ impl Fields {
         }
     }
 
-    /// Those of Envoy's usual JSON.
+    /// The fields of Envoy's usual JSON.
     pub fn envoy() -> Self {
         Self {
             unit_ns: 1_000_000,
@@ -97,7 +98,7 @@ impl Fields {
         }
     }
 
-    /// Those of the access log of `brunt proxy`.
+    /// The fields of the access log of `brunt proxy`.
     pub fn proxy() -> Self {
         Self {
             unit_ns: 1000,
@@ -114,7 +115,7 @@ impl Fields {
         }
     }
 
-    /// Those of brunt's own format, which docs/replay.md tells.
+    /// The fields of brunt's own format (docs/replay.md).
     pub fn own() -> Self {
         Self::of(&[
             ("time", &["time"]),
@@ -131,7 +132,7 @@ impl Fields {
         ])
     }
 
-    /// Those of vegeta's targets, and of its results.
+    /// The fields of vegeta's targets and results.
     pub fn vegeta() -> Self {
         Self {
             unit_ns: 1,
@@ -149,18 +150,19 @@ impl Fields {
         }
     }
 
-    /// Reads `time=ts,path=request.uri,duration=took:ms`. Of a duration, `:s`, `:ms`, `:us` or `:ns` is the unit; `time=ts:end` says that a
-    /// time is when the request ended.
+    /// Reads `time=ts,path=request.uri,duration=took:ms`. The suffix `:s`, `:ms`, `:us` or `:ns` is the unit of a
+    /// duration; `time=ts:end` means that the time is the end of the request.
     ///
     /// # Errors
-    /// What is wrong with it, and what there is.
+    /// The wrong part, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut fields = Self { unit_ns: SECOND_NS, ..Self::default() };
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (role, name) = part.split_once('=').ok_or_else(|| format!("expected ROLE=FIELD, got '{part}'"))?;
-            let role = ROLES.iter().find(|known| **known == role).ok_or_else(|| {
-                format!("'{role}' is nothing that a request has: expected one of {}", ROLES.join(", "))
-            })?;
+            let role = ROLES
+                .iter()
+                .find(|known| **known == role)
+                .ok_or_else(|| format!("expected one of {} before the =, got '{role}'", ROLES.join(", ")))?;
             let name = match (*role, name.rsplit_once(':')) {
                 ("duration", Some((name, unit))) => {
                     fields.unit_ns = match unit {
@@ -168,7 +170,11 @@ impl Fields {
                         "ms" => 1_000_000,
                         "us" => 1000,
                         "ns" => 1,
-                        _ => return Err(format!("duration={name}:{unit}: expected the unit s, ms, us or ns")),
+                        _ => {
+                            return Err(format!(
+                                "expected the unit s, ms, us or ns, got '{unit}' in duration={name}:{unit}"
+                            ));
+                        }
                     };
                     name
                 }
@@ -181,7 +187,7 @@ impl Fields {
             fields.names.push((role, vec![name.to_owned()]));
         }
         if !fields.has("time") || !(fields.has("url") || fields.has("path")) {
-            return Err("expected at least time=FIELD and path=FIELD (or url=FIELD)".to_owned());
+            return Err(format!("expected at least time=FIELD and path=FIELD (or url=FIELD), got '{text}'"));
         }
         Ok(fields)
     }
@@ -226,7 +232,7 @@ impl Fields {
         }
         entry.at = match self.text("time", row) {
             Some(time) => Some(stamp::read(&time, options.zone_s).ok_or(Skip::BadTime)?),
-            // Targets of vegeta have none.
+            // Targets of vegeta have no times.
             None if self.is_base64 => None,
             None => return Err(Skip::NoTime),
         };
@@ -281,7 +287,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Header fields of an object whose values are texts or lists of texts; or of an object in a text.
+/// Header fields of an object whose values are texts or lists of texts; the object may be JSON in a text.
 fn header_fields(value: &Value) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     match value {

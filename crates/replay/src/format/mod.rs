@@ -1,4 +1,4 @@
-//! Formats of logs: which there are, how one is recognised, and lines to entries.
+//! Formats of logs: their list, their recognition, and the parsing of lines into entries.
 
 pub mod har;
 mod json;
@@ -13,19 +13,19 @@ pub use template::{Template, TemplateError};
 
 /// The most bytes of a line.
 pub const MOST_LINE_BYTES: usize = 1 << 20;
-/// How much of a log is looked at to recognise its format, in bytes.
+/// The bytes of a log's beginning by which its format is recognised.
 pub const SAMPLE_BYTES: usize = 64 << 10;
-/// How many lines of it at most.
+/// The most lines of it that are read.
 const SAMPLE_LINES: usize = 50;
 
 /// A format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Apache's and nginx' combined format; more behind it is ignored.
+    /// The combined format of Apache and nginx; further fields are ignored.
     Combined,
     /// The common log format.
     Common,
-    /// A format of nginx (`$request`) or Apache (`%r`) that was given.
+    /// A given format of nginx (`$request`) or Apache (`%r`).
     Template,
     /// Caddy's access log, in JSON.
     Caddy,
@@ -46,7 +46,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Those that can be asked for by name.
+    /// The formats that can be chosen by name.
     pub const ALL: [Self; 10] = [
         Self::Combined,
         Self::Common,
@@ -60,7 +60,7 @@ impl Format {
         Self::Har,
     ];
 
-    /// The name by which it is given and said.
+    /// The name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Combined => "combined",
@@ -77,12 +77,18 @@ impl Format {
         }
     }
 
-    /// The one of this name.
+    /// The format of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format in which most of the first lines of a log can be read, and in which `sample` begins. Line ends may be cut.
+    /// Whether its lines may lack a time.
+    pub const fn is_untimed(self) -> bool {
+        matches!(self, Self::Vegeta)
+    }
+
+    /// The format in which most of the first lines of a log can be read, and with which `sample` begins. The last line
+    /// may be cut.
     pub fn recognise(sample: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(sample);
         let begin = text.trim_start_matches('\u{feff}').trim_start();
@@ -99,7 +105,7 @@ impl Format {
             lines.iter().filter(|line| matches!(parser.line(line.as_bytes()), Ok(Some(_)))).count()
         };
         let known = Self::ALL.into_iter().filter(|format| !matches!(format, Self::Csv | Self::Har));
-        // Of those that read as many, the first is the one that reads most of each line.
+        // Of formats that read as many lines, the first is the one that reads most of each line.
         let best = known.map(|format| (reads(&format), format)).rev().max_by_key(|(count, _)| *count)?;
         (best.0 > 0).then_some(best.1)
     }
@@ -112,10 +118,10 @@ fn is_har(begin: &str) -> bool {
         && inner.trim_start_matches("\"log\"").trim_start().trim_start_matches(':').trim_start().starts_with('{')
 }
 
-/// By what the requests of a session belong together.
+/// The property that the requests of a session share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SessionBy {
-    /// The field for sessions where the format has one, or else the client's address.
+    /// The format's field for sessions, or otherwise the client's address.
     #[default]
     Client,
     /// A cookie of this name.
@@ -126,16 +132,32 @@ pub enum SessionBy {
     None,
 }
 
-/// What reading takes besides the format.
+impl SessionBy {
+    /// Reads `client`, `cookie:NAME`, `field:NAME` or `none`.
+    ///
+    /// # Errors
+    /// The expected form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("cookie", name)) if !name.is_empty() => Ok(Self::Cookie(name.to_owned())),
+            Some(("field", name)) if !name.is_empty() => Ok(Self::Field(name.to_owned())),
+            None if text == "client" => Ok(Self::Client),
+            None if text == "none" => Ok(Self::None),
+            _ => Err(format!("expected client, cookie:NAME, field:NAME or none, got '{text}'")),
+        }
+    }
+}
+
+/// Options of reading besides the format.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// A `log_format` of nginx or a `LogFormat` of Apache.
     pub template: Option<String>,
     /// Fields by name, instead of the format's own.
     pub fields: Option<Fields>,
-    /// What makes a session.
+    /// The property that makes a session.
     pub session: SessionBy,
-    /// How far local times without a zone are from UTC, in seconds.
+    /// The offset from UTC of local times without a zone, in seconds.
     pub zone_s: i32,
 }
 
@@ -178,10 +200,10 @@ impl Parser {
         Ok(Self { kind, options })
     }
 
-    /// Reads a line without its end; none of one that is empty, a comment or names of columns.
+    /// Reads a line without its end; `None` for an empty line, a comment or a line of column names.
     ///
     /// # Errors
-    /// Why it gives no request.
+    /// The reason for skipping the line.
     pub fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Skip> {
         if line.len() > MOST_LINE_BYTES {
             return Err(Skip::TooLong);
@@ -209,13 +231,14 @@ impl Parser {
     }
 }
 
-/// Whether a line says nothing: it is empty, or a comment.
+/// Whether a line is empty or a comment.
 fn is_nothing(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.is_empty() || line.starts_with(b"#")
 }
 
-/// An entry that can be sent: its method is a token (RFC 9110 §9.1), and its URL a path or a URL without spaces and control characters.
+/// Checks that an entry can be sent: its method is a token (RFC 9110 §9.1), and its URL a path or a URL without spaces
+/// and control characters.
 pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
     let is_token = |text: &str| {
         !text.is_empty()
@@ -241,12 +264,12 @@ fn has_control(text: &str) -> bool {
     has_any(text, |byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
 }
 
-/// Whether any byte is such. It looks at all of them, so that the compiler can take many at a time.
+/// Whether `is_such` holds for any byte. It looks at all of them, so that the compiler can process many at a time.
 fn has_any(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
     text.bytes().fold(false, |has, byte| has | is_such(byte))
 }
 
-/// The method and the URL of a request line, `GET /a HTTP/1.1`. A space in the URL, which a log may have, makes it none.
+/// The method and the URL of a request line, `GET /a HTTP/1.1`; `None` if the URL has a space, as it may in a log.
 fn request_line(line: &str) -> Option<(&str, &str)> {
     let (method, rest) = line.split_at_checked(memchr(b' ', line.as_bytes())?)?;
     let rest = rest.get(1..)?;

@@ -10,7 +10,7 @@ pub(super) fn is_header(line: &str) -> bool {
     ["time", "url"].iter().all(|name| cells.iter().any(|cell| cell.trim() == *name))
 }
 
-/// The cells of a line; none where a quote is not closed.
+/// The cells of a line; `None` where a quote is not closed.
 pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     let mut cells = Vec::new();
     let mut rest = line;
@@ -29,7 +29,7 @@ pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A cell whose opening quote was read, and what is behind its closing one.
+/// A cell whose opening quote was read, and the text behind its closing quote.
 fn quoted_cell(text: &str) -> Option<(String, &str)> {
     let mut cell = String::new();
     let mut rest = text;
@@ -46,7 +46,7 @@ fn quoted_cell(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The cells of a line by the names of their columns; those that are empty are not there.
+/// The cells of a line by the names of their columns, without the empty ones.
 pub(super) fn row(line: &str, columns: &[String]) -> Result<Map<String, Value>, Skip> {
     let cells = cells(line).ok_or(Skip::Incomplete)?;
     if cells.len() != columns.len() {

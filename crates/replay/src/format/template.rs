@@ -17,13 +17,13 @@ const COMMON: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $st
 /// A template that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// It lacks what every replay needs.
+    /// It lacks a variable that every replay needs.
     #[error("the format has no {0}, without which nothing can be replayed")]
     Lacks(&'static str),
     /// Two variables follow each other without anything between them.
     #[error("'{0}' follows another variable at once, and nothing tells where it begins")]
     Adjoining(String),
-    /// A directive of Apache that is not known.
+    /// An unknown directive of Apache.
     #[error("the directive '%{0}' is not known")]
     Directive(String),
 }
@@ -42,10 +42,10 @@ struct Variable {
     role: Role,
 }
 
-/// What a variable stands for.
+/// The meaning of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Role {
-    /// A time; the one of milliseconds goes before others.
+    /// A time; one in milliseconds takes precedence over others.
     Time {
         is_msec: bool,
     },
@@ -53,25 +53,25 @@ enum Role {
     Url,
     Method,
     Args,
-    /// With the question mark before them.
+    /// The query with its question mark.
     MarkedArgs,
     Status,
     BodyBytes,
     AllBytes,
-    /// In units of so many nanoseconds.
+    /// A duration in units of this many nanoseconds.
     Duration(u32),
     Client,
     Host,
     Body,
-    /// A header field of this name.
+    /// The header field of this name.
     Header(String),
-    /// A cookie of this name.
+    /// The cookie of this name.
     Cookie(String),
     Other,
 }
 
 impl Role {
-    /// What the variable of this name, as nginx has it, stands for.
+    /// The role of the variable with this name in nginx.
     fn from_variable(name: &str) -> Self {
         match name {
             "time_local" | "time_iso8601" => Self::Time { is_msec: false },
@@ -110,12 +110,12 @@ impl Variable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// Whether a time in it is when the request ended, as all of nginx' are.
+    /// Whether its time is the end of the request, as in nginx.
     stamps_end: bool,
     times: LastTime,
 }
 
-/// The last time that was read: many lines of a log have the same.
+/// The last time that was read: many lines of a log have the same one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct LastTime(Option<(String, Stamp)>);
 
@@ -133,7 +133,7 @@ impl LastTime {
 }
 
 impl Template {
-    /// The combined format, of which nobody knows whether nginx or Apache wrote it.
+    /// The combined format, which nginx or Apache may have written.
     pub(super) fn combined() -> Self {
         Self { pieces: nginx(COMBINED), stamps_end: false, times: LastTime::default() }
     }
@@ -146,7 +146,7 @@ impl Template {
     /// Reads a `log_format` with variables (`$request`) or a `LogFormat` with directives (`%r`).
     ///
     /// # Errors
-    /// When it lacks a time or a request, or cannot be told apart.
+    /// When it lacks a time or a request, or its variables cannot be told apart.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let is_nginx = text.contains('$');
         let pieces = if is_nginx { nginx(text) } else { apache(text)? };
@@ -189,12 +189,12 @@ impl Template {
                     };
                 }
                 Piece::Variable(variable) => {
-                    // Nothing of a line that is cut in its first piece is as the format has it.
+                    // A line that is cut in its first piece has no part in the right format.
                     let cut = if rest.len() == line.len() { Skip::Malformed } else { Skip::Incomplete };
                     let end = match pieces.peek() {
                         Some(Piece::Text(text)) => end_of(rest, text).ok_or(cut)?,
                         Some(Piece::Variable(_)) => rest.find('?').unwrap_or(rest.len()),
-                        // More may stand behind what a known format has.
+                        // Lines of a known format may have further fields.
                         None => rest.find(' ').unwrap_or(rest.len()),
                     };
                     let (value, behind) = rest.split_at_checked(end).ok_or(Skip::Malformed)?;
@@ -212,7 +212,7 @@ impl Template {
     }
 }
 
-/// Where a value ends that this text stands behind: a quote in it may be escaped.
+/// The end of a value that is followed by this text: a quote in it may be escaped.
 fn end_of(rest: &str, text: &str) -> Option<usize> {
     let bytes = rest.as_bytes();
     let first = *text.as_bytes().first()?;
@@ -227,13 +227,13 @@ fn end_of(rest: &str, text: &str) -> Option<usize> {
     }
 }
 
-/// Whether a backslash before it escapes this byte: one that is not escaped itself.
+/// Whether this byte is escaped by a backslash that is not escaped itself.
 fn is_escaped(bytes: &[u8], at: usize) -> bool {
     let before = bytes.get(..at).unwrap_or_default();
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// What a line has.
+/// The values found in a line.
 #[derive(Default)]
 struct Found<'a> {
     entry: Entry,
@@ -324,13 +324,13 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A duration in units of so many nanoseconds.
+/// A duration in units of `unit_ns` nanoseconds.
 fn duration(text: &str, unit_ns: f64) -> Option<u64> {
     let value: f64 = text.parse().ok()?;
     (value.is_finite() && value >= 0.0).then_some((value * unit_ns) as u64)
 }
 
-/// What nginx and Apache have escaped: `\x22`, `\"`, `\\`. Bytes that are no UTF-8 stay escaped.
+/// Reverses the escapes of nginx and Apache: `\x22`, `\"`, `\\`. Bytes that are not UTF-8 stay escaped.
 fn unescaped(value: &str) -> Cow<'_, str> {
     if memchr(b'\\', value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
@@ -392,7 +392,7 @@ fn nginx(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces of a `LogFormat`, with the names that nginx has for the same.
+/// The pieces of a `LogFormat`, under nginx's names for the same variables.
 fn apache(text: &str) -> Result<Vec<Piece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut literal = String::new();
@@ -406,7 +406,7 @@ fn apache(text: &str) -> Result<Vec<Piece>, TemplateError> {
             rest = after;
             continue;
         }
-        // Conditions (`%!200,304s`) and which of several requests (`%>s`) change no place.
+        // Conditions (`%!200,304s`) and the choice among internal redirects (`%>s`) do not move the field.
         let behind = behind.trim_start_matches(|c: char| matches!(c, '<' | '>' | '!' | ',') || c.is_ascii_digit());
         let (argument, behind) = match behind.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
             Some((argument, behind)) => (Some(argument), behind),
@@ -418,7 +418,7 @@ fn apache(text: &str) -> Result<Vec<Piece>, TemplateError> {
         let name = match (letter, argument) {
             ('h' | 'a', _) => "remote_addr".to_owned(),
             ('t', None) => {
-                // It brings its brackets along.
+                // Apache writes the time in brackets.
                 literal.push('[');
                 "time_local".to_owned()
             }

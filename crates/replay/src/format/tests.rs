@@ -51,7 +51,7 @@ fn each_format_is_recognised_and_read() {
 
 #[test]
 fn a_time_of_the_end_is_moved_to_the_beginning() {
-    // Caddy logs what it has answered, half a second after it began.
+    // Caddy logs at the end of a request, half a second after it began.
     assert_eq!(entry(Format::Caddy, CADDY).at.unwrap().ns, 1_767_225_602_000_000_000);
     assert_eq!(entry(Format::Traefik, TRAEFIK).at.unwrap().ns, 1_767_225_601_250_000_000);
     let template = "$msec $request_time \"$request\"";
@@ -151,12 +151,16 @@ fn an_archive() {
                     "postData":{"mimeType":"text/plain","text":"hi"}},
          "response":{"status":201,"content":{"size":3}}},
         {"startedDateTime":"never","request":{"method":"GET","url":"https://shop.test/"}},
-        {"request":{}}]}}"#;
+        {"startedDateTime":"2026-01-01T00:00:02Z","request":{}},
+        {"request":{"method":"GET","url":"https://shop.test/"}}]}}"#;
     let entries = har::entries(archive, &Options::default()).unwrap();
     let first = entries[0].as_ref().unwrap();
     assert_eq!((first.url.as_str(), first.headers.len(), first.status), ("https://shop.test/a", 1, Some(201)));
     assert_eq!((first.body.as_deref(), first.duration_ns), (Some(b"hi".as_slice()), Some(12_500_000)));
-    assert_eq!((&entries[1], &entries[2]), (&Err(Skip::BadTime), &Err(Skip::Malformed)));
+    assert_eq!(
+        (&entries[1], &entries[2], &entries[3]),
+        (&Err(Skip::BadTime), &Err(Skip::Malformed), &Err(Skip::NoTime))
+    );
     assert!(har::entries(b"{}", &Options::default()).is_err());
 }
 
@@ -170,7 +174,7 @@ proptest! {
         let _ = har::entries(&line, &Options::default());
     }
 
-    /// A line that was cut anywhere is skipped or is a whole request: what a cut can change is its end alone.
+    /// A line that was cut anywhere is skipped or is a whole request: a cut can only shorten its end.
     #[test]
     fn a_line_may_be_cut_anywhere(which in 0..6_usize, cut in any::<prop::sample::Index>()) {
         let (format, line) = [

@@ -7,16 +7,16 @@ use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page,
 use crate::numbers::{brief, count, percent};
 use crate::page::{Scale, Unit};
 
-/// What a page of the list shows.
+/// The content of a page of the list.
 #[derive(Debug, Clone, Copy)]
 pub struct List<'a> {
     /// The runs.
     pub page: &'a Page,
-    /// Which were asked for.
+    /// The filter that was asked for.
     pub filter: &'a Filter,
-    /// How many newer ones stand on pages before this.
+    /// The number of newer runs, on earlier pages.
     pub skipped: u64,
-    /// The most that a page has.
+    /// The most runs of a page.
     pub most: u32,
     /// Tags to choose from, as `key=value`.
     pub tags: &'a [String],
@@ -32,7 +32,7 @@ const KINDS: [(&str, &str); 5] = [
     ("comparison", "comparisons"),
 ];
 
-/// The formats that several runs can be had in at once, and what they are called.
+/// The formats in which several runs can be downloaded at once, with their names.
 const EXPORTS: [(&str, &str); 3] = [("csv", "CSV"), ("json", "JSON"), ("figures", "JSON without histograms")];
 
 /// How far beyond every p99 a limit may lie and still be on their scale.
@@ -104,7 +104,7 @@ fn scale(runs: &[ListedRun]) -> Option<Scale> {
     let p99s = runs.iter().filter_map(|run| run.entry.p99_ns);
     let limits = runs.iter().filter_map(|run| Some(run.sparkline.as_ref()?.p99_limit_ns?.0));
     let (low, high) = svg::range(p99s.clone().map(|ns| ns.max(1) as f64))?;
-    // A limit far off all runs would leave them no room.
+    // A limit far from all runs would leave no room for them.
     let near = limits.map(|ns| ns.max(1) as f64).filter(|ns| (low / NEAR..=high * NEAR).contains(ns));
     let (low, high) = near.fold((low, high), |(low, high), ns| (low.min(ns), high.max(ns)));
     let power = |value: f64| 10_f64.powf(value);
@@ -112,7 +112,7 @@ fn scale(runs: &[ListedRun]) -> Option<Scale> {
     Some(Scale::logarithmic(low, high.max(low * 10.0)))
 }
 
-/// Begins a cell that is called `name` where rows are too narrow for columns.
+/// Begins a cell. `name` is its label where rows are too narrow for columns.
 fn cell(body: &mut Html, name: &'static str) {
     body.raw("<td role=\"cell\" data-label=\"").raw(name).raw("\">");
 }
@@ -134,7 +134,7 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     cell(body, "Outcome");
     let (class, words) = outcome(entry);
     body.raw("<span class=\"").raw(class).raw("\">").text(&words).raw("</span>");
-    // A headline says so itself.
+    // A headline states the doubt itself.
     if let Some(doubt) = doubt(entry).filter(|_| entry.headline.is_none()) {
         body.raw(" <span class=\"doubt\" title=\"").text(&doubt).raw("\">! not measured well</span>");
     }
@@ -173,7 +173,7 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     body.raw("</td></tr>");
 }
 
-/// Its name, target, script, tags, and what was decided.
+/// A run's name, target, script, tags, and kind of decision.
 fn what(body: &mut Html, entry: &Entry) {
     if let Some(name) = &entry.label.name {
         body.raw("<strong>").text(&brief(name)).raw("</strong> ");

@@ -1,5 +1,5 @@
-//! The pages of `brunt ui`: kept runs listed, one of them, a figure over runs. Plain HTML without a script; links are relative,
-//! all pages lie side by side, and what stands in them comes from [`brunt_decide::kept`] alone.
+//! The pages of `brunt ui`: the list of kept runs, a single run, a figure over runs. Plain HTML without a script; links
+//! are relative, all pages are in one folder, and all content comes from [`brunt_decide::kept`].
 
 use brunt_decide::kept::{Entry, Filter, RUN};
 use brunt_judge::verdict::is_measured_well;
@@ -22,7 +22,7 @@ pub use trend::{Trend, trend};
 /// The pages' style sheet, at `style.css` beside them.
 pub const STYLE: &str = include_str!("style.css");
 
-/// A page that says something went wrong: `problem`, and the way back.
+/// A page for an error: `problem`, and the way back.
 pub fn problem(title: &str, problem: &str) -> String {
     let mut body = Html::default();
     body.raw("<p class=\"bad\" role=\"alert\">").text(problem).raw("</p><p><a href=\"./\">All runs</a></p>");
@@ -63,7 +63,7 @@ fn p99(entry: &Entry) -> Option<String> {
     entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }))
 }
 
-/// What came of it: a class, and words.
+/// A run's outcome: a class, and words.
 fn outcome(entry: &Entry) -> (&'static str, String) {
     if let Some(headline) = &entry.headline {
         return (tone_of(headline).class(), brief(headline));
@@ -76,7 +76,7 @@ fn outcome(entry: &Entry) -> (&'static str, String) {
     }
 }
 
-/// Whether its figures can be believed, where they cannot.
+/// The doubt about a run's figures, if they cannot be believed.
 fn doubt(entry: &Entry) -> Option<String> {
     (entry.kind == RUN && !is_measured_well(&entry.verdict)).then(|| brief(&entry.verdict))
 }

@@ -1,4 +1,4 @@
-//! One run: what it was, its figures, its report as text, and what can be done with it.
+//! The page of one run: its description, its figures, its report as text, and actions on it.
 
 use brunt_decide::kept::{Figure, Limit, ListedRun, RUN};
 use brunt_plan::threshold::shown;
@@ -7,7 +7,7 @@ use brunt_plan::units::{Duration, Number};
 use super::{Html, begun, doubt, filter_query, outcome, page, svg};
 use crate::numbers::{brief, count};
 
-/// What the page of a run shows.
+/// The content of a run's page.
 #[derive(Debug, Clone, Copy)]
 pub struct Details<'a> {
     /// The run.
@@ -16,11 +16,11 @@ pub struct Details<'a> {
     pub figures: &'a [Figure],
     /// Its thresholds.
     pub limits: &'a [Limit],
-    /// Its report as text, or why there is none.
+    /// Its report as text, or the reason for its absence.
     pub report: Result<&'a str, &'a str>,
-    /// The numbers of the runs that it rests on, and what they are called, of a decision.
+    /// The numbers and names of the runs behind it, for a decision.
     pub parts: &'a [(i64, String)],
-    /// What a form needs to delete it.
+    /// The token that a form needs to delete it.
     pub token: &'a str,
 }
 
@@ -95,7 +95,7 @@ fn pair(body: &mut Html, name: &'static str, class: &'static str, value: &str) {
 fn course(body: &mut Html, run: &ListedRun) {
     let Some(line) = &run.sparkline else { return };
     let rates: Vec<_> = line.answered_per_s.iter().copied().map(Some).collect();
-    // A decision has none of its own.
+    // A decision has no rates of its own.
     if rates.is_empty() {
         return;
     }
@@ -128,7 +128,7 @@ fn figures(body: &mut Html, details: &Details<'_>) {
         return;
     }
     let entry = &details.run.entry;
-    // Runs that can be compared have its target and its script.
+    // Comparable runs have the same target and script.
     let filter = brunt_decide::kept::Filter {
         target: entry.url.clone(),
         script: entry.script.clone().unwrap_or_default(),

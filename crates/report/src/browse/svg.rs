@@ -1,4 +1,4 @@
-//! Small drawings. Each says in words what it shows.
+//! Small drawings, each with a description in words.
 
 use super::Html;
 
@@ -6,7 +6,7 @@ use super::Html;
 const WIDTH: f64 = 96.0;
 const HEIGHT: f64 = 20.0;
 
-/// A line from zero to the most of `values`; nothing where there are none.
+/// A line from zero to the greatest of `values`; nothing without values.
 pub(super) fn sparkline(html: &mut Html, what: &'static str, values: &[Option<f64>], shown: impl Fn(f64) -> String) {
     let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
     let Some((low, high)) = range(known()) else { return };
@@ -37,7 +37,7 @@ pub(super) fn sparkline(html: &mut Html, what: &'static str, values: &[Option<f6
     html.raw("\"/></svg>");
 }
 
-/// A figure on a scale that all rows have in common; places are shares of it.
+/// A figure on a scale shared by all rows; positions are shares of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dot {
     pub(super) at: f64,

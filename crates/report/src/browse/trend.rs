@@ -7,14 +7,14 @@ use super::{Html, begun, field, filter_fields, page, svg};
 use crate::numbers::brief;
 use crate::page::Scale;
 
-/// What the page of a trend shows.
+/// The content of a trend's page.
 #[derive(Debug, Clone, Copy)]
 pub struct Trend<'a> {
     /// The figure, as thresholds call it.
     pub figure: &'a str,
     /// The tag whose values mark versions.
     pub mark: &'a str,
-    /// Which runs were asked for.
+    /// The filter that was asked for.
     pub filter: &'a Filter,
     /// The oldest first.
     pub points: &'a [TrendPoint],
@@ -31,14 +31,14 @@ const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 80.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 24.0;
-/// From how near to the right edge on a mark's name stands to its left.
+/// The distance from the right edge below which a mark's name stands on its left.
 const LATE: f64 = 120.0;
-/// The room above and below all values, as a share of what they span, and as one of the greatest.
+/// The room above and below all values, as a share of their range, and as a share of the greatest.
 const ROOM: f64 = 0.15;
 const LEAST_ROOM: f64 = 0.02;
 /// Values that go down to this share of the greatest stand on an axis from zero.
 const NEAR_ZERO: f64 = 0.3;
-/// The most lines across.
+/// The most horizontal lines.
 const MOST_TICKS: usize = 5;
 /// The most marks that are named.
 const MOST_NAMED: usize = 12;
@@ -74,7 +74,7 @@ fn value_of(trend: &Trend<'_>, value: f64) -> String {
     shown(trend.figure, value).unwrap_or_else(|| value.to_string())
 }
 
-/// An axis on which all values lie, as near as they are to one another; from zero where they reach far down.
+/// An axis for all values, as close to them as possible; from zero where they reach far down.
 fn axis(low: f64, high: f64) -> Scale {
     let room = ((high - low) * ROOM).max(high.abs() * LEAST_ROOM);
     let low = if low < high * NEAR_ZERO { 0.0 } else { (low - room).max(0.0) };
@@ -146,7 +146,7 @@ fn dot(body: &mut Html, trend: &Trend<'_>, point: &TrendPoint, x: f64, y: f64) {
     body.raw("</a>");
 }
 
-/// Where the version is another than that of the run before.
+/// Marks where the version differs from that of the run before.
 fn marks(body: &mut Html, points: &[TrendPoint], x: &impl Fn(usize) -> f64) {
     let changes: Vec<_> = points
         .iter()

@@ -1,4 +1,4 @@
-//! Rows of single values: figures of a script's own, and what was watched.
+//! Rows of single values: figures of a script's own, and watched figures.
 
 use brunt_judge::summary::Summary;
 

@@ -43,7 +43,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// A line on whether brunt itself decided trials. A doubt about a figure that no threshold looks at is none here.
+/// A line on whether brunt itself decided trials. A doubt about a figure without a threshold does not count here.
 pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     let all = capacity.trials.len();
     let runs = || capacity.trials.iter().map(|trial| &trial.evidence);
@@ -133,7 +133,7 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
     sentence.chain(reasons).collect()
 }
 
-/// The answer in a sentence, and what is to be said about it.
+/// The answer in a sentence, and remarks on it.
 pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
@@ -227,7 +227,7 @@ const fn noun(searched: Searched) -> &'static str {
     }
 }
 
-/// What the ends of the interval rest on.
+/// The evidence for the ends of the interval.
 fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String> {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
@@ -251,7 +251,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     reasons
 }
 
-/// Says which rates within the answer are in doubt.
+/// The rates within the answer that are in doubt.
 fn doubtful(capacity: &Capacity, low: f64, high: f64) -> Option<String> {
     let within = |trial: &&Trial| {
         let counts = trial.length == Length::Full && trial.outcome != Outcome::Spoiled;
@@ -262,17 +262,17 @@ fn doubtful(capacity: &Capacity, low: f64, high: f64) -> Option<String> {
     (!within.is_empty()).then(|| format!("between them in {met} of {} trials", within.len()))
 }
 
-/// What the levels of a search are called.
+/// The words for the levels of a search.
 pub(super) struct Names {
-    /// Above the table of them.
+    /// The title of their table.
     pub(super) title: &'static str,
     /// Above their column.
     pub(super) column: &'static str,
-    /// Trials at the same one.
+    /// The phrase for trials at the same level.
     pub(super) at_one: &'static str,
     /// On an axis.
     pub(super) axis: &'static str,
-    /// What trials differ in.
+    /// The noun for a level.
     pub(super) noun: &'static str,
 }
 
@@ -324,7 +324,7 @@ fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// A row for each rate, with why it was not met.
+/// A row for each rate, with the reason if it was not met.
 pub(super) fn table(capacity: &Capacity) -> Table {
     let names = Names::new(capacity.settings.searched);
     let mut table =
@@ -352,7 +352,7 @@ pub(super) fn groups(capacity: &Capacity) -> Vec<Vec<&Trial>> {
     trials.chunk_by(|a, b| a.step == b.step).map(<[_]>::to_vec).collect()
 }
 
-/// The one with the median p99, of full length if there is one.
+/// The trial with the median p99, of full length if there is one.
 pub(super) fn typical<'a>(trials: &[&'a Trial]) -> Option<&'a Trial> {
     let longest = if trials.iter().any(|trial| trial.length == Length::Full) { Length::Full } else { Length::Short };
     let mut sorted: Vec<_> = trials.iter().copied().filter(|trial| trial.length == longest).collect();

@@ -17,7 +17,7 @@ use crate::text::{WIDTH, wrapped};
 
 /// Room for the plot beside a ratio.
 const PLOT: usize = 21;
-/// The same where names as long as `first_message.p99` stand at the left.
+/// The width where names as long as `first_message.p99` stand on the left.
 const PLOT_BESIDE_LONG_NAMES: usize = 11;
 
 pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> String {
@@ -66,7 +66,7 @@ pub(super) fn markdown(compared: &Compared) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// Text between backticks, which it cannot leave.
+/// Text between backticks, from which it cannot break out.
 pub(super) fn code(text: &str) -> String {
     clean(text).replace('`', "'")
 }
@@ -118,12 +118,12 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
         return vec!["no result: too little data to compare".to_owned()];
     };
-    // Who fails sooner is not faster.
+    // A side that fails sooner is not faster.
     if let Some(errors) = comparison.errors.as_ref().filter(|errors| errors.outweighs()) {
         let but = "times and rates tell nothing where failures differ so much";
         return vec![format!("{}; {but}", errors_sentence(errors))];
     }
-    // What people wait for first where answers come as messages.
+    // The most noticed figure of answers that come as messages comes first.
     let told = [Metric::FirstMessageP99, Metric::P99, Metric::P50, Metric::Rate];
     let differing = |metric: &Metric| comparison.difference(*metric).filter(|difference| difference.differs);
     let mut found: Vec<_> = told.iter().filter_map(differing).collect();
@@ -135,7 +135,7 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     if sentences.is_empty() {
         sentences.push(no_difference(comparison));
     }
-    // What stands first is what is read.
+    // The first sentence is the one that is read.
     if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
         *first = format!("{first} ({doubt})");
     }
@@ -178,7 +178,7 @@ fn sentence(difference: &Difference) -> String {
     format!("{whose} {is} {more} [{low}, {high}]")
 }
 
-/// How many of the runs are doubted, and why one is; none where all can be believed.
+/// The number of doubted runs, and the reason for one of them; `None` where all can be believed.
 fn doubt(compared: &Compared) -> Option<String> {
     let doubted = compared.runs.iter().filter(|run| !run.evidence.is_trustworthy()).count();
     let were = if doubted == 1 { "was" } else { "were" };
@@ -212,7 +212,7 @@ fn round_up(share: f64) -> f64 {
     (share * scale).ceil() / scale
 }
 
-/// What is to be known about the comparison.
+/// Remarks on the comparison.
 pub(super) fn notes(compared: &Compared) -> Vec<String> {
     let mut notes = Vec::new();
     if compared.interrupted {
@@ -343,7 +343,7 @@ fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// What came of a condition, and where nothing did, what would have.
+/// The result of a condition and, where it is undecided, the difference that would have decided it.
 pub(super) fn told(result: &FailIfResult) -> String {
     let undecided = result.undecided.as_ref();
     let seen = undecided.map(|from| format!(": not ruled out; it would have been seen from {from} on"));

@@ -1,5 +1,5 @@
-//! Views of what was decided over several runs. As with a single run, each view is a pure function that computes no
-//! figure, and all of them show the same; the verdict of every run stands in each.
+//! Views of decisions over several runs. As for a single run, each view is a pure function that computes no figure, and
+//! all of them show the same figures; each has the verdict of every run.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub use brunt_decide::decision::Decision;
 pub use page::{Runs, conclusion, names_of_runs};
 pub use read::read;
 
-/// A format of what was decided.
+/// A format of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// For people.
@@ -58,7 +58,7 @@ impl Format {
         }
     }
 
-    /// The format that a file of this name is to have, by its extension; a page (`.html`) is none of these ([`write_page`]).
+    /// The format for a file of this name, by its extension. A page (`.html`) is not one of them ([`write_page`]).
     ///
     /// # Errors
     /// When the extension is none of `.txt`, `.json`, `.csv` and `.md`, in any case of letters.
@@ -113,13 +113,14 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
     out.write_all(text.as_bytes())
 }
 
-/// What is said of runs that lost an agent, for a terminal.
+/// Remarks on runs that lost an agent, for a terminal.
 fn loss_lines(decision: Decision<'_>, paint: Paint) -> Vec<String> {
     let lines = decision.losses().iter().flat_map(|loss| text::wrapped("! ", "  ", &clean(loss), text::WIDTH));
     lines.map(|line| paint.warning(line)).collect()
 }
 
-/// What Markdown ends with: runs that lost an agent, what the decision is called, its tags, when its first run began, and the command that repeats it.
+/// The end of Markdown: runs that lost an agent, the decision's name, its tags, when its first run began, and the
+/// command that repeats it.
 fn markdown_label(decision: Decision<'_>) -> String {
     let origin = decision.origin();
     let tags = origin.tags.iter().map(|(key, value)| format!("{key}={value}"));
@@ -143,7 +144,7 @@ pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Resul
     Ok(if format == Format::Text { style.characters.written(bytes) } else { bytes })
 }
 
-/// Writes the page of `decision`, whose runs are found where `runs` says.
+/// Writes the page of `decision`, with links to its runs by `runs`.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -151,7 +152,7 @@ pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) 
     page::page(decision, runs, None).write(out)
 }
 
-/// What a page that follows shows of `decision`, in a line; of one that goes on, `live` says how far it is.
+/// The content of `decision` for a page that follows it, in a line; `live` is the progress of one that goes on.
 ///
 /// # Errors
 /// None: writing JSON is fallible in type.
@@ -159,7 +160,7 @@ pub fn page_data(decision: Decision<'_>, runs: Runs<'_>, live: Option<&str>) -> 
     page::page(decision, runs, live).event()
 }
 
-/// What `format` says in each of these documents.
+/// The value of `format` in each of these documents.
 const SWEEP: &str = "brunt-sweep";
 const CAPACITY: &str = "brunt-capacity";
 const COMPARISON: &str = "brunt-comparison";
@@ -171,19 +172,19 @@ pub const VERSION: u32 = 1;
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "format")]
 pub(crate) enum Document<'a> {
-    /// What `brunt sweep` found.
+    /// The result of `brunt sweep`.
     #[serde(rename = "brunt-sweep")]
     Sweep {
         #[serde(flatten)]
         content: Envelope<WithPlan<'a, Sweep>>,
     },
-    /// What `brunt find` found.
+    /// The result of `brunt find`.
     #[serde(rename = "brunt-capacity")]
     Capacity {
         #[serde(flatten)]
         content: Envelope<WithPlan<'a, Capacity>>,
     },
-    /// What `brunt compare` found.
+    /// The result of `brunt compare`.
     #[serde(rename = "brunt-comparison")]
     Comparison {
         #[serde(flatten)]
@@ -191,7 +192,7 @@ pub(crate) enum Document<'a> {
     },
 }
 
-/// What every document begins with.
+/// The beginning of every document.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Envelope<T> {
     /// The version of the format.
@@ -203,7 +204,7 @@ pub(crate) struct Envelope<T> {
     content: T,
 }
 
-/// What was found, beside the plan of its runs.
+/// The result, beside the plan of its runs.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WithPlan<'a, T> {
     /// The plan of the runs, without secrets; of a sweep, of the first one.

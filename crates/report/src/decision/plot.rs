@@ -1,5 +1,5 @@
-//! Plots of figures against what they depend on, a line for each value: any number of values fits, and a terminal's
-//! usual 80 columns are enough.
+//! Plots of figures over the values that they depend on, a line for each value: any number of values fits, and a
+//! terminal's usual 80 columns suffice.
 
 use brunt_plan::units::Duration;
 
@@ -12,7 +12,7 @@ pub(super) struct Logarithmic {
 }
 
 impl Logarithmic {
-    /// A scale `width` columns wide that holds all of `values`; none if there is no value above 0.
+    /// A scale `width` columns wide that holds all of `values`; `None` if no value is above 0.
     pub fn fit(values: impl IntoIterator<Item = f64>, width: usize) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         for value in values.into_iter().filter(|value| *value > 0.0 && value.is_finite()) {
@@ -28,8 +28,8 @@ impl Logarithmic {
         ((share * (self.width - 1) as f64).round() as usize).min(self.width - 1)
     }
 
-    /// A line with a mark where each value lies, joined from the first to the last of them. Of two in one place, the
-    /// later is seen.
+    /// A line with a mark for each value, joined from the first to the last of them. Of two in one place, the later is
+    /// visible.
     pub fn line(self, marks: &[(f64, char)]) -> String {
         let mut line = vec![' '; self.width];
         let columns: Vec<_> = marks.iter().map(|(value, _)| self.column(*value)).collect();
@@ -45,7 +45,7 @@ impl Logarithmic {
         line.trim_end().to_owned()
     }
 
-    /// What stands at its ends, for durations in nanoseconds.
+    /// The labels at its ends, for durations in nanoseconds.
     pub fn legend(self) -> String {
         let (low, high) = (Duration(self.low as u64).to_string(), Duration(self.high as u64).to_string());
         let room = self.width.saturating_sub(low.chars().count());
@@ -62,7 +62,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// The least that a scale holds to either side.
+    /// The least range of a scale to either side.
     const LEAST: f64 = 1.01;
 
     /// A scale `width` columns wide, which should be odd, that holds all of `ratios`.
@@ -78,7 +78,7 @@ impl Around {
         (middle + share * middle).round() as usize
     }
 
-    /// An interval with its estimate, and where 1 is.
+    /// An interval with its estimate, and a mark at 1.
     pub fn line(self, low: f64, estimate: f64, high: f64) -> String {
         let mut line = vec![' '; self.width];
         let mut put = |column: usize, mark: char| {
@@ -93,7 +93,7 @@ impl Around {
         line.trim_end().to_owned()
     }
 
-    /// What stands at its ends and in its middle.
+    /// The labels at its ends and in its middle.
     pub fn legend(self) -> String {
         let (left, right) = (format!("{:.2}", 1.0 / self.most), format!("{:.2}", self.most));
         let half = self.width / 2;

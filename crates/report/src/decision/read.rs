@@ -1,4 +1,4 @@
-//! Reading what was decided back from its JSON document.
+//! Reads decisions from their JSON documents.
 
 use brunt_decide::decision::KeptDecision;
 use brunt_plan::plan::Plan;
@@ -8,19 +8,19 @@ use serde::de::DeserializeOwned;
 use super::{CAPACITY, COMPARISON, SWEEP, VERSION};
 use crate::json::ReadError;
 
-/// The plan of a sweep or search. Read apart from what was found: with both in one type, `flatten` would compile every reader a
-/// second time.
+/// The plan of a sweep or search. It is read separately from the result: with both in one type, `flatten` would compile
+/// every reader a second time.
 #[derive(Deserialize)]
 struct Planned {
     plan: Box<Plan>,
 }
 
-/// Reads the document of a decision; none where it is JSON of something else.
+/// Reads the document of a decision; `None` where it is JSON of another kind.
 ///
 /// # Errors
 /// When it is not JSON, of another version, or broken.
 pub fn read(bytes: &[u8]) -> Result<Option<KeptDecision>, ReadError> {
-    /// What says whether the rest can be read.
+    /// The fields that decide whether the rest can be read.
     #[derive(Deserialize)]
     struct Head {
         format: Option<serde_json::Value>,

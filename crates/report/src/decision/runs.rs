@@ -14,7 +14,7 @@ use crate::dates::iso_8601;
 use crate::numbers;
 use crate::style::Role;
 
-/// The columns of a run in CSV, after those that say which run it is.
+/// The columns of a run in CSV, after those that name the run.
 pub(super) const COLUMNS: [&str; 22] = [
     "measured_s",
     "due",
@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [&str; 22] = [
     "tags",
 ];
 
-/// Puts the figures of a run into a row, and `origin` of what was decided over it.
+/// Puts the figures of a run into a row, with the `origin` of the decision over it.
 pub(super) fn put(row: &mut Row, run: &Evidence, origin: &Origin) {
     row.put(run.measured_ns as f64 / 1e9);
     for n in [run.due, run.answered, run.ok, run.failed] {
@@ -104,7 +104,7 @@ pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Rol
     let runs: Vec<_> = runs.into_iter().collect();
     let of = |judgement: Judgement| runs.iter().filter(|run| run.judgement == judgement).count();
     let Some(worst) = runs.iter().find(|run| !run.is_trustworthy()) else {
-        // That they were measured well is no praise: the target may have failed in each.
+        // Well measured runs are no praise: the target may have failed in each.
         return (Role::Plain, format!("all {} runs were measured well", runs.len()));
     };
     let parts = [

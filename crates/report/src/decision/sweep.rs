@@ -22,7 +22,7 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
     let mut sections = vec![[head(plan, sweep, paint), label].concat(), conclusion(sweep, paint)];
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
     if !runs.is_empty() {
-        // Where nothing answered, the conclusion has said it.
+        // Where nothing answered, the conclusion states it.
         if sweep.steps.iter().any(Step::is_answered) {
             let (role, verdicts) = runs::verdicts(runs);
             let lines = wrapped("", "  ", &clean(&verdicts), WIDTH);
@@ -89,7 +89,7 @@ fn head(plan: &Plan, sweep: &Sweep, paint: Paint) -> Vec<String> {
     std::iter::once(paint.strong(title)).chain(how).collect()
 }
 
-/// How the runs are made; of what is varied, the first value is shown in the table.
+/// How the runs are made; the table shows the varied parameter.
 pub(super) fn how(plan: &Plan) -> String {
     let model = match &plan.load {
         Load::Closed {} => "closed model".to_owned(),
@@ -113,7 +113,7 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
     law.chain(ended.into_iter().flatten().map(|line| paint.warning(line))).collect()
 }
 
-/// What was found, in sentences: what a reader decides by, then what to beware of, then the law.
+/// The result, in sentences: first the choice for the reader, then warnings, then the law.
 pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     let of = counted(sweep.steps.len() as u64, "value");
     let silent: Vec<_> = sweep.steps.iter().filter(|step| !step.is_answered()).collect();
@@ -200,7 +200,7 @@ fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     sentences.push((Role::Faint, text));
 }
 
-/// Where throughput bends, as the law has it.
+/// The bend of throughput, by the law.
 fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     if let Some(knee) = &fit.knee {
         let text = format!("knee at {} connections: from there on, more of them mostly wait", whole(knee));
@@ -256,7 +256,7 @@ pub(super) fn table(sweep: &Sweep) -> Table {
     table
 }
 
-/// What there is to say of a value, in a word or two.
+/// A remark on a value, in a word or two.
 fn mark(step: &Step, run: &Evidence) -> Cell {
     if !step.problem.is_empty() {
         Cell::from("✗ no answer").as_(Role::Bad)

@@ -3,7 +3,7 @@
 use crate::columns;
 use crate::style::Paint;
 
-/// A cell, and how it is coloured.
+/// A cell with its colour.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub text: String,
@@ -43,7 +43,7 @@ impl Table {
         (&self.header, &self.rows)
     }
 
-    /// Columns aligned to the right, but for the last, which may hold text and is not padded.
+    /// As text: columns are aligned to the right, except the last, which may hold text and is not padded.
     pub fn text(&self, paint: Paint) -> Vec<String> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns::width(&cell.text));
@@ -66,7 +66,7 @@ impl Table {
         std::iter::once(header).chain(rows).collect()
     }
 
-    /// As GitHub and others read it (GFM, section 4.10).
+    /// As Markdown (GFM, section 4.10).
     pub fn markdown(&self) -> String {
         let line = |cells: &mut dyn Iterator<Item = String>| {
             let cells: Vec<_> = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();

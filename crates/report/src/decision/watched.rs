@@ -1,4 +1,4 @@
-//! What was watched beside several runs: means, and CPU time of the target for each call.
+//! Figures watched beside several runs: means, and the target's CPU time for each call.
 
 use brunt_decide::evidence::Evidence;
 use brunt_judge::watched::WatchedSummary;
@@ -12,7 +12,7 @@ use crate::style::Paint;
 /// The most figures that have a column; JSON has them all.
 const MOST: usize = 4;
 
-/// A section with a row for each of `rows`, which is one run or several; empty where nothing was watched.
+/// A section with a row for each of `rows`, which is one run or several; empty without watched figures.
 pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<String> {
     let names = rows.iter().flat_map(|(_, runs)| runs).map(|run| &run.watched).find(|watched| !watched.is_empty());
     let Some(names) = names else { return Vec::new() };
@@ -51,7 +51,7 @@ fn has_cost(rows: &[(String, Vec<&Evidence>)], name: &str) -> bool {
     rows.iter().any(|(_, runs)| mean(runs, name, |figure| figure.cpu_per_call_ns).is_some())
 }
 
-/// The mean of what these runs have of a figure.
+/// The mean of a figure over these runs.
 fn mean(runs: &[&Evidence], name: &str, of: impl Fn(&WatchedSummary) -> Option<f64>) -> Option<f64> {
     let figures = runs.iter().filter_map(|run| run.watched.iter().find(|figure| figure.name == name));
     let values: Vec<f64> = figures.filter_map(of).collect();

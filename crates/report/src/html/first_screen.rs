@@ -1,6 +1,6 @@
-//! The page's first screen: what was run, what came of it, its main figures, and the run over time.
+//! The page's first screen: the plan, the outcome, the main figures, and the run over time.
 //!
-//! It stands above all else.
+//! It comes before everything else.
 
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Judgement, Spoils};
@@ -20,16 +20,16 @@ use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::page::Section;
 use crate::text;
 
-/// The most ways of failing that are named below the outcome.
+/// The most kinds of failures that are named below the outcome.
 const MOST_WAYS: usize = 3;
 
-/// What was run, in a line, with the name that its user gave it.
+/// The plan in a line, with the name that its user gave the run.
 pub(super) fn title(document: &Document) -> String {
     let name = document.plan.origin.name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
     format!("{name}{}", clean(&text::plan_heading(&document.plan)))
 }
 
-/// The first screen; `live` of a run that goes on.
+/// The first screen; `live` for a run that goes on.
 pub(super) fn first_screen(
     shown: Shown<'_>,
     statements: &[Statement],
@@ -61,7 +61,7 @@ fn header(html: &mut Html, document: &Document) {
     html.raw("</p></header>");
 }
 
-/// The headline, thresholds, findings, and how well it was measured.
+/// The headline, thresholds, findings, and the quality of the measurement.
 fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Option<&LastSecond>) {
     let of_now = unknown(shown, live);
     let mut others = statements;
@@ -102,7 +102,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     }
 }
 
-/// What is said in the headline's place of a run that goes on, where that knows nothing yet.
+/// The text in place of the headline, where a run that goes on has none yet.
 fn unknown(shown: Shown<'_>, live: Option<&LastSecond>) -> Option<(&'static str, String)> {
     let live = live?;
     if shown.has_no_figure(Some(live)) {
@@ -114,7 +114,7 @@ fn unknown(shown: Shown<'_>, live: Option<&LastSecond>) -> Option<(&'static str,
         };
         return Some(("", format!("● running: {what}")));
     }
-    // What waits is in no figure yet: no headline knows of it.
+    // Waiting calls are in no figure yet: no headline knows of them.
     let waits = live.oldest_ns.filter(|ns| *ns >= LONG_WAIT_NS)?;
     let unsent =
         if live.backlog > 0 { format!("{} wait to be sent, ", counted(live.backlog, "call")) } else { String::new() };
@@ -125,7 +125,7 @@ fn paragraph(html: &mut Html, class: &'static str, text: &str) {
     html.raw("<p class=\"outcome ").raw(class).raw("\">").text(text).raw("</p>");
 }
 
-/// A statement with its sign; one with a place in time with its number, which leads there.
+/// A statement with its sign. One with a place in time has its number, which links there.
 fn said(html: &mut Html, statement: &Statement, number: usize) {
     html.text(statement.sign());
     if let Some((from, to)) = statement.stretch() {
@@ -142,8 +142,8 @@ fn advice(html: &mut Html, statement: &Statement) {
     }
 }
 
-/// Thresholds that were asked for, and defaults that failed, each with what its figure came to.
-/// `is_said` where a statement has said the defaults on the whole run.
+/// Explicit thresholds, and defaults that failed, each with its figure. `is_said` if a statement has named the defaults
+/// on the whole run.
 fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
     let noted: Vec<_> = summary
         .thresholds
@@ -172,11 +172,11 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
     html.raw("</ul>");
 }
 
-/// What went wrong with the calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
+/// Kinds of calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
 /// `is_said` where the headline names the first.
 fn ways_of_failing(html: &mut Html, summary: &Summary, is_said: bool) {
     let ways = failed::ways(summary);
-    // The one way that the headline names is not named again.
+    // A single kind that the headline names is not named again.
     if ways.len() <= usize::from(is_said) {
         return;
     }
@@ -208,7 +208,7 @@ fn measurement(html: &mut Html, summary: &Summary) {
     html.text(&words).raw("</a></p>");
 }
 
-/// A tile: its name, its figure, a word on it, and how it is meant.
+/// A tile: its name, its figure, a note, and its tone.
 struct Tile {
     name: &'static str,
     value: String,
@@ -216,7 +216,7 @@ struct Tile {
     class: &'static str,
 }
 
-/// What is looked for first.
+/// The most wanted figures.
 fn figures(html: &mut Html, shown: Shown<'_>) {
     let summary = shown.summary;
     let is_spoiled =
@@ -233,7 +233,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
         tiles.push(Tile {
             name: "error rate",
             value: percent(shown.document.outcomes.error_ratio),
-            // Attempts of connections without a server are few: their time says more.
+            // Connections without a server make few attempts: the time without one says more.
             note: match summary.standing().availability() {
                 Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
                 _ => format!("{} of {}", count(summary.not_ok), count(due)),
@@ -241,7 +241,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             class: if summary.not_ok > 0 { "bad" } else { "" },
         });
     }
-    // A threshold that failed is what is looked for; then whether to believe the figure; then whether it is one at all.
+    // A failed threshold comes first; then a doubt about the figure; then whether there is one at all.
     let failed = |name: &str| {
         let is_of =
             |text: &str| text.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('<'));
@@ -291,7 +291,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     html.raw("</dl></section>");
 }
 
-/// The ends between which a time lies: `1.90ms to 2.60ms`, `over 977.0ms`; nothing where both read the same.
+/// The interval of a time: `1.90ms to 2.60ms`, `over 977.0ms`; empty where both ends read the same.
 pub(super) fn within(low_ns: u64, high_ns: Option<u64>) -> String {
     let low = Duration(low_ns).to_string();
     match high_ns.map(|ns| Duration(ns).to_string()) {

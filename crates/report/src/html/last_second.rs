@@ -1,9 +1,9 @@
-//! What the page is given of the last second of a run that goes on.
+//! The last second of a run that goes on, as the page gets it.
 
 use brunt_record::histogram::AtLeast;
 use brunt_record::live::AgentSecond;
 
-/// What only the last second tells.
+/// Facts that only the last second has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastSecond {
     pub(super) phase: &'static str,
@@ -22,15 +22,15 @@ pub(super) struct LastSecond {
     pub(super) p99: Option<AtLeast<u64>>,
     /// Calls that were due and not sent.
     pub(super) backlog: u64,
-    /// How long the oldest call had been due that had not ended; none where all had.
+    /// How long the oldest unended call had been due; `None` if all had ended.
     pub(super) oldest_ns: Option<u64>,
-    /// What each agent did in the last second.
+    /// Each agent's part in the last second.
     pub(super) agents: Vec<Agent>,
     /// Seconds that are in no figure.
     pub(super) missed: u64,
 }
 
-/// What an agent did in the last second.
+/// An agent's part in the last second.
 #[derive(Debug, Clone)]
 pub(super) struct Agent {
     pub(super) name: String,

@@ -1,4 +1,4 @@
-//! What the page is given of a run that goes on: what its report would be if it ended now, and its last second.
+//! A run that goes on, as the page gets it: its report if it ended now, and its last second.
 
 use std::io;
 
@@ -34,7 +34,7 @@ impl Running {
     pub fn push(&mut self, live: &Live) {
         self.so_far.push(live);
         let second = Second::from_live(live, &self.so_far.plan.ok_status);
-        // What was missed of the warm-up is in no figure anyway.
+        // Missed seconds of the warm-up are in no figure anyway.
         let is_new = self.phase.replace(live.phase).is_some_and(|last| !counts_on(last, live.phase));
         self.state = LastSecond {
             phase: name(live.phase),
@@ -61,7 +61,7 @@ impl Running {
         self.state.missed += seconds;
     }
 
-    /// What the page is to show now: an event's data, in a line.
+    /// The page's content now: an event's data, in a line.
     ///
     /// # Errors
     /// None: writing JSON is fallible in type.

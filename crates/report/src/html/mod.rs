@@ -41,13 +41,13 @@ pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<(
     page(Shown { document, summary: &document.summary() }, None).write(out)
 }
 
-/// The page for what goes on. It shows what comes from where it came from, at `events`: server-sent events called `data`, and a last one called
-/// `finished`, each what [`Running::data`] or [`data`] says.
+/// The page that follows a run. It gets its content from `events` beside it: server-sent events called `data`, and a
+/// last one called `finished`, each with the result of [`Running::data`] or [`data`].
 pub fn following() -> String {
     page::following()
 }
 
-/// What a page that follows shows of a run that is over, in a line.
+/// The content of a finished run for a page that follows it, in a line.
 ///
 /// # Errors
 /// None: writing JSON is fallible in type.
@@ -55,7 +55,7 @@ pub fn data(summary: &Summary) -> io::Result<String> {
     page(Shown { document: &Document::from_summary(summary), summary }, None).event()
 }
 
-/// The page of a run, `live` if it goes on.
+/// The page of a run; `live` if it goes on.
 fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
     let document = shown.document;
     let mut statements = match document.statements.as_slice() {
@@ -63,7 +63,7 @@ fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
         known => known.to_vec(),
     };
     let stretches = Stretch::all(&document.by_due, &document.series);
-    // What calls of a stall come to is known when it is over: until then it looks like an overload.
+    // The findings on calls of a stall are known when it is over: until then it looks like an overload.
     if let Some(oldest_ns) = live.and_then(|live| live.oldest_ns).filter(|ns| *ns >= LONG_WAIT_NS) {
         let now_ns = stretches.last().map_or(0, |stretch| stretch.to_ns);
         statements.retain(|said| said.stretch().is_none_or(|(_, to_ns)| to_ns.saturating_add(oldest_ns) <= now_ns));
@@ -77,7 +77,7 @@ fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
     let over_time = over_time::section(shown, &statements, &stretches, &moments);
     main.html(&first_screen::first_screen(shown, &statements, &over_time, live)).raw("</div>");
     page::write_all(&mut main, &sections::sections(shown, &stretches, &moments, live));
-    // A table that changes under its reader is of no use.
+    // A table that changes under its reader is useless.
     if live.is_none() {
         main.html(&sections::each(shown, &stretches, &moments));
     }

@@ -1,14 +1,14 @@
-//! The measured part in stretches as wide as percentiles need, each with what became of its calls.
+//! The measured part in stretches as wide as percentiles need, each with the outcomes of its calls.
 
 use brunt_record::timeline::{DuePoint, FlowPoint, Timeline};
 
 use crate::json::SeriesPoint;
 
-/// The calls that a stretch should have for percentiles to say something of it.
+/// The calls that a stretch needs for meaningful percentiles.
 const ENOUGH_CALLS: u64 = 20;
 /// The fewest stretches of a run, however few calls it has.
 const FEWEST: u64 = 10;
-/// The most stretches: what a screen can show apart.
+/// The most stretches that a screen can show.
 const MOST: u64 = 240;
 
 /// A stretch of the measured part.
@@ -17,7 +17,7 @@ pub(super) struct Stretch {
     /// When it begins and ends, in nanoseconds of the measured part.
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
-    /// Calls that were due in it; where that was not recorded, those that ended in it.
+    /// Calls that were due in it; where that was not recorded, calls that ended in it.
     pub(super) calls: DuePoint,
     /// Calls that became due and ended in it, and that waited at its end.
     pub(super) flow: FlowPoint,
@@ -26,7 +26,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// All of them, in order.
+    /// All stretches, in order.
     pub(super) fn all(timeline: &Timeline, series: &[SeriesPoint]) -> Vec<Self> {
         let end = series.last().map_or(0, |point| point.start_ns + point.length_ns);
         let calls: u64 = timeline.points().map(|(_, point)| point.due()).sum();
@@ -56,7 +56,7 @@ impl Stretch {
         stretches.collect()
     }
 
-    /// Of a run of before calls were known by when they were due.
+    /// The stretches of an older run, whose calls are not known by due time.
     fn by_end(series: &[SeriesPoint]) -> Vec<Self> {
         let chunk = series.len().div_ceil(usize::try_from(MOST).unwrap_or(usize::MAX)).max(1);
         let mut waiting = 0_u64;
@@ -95,7 +95,7 @@ impl Stretch {
     }
 }
 
-/// How long a stretch is: a point of the timeline, or so many that it has calls enough.
+/// The width of a stretch: a point of the timeline, or as many as it takes to have enough calls.
 fn width_of(timeline: &Timeline, calls: u64, end: u64) -> u64 {
     let mut width = timeline.width_ns();
     while end / width > MOST || (calls * width / end < ENOUGH_CALLS && end / width > 2 * FEWEST) {

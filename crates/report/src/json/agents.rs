@@ -1,4 +1,4 @@
-//! What each agent of a run on several machines did.
+//! Each agent's part of a run on several machines.
 
 use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::Summary;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 /// The agents of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agents {
-    /// From when the first began to when the last did, in nanoseconds.
+    /// The time from the first agent's beginning to the last one's, in nanoseconds.
     pub start_skew_ns: Option<u64>,
     /// By how much that may be wrong, in nanoseconds.
     pub start_skew_uncertainty_ns: Option<u64>,
-    /// Calls that fell to agents that were lost; they count as unsent.
+    /// Calls in the shares of lost agents, which count as unsent.
     pub unsent_lost: u64,
     /// Calls that agents held back, as they were due beyond what their controller had granted; they count as unsent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unsent_held: u64,
-    /// Calls that were due on agents between their last report and their loss. They may have been sent. Where there are any, calls due are those
-    /// answered, failed, unfinished, unsent and unknown.
+    /// Calls that were due on agents between their last report and their loss, and may have been sent. With them, calls
+    /// due are those answered, failed, unfinished, unsent and unknown.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u64,
-    /// They, in the order of their numbers.
+    /// The agents, in the order of their numbers.
     pub list: Vec<Agent>,
 }
 
@@ -34,28 +34,28 @@ pub struct Agent {
     pub name: String,
     /// brunt's version there.
     pub brunt_version: String,
-    /// CPUs that it could use.
+    /// The CPUs that it could use.
     pub cores: u32,
-    /// How many of the run's workers it carried.
+    /// The number of the run's workers that it carried.
     pub workers: u32,
     /// When its load began, after the beginning that all had agreed on, in nanoseconds.
     pub began_ns: i64,
     /// By how much that may be wrong, in nanoseconds.
     pub clock_uncertainty_ns: u64,
-    /// Why it counts as lost, if it does.
+    /// The loss, if it was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// What its part comes to.
+    /// The figures of its part.
     #[serde(flatten)]
     pub figures: AgentFigures,
-    /// All of its figures, so that it can be left out of the run's afterwards.
+    /// The full record of its part, so that it can be removed from the run's figures afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "packed")]
     #[schemars(with = "Option<String>")]
     pub part: Option<Box<AgentPart>>,
 }
 
-/// An agent's figures as a text: `MessagePack` in base64, as histograms take two bytes for most slots there, and over ten in JSON. With 1,000
-/// agents that is most of a document.
+/// An agent's record as text: `MessagePack` in base64, as histograms take two bytes for most slots there, and over ten
+/// in JSON. With 1,000 agents that is most of a document.
 mod packed {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
@@ -73,7 +73,7 @@ mod packed {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
         let written = Box::<RawValue>::deserialize(from)?;
         let json = written.get().as_bytes();
-        // In documents of the first days it is JSON.
+        // The first documents had JSON here.
         if json.starts_with(b"{") {
             return serde_json::from_slice(json).map(Some).map_err(de::Error::custom);
         }
@@ -86,20 +86,20 @@ mod packed {
 /// How an agent was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
-    /// After how much of the measured part it was last heard of, in nanoseconds.
+    /// How far into the measured part it last reported, in nanoseconds.
     pub after_ns: u64,
-    /// What became of it, as far as is known.
+    /// The cause of its loss, as far as it is known.
     pub reason: String,
-    /// After how much of the measured part others went on with what it had left, in nanoseconds, if they did.
+    /// How far into the measured part others took over its share, in nanoseconds, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over_ns: Option<u64>,
     /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
-    /// Of a counted number of iterations, those that it had not reported.
+    /// Iterations, of a counted number, that it had not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_unknown: Option<u64>,
-    /// Whether its user had said that the run may go on without an agent.
+    /// Whether the run may go on without an agent.
     #[serde(default = "allowed", skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
 }
@@ -109,13 +109,13 @@ const fn is_none(calls: &u64) -> bool {
     *calls == 0
 }
 
-/// Results of before do not say.
+/// Older results do not say.
 const fn allowed() -> bool {
     true
 }
 
 impl Agents {
-    /// Those of a run, with all their figures or without; none if this machine carried it out.
+    /// The agents of a run, with their full records or without; `None` if this machine carried it out.
     pub fn from_summary(summary: &Summary, with_parts: bool) -> Option<Self> {
         let run = &summary.run;
         if run.agents.is_empty() {

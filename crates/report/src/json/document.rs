@@ -1,4 +1,4 @@
-//! The document's parts, and how they come from a summary.
+//! The document's parts, and their values from a summary.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::headline::{Statement, statements};
 /// A run and all its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// What the document is: `brunt-result`.
+    /// The kind of the document: `brunt-result`.
     #[schemars(extend("const" = FORMAT))]
     pub format: String,
     /// The version of the format.
@@ -42,12 +42,12 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// How it ended.
     pub ending: Ending,
-    /// What belongs above all figures, the headline first; missing in results of before there was one.
+    /// The statements above all figures, the headline first; missing in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<Statement>,
     /// Whether the figures can be believed.
     pub verdict: Verdict,
-    /// What stands out about the target or the plan, with what to do about it.
+    /// Remarks on the target or the plan, with advice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
     /// Rates over the measured part.
@@ -56,7 +56,7 @@ pub struct Document {
     pub times: Times,
     /// How every call ended.
     pub outcomes: Outcomes,
-    /// What the rates are made of.
+    /// The numbers behind the rates.
     pub measured: Measured,
     /// Bytes over all connections.
     pub bytes: Bytes,
@@ -64,26 +64,25 @@ pub struct Document {
     pub connections: Connections,
     /// How the generator fared.
     pub health: Health,
-    /// Of how many calls it is known when their answers arrived.
+    /// The number of calls whose arrival is known.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Each threshold and whether it held.
+    /// Each threshold with its result.
     pub thresholds: Vec<ThresholdResult>,
-    /// What somebody changed about the run while it went on, and moments that have a name, in the order of their times.
+    /// Changes of the run while it went on, and named moments, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// What was to be done, without secrets.
+    /// The plan, without secrets.
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
-    /// What became of the calls that were due in each stretch of the measured part; missing in results of before that was
-    /// recorded.
+    /// Outcomes of calls by when they were due; missing in older results.
     #[serde(default, skip_serializing_if = "Timeline::is_empty")]
     pub by_due: Timeline,
-    /// Whether every histogram was left out to save room: figures stay, and nothing can be computed anew from them.
+    /// Whether histograms were left out to save space: the figures remain, but others cannot be computed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub histograms_left_out: bool,
-    /// The same calls by name, status and reason of failure; missing where the series tells it all.
+    /// Calls over time by name, status and reason of failure; missing where the series has it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drilldown: Option<Drilldown>,
     /// The distributions of `times` in full.
@@ -92,16 +91,16 @@ pub struct Document {
     /// Figures by name, of a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
-    /// What a replay took of its log, and how what came differs from it; missing of other runs.
+    /// A replay's account of its log, and how the answers differ from it; missing in other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<Replayed>>,
-    /// What each agent did, of a run that agents carried out.
+    /// Each agent's part, if agents carried out the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
-    /// What was watched beside the run, over the measured part; left out where nothing was asked for.
+    /// Figures watched beside the run, over the measured part; left out where there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedSummary>,
-    /// What receivers elsewhere got of the run's figures while it went on; missing where none was asked for.
+    /// Accounts of receivers that got the run's figures while it went on; missing without receivers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
 }
@@ -117,13 +116,13 @@ fn is_nothing(numbers: &Numbers) -> bool {
     *numbers == Numbers::default()
 }
 
-/// Of how many calls it is known when their answers arrived. The others stand for calls that were asked about.
+/// The number of calls whose arrival is known. The others are represented by these.
 pub type Arrivals = Placed<places::Arrivals>;
 
 /// How every call ended: `due = answered + failed + unfinished + unsent`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// What is counted of calls, by the names that the catalogue gives it here.
+    /// Counts of calls, by their names in the catalogue.
     #[serde(flatten)]
     pub numbers: Placed<places::Outcomes>,
     /// Calls that were answered, with whatever status.
@@ -135,18 +134,18 @@ pub struct Outcomes {
     /// `not_ok` over `due`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_ratio: f64,
-    /// What came as messages; missing where nothing did.
+    /// Messages; missing where no answer came as messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
-    /// What protocols count besides, by its name.
+    /// Events that protocols count, by name.
     #[serde(default, skip_serializing_if = "counts::Events::is_empty")]
     pub events: counts::Events,
-    /// How long connections were held back by what the target allows.
+    /// How long the target's limits held connections back.
     #[serde(default, skip_serializing_if = "Placed::is_nothing")]
     pub held_back: Placed<places::HeldBack>,
     /// Answers by status.
     pub statuses: Vec<Status>,
-    /// What statuses are called, where the protocol has names for them.
+    /// Names of statuses, where the protocol has some.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
@@ -162,7 +161,7 @@ pub struct Outcomes {
 /// Calls whose answers come as messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Messages {
-    /// What is counted of them.
+    /// Counts of messages.
     #[serde(flatten)]
     pub numbers: Placed<places::Messages>,
     /// Messages that came in the measured part.
@@ -185,7 +184,7 @@ pub struct FailureCount {
     pub failure: String,
     /// How many.
     pub count: u64,
-    /// The reasons given, most frequent first; of very many only some are kept.
+    /// The reasons, most frequent first; of very many only some are kept.
     pub reasons: Vec<Reason>,
 }
 
@@ -198,7 +197,7 @@ pub struct Reason {
     pub count: u64,
 }
 
-/// What ended in the measured part, without the drain.
+/// Calls that ended in the measured part, without the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// How long the measured part took.
@@ -217,10 +216,10 @@ pub type Bytes = Placed<places::Bytes>;
 /// Connections made and lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// What is counted of them.
+    /// Counts of connections.
     #[serde(flatten)]
     pub numbers: Placed<places::Connections>,
-    /// What went wrong with them and cost no call, by the name that it would have as a failure.
+    /// Troubles of connections that cost no call, by the names that they would have as failures.
     #[serde(default)]
     pub troubles: Vec<FailureCount>,
 }
@@ -228,7 +227,7 @@ pub struct Connections {
 /// How the generator fared.
 pub type Health = Placed<places::Health>;
 
-/// What happened in one stretch of the measured part, usually a second.
+/// Figures of one stretch of the measured part, usually a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
     /// When it begins, after the measured part's beginning.
@@ -254,7 +253,7 @@ pub struct SeriesPoint {
     pub bytes: Bytes,
     /// How the generator fared.
     pub health: Health,
-    /// Numbers that are columns of CSV and stand nowhere else in a point, by their keys.
+    /// Numbers that are columns of CSV and have no other field in a point, by their keys.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub numbers: Numbers,
     /// Virtual users alive at its end, in a run with scenarios.
@@ -272,10 +271,10 @@ pub struct SeriesPoint {
     /// Response times of calls that ended here.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub response: Packed,
-    /// The least that these can be, where that is not the same.
+    /// The lower bounds of these, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_low: Option<Packed>,
-    /// The most that these can be, where that is not the same.
+    /// The upper bounds of these, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_high: Option<Packed>,
     /// Of these, the response times of calls that ended without success.
@@ -290,7 +289,7 @@ pub struct SeriesPoint {
     /// Generator lag of calls sent here.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub lag: Packed,
-    /// Values of watched figures by name, means where the point is longer than a second; `null` where there is none.
+    /// Values of watched figures by name, means where the point is longer than a second; `null` without a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, Option<f64>>")]
     pub watched: BTreeMap<String, WatchedPoint>,

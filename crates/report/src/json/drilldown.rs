@@ -6,7 +6,7 @@ use brunt_record::packed::Packed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Calls over time by what they have in common. A kind that the series already tells is missing: statuses where there is one.
+/// Calls over time by a common property. A kind that the series already has is missing: statuses where there is one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drilldown {
     /// Calls by request name.
@@ -48,9 +48,9 @@ pub struct RequestTrack {
     pub name: String,
     /// Calls that ended.
     pub ended: Vec<u64>,
-    /// Those among them that are not a success.
+    /// Calls among them that are not a success.
     pub not_ok: Vec<u64>,
-    /// The median of their response times, within 0.8 %; `null` where none ended.
+    /// The median of their response times, within 0.8 %; `null` where no call ended.
     pub p50_ns: Vec<Option<u64>>,
     /// Their 99th percentile, likewise.
     pub p99_ns: Vec<Option<u64>>,
@@ -70,7 +70,7 @@ pub struct StatusTrack {
 pub struct FailureTrack {
     /// The failure.
     pub failure: String,
-    /// The reason; empty where none was given or kept.
+    /// The reason; empty where there was none, or it was not kept.
     pub reason: String,
     /// Calls that failed so.
     pub calls: Vec<u64>,
@@ -90,14 +90,14 @@ impl<T> Kind<T> {
         }
     }
 
-    /// Whether it tells nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }
 }
 
 impl Drilldown {
-    /// That of a series, if it tells more than the series does.
+    /// The drilldown of a series, if it has more than the series.
     pub(super) fn from_recorded(all: &drilldown::Drilldown) -> Option<Self> {
         let statuses =
             Kind::from_tracks(&all.statuses, |track| StatusTrack { status: track.key, answers: track.cells.clone() });
@@ -143,7 +143,7 @@ impl<T> Kind<T> {
 }
 
 impl Drilldown {
-    /// What it was written of, as far as that was written.
+    /// The recorded form, as far as it was written.
     pub(super) fn restored(&self) -> drilldown::Drilldown {
         drilldown::Drilldown {
             requests: self.requests.restored(|track| Some(track.restored())),

@@ -1,4 +1,4 @@
-//! Distributions in full, as a document has them.
+//! Distributions in full, as in a document.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,9 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// out. Lower bounds are a distribution of their own, whose key ends in `_bounds`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Histograms {
-    /// Those that are shown.
+    /// The distributions that are shown.
     pub times: Timings,
-    /// The times before own delays were taken off, and their bounds; missing where nothing was taken off.
+    /// The times with own delays, and their bounds; missing where there were no own delays to remove.
     pub instrument: Option<Bounds>,
 }
 
@@ -117,15 +117,15 @@ impl Histograms {
 pub struct Bounds {
     /// From due to when the answer was read.
     pub response_as_read: Histogram,
-    /// The least that response times can be.
+    /// The lower bounds of response times.
     pub response_low: Histogram,
-    /// The most that response times can be.
+    /// The upper bounds of response times.
     pub response_high: Histogram,
     /// From sent to when the answer was read.
     pub service_as_read: Histogram,
-    /// The least that service times can be.
+    /// The lower bounds of service times.
     pub service_low: Histogram,
-    /// The most that they can be, where that is not the same as shown.
+    /// The upper bounds, where they differ from the times shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_high: Option<Histogram>,
 }

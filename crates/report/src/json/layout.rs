@@ -1,5 +1,5 @@
-//! How a document is laid out: its first levels one field a line, what lies deeper in one line each, so that people can
-//! read it and `grep` finds whole points of the series.
+//! The layout of a document: its first levels have one field a line, deeper levels are one line each, so that people
+//! can read it and `grep` finds whole points of the series.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::ser::Formatter;
 /// How many levels are spread over lines.
 const SPREAD: usize = 2;
 
-/// How many levels of arrays have spaces: the values of histograms, most of a document, lie deeper.
+/// The number of array levels with spaces: the values of histograms, most of a document, are deeper.
 const SPACED: usize = 3;
 
 /// See the module's text.

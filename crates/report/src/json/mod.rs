@@ -1,4 +1,4 @@
-//! Everything, for programs: a document that can be read back, merged and compared. Its JSON Schema is
+//! The whole result for programs: a document that can be read back, merged and compared. Its JSON Schema is
 //! [`crate::schema::result`].
 //!
 //! Within one [`VERSION`] fields are only ever added; reading ignores fields it does not know. A figure's unit is the
@@ -27,9 +27,9 @@ pub(crate) use layout::Layout;
 pub use names::*;
 pub use status::Status;
 
-/// What `format` says in every document.
+/// The value of `format` in every document.
 pub const FORMAT: &str = "brunt-result";
-/// What `format` says where several documents stand together.
+/// The value of `format` where several documents are in one file.
 pub const SEVERAL: &str = "brunt-results";
 /// The version of the format that this brunt writes and reads.
 pub const VERSION: u32 = 1;
@@ -44,7 +44,7 @@ pub enum ReadError {
         line: usize,
         /// From 1.
         column: usize,
-        /// What the JSON reader says.
+        /// The JSON reader's error.
         problem: String,
     },
     /// JSON, and not a result.
@@ -61,7 +61,7 @@ pub enum ReadError {
     Number {
         /// As given.
         number: i64,
-        /// Those that there are.
+        /// The numbers that exist.
         numbers: Vec<i64>,
     },
     /// A result of another version.
@@ -84,7 +84,7 @@ pub enum ReadError {
         line: usize,
         /// From 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
@@ -130,7 +130,7 @@ pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<(
 /// Writes the documents of several runs, each beside the number that it is kept under, with their histograms or without.
 ///
 /// # Errors
-/// When `out` cannot be written to, or a run cannot be had.
+/// When `out` cannot be written to, or a run cannot be read.
 pub fn write_several(
     out: &mut impl Write,
     runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
@@ -150,7 +150,7 @@ pub fn write_several(
     writeln!(out, "\n]\n}}")
 }
 
-/// Reads a document that was written with its histograms, from which every other view can be made.
+/// Reads a document that has its histograms, from which every other view can be made.
 ///
 /// # Errors
 /// As [`read`]; and when its histograms were left out.
@@ -198,7 +198,7 @@ pub fn read_each(bytes: &[u8]) -> Result<Vec<Document>, ReadError> {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 enum Read {
     One(Box<Document>),
     Several(Vec<Numbered>),
@@ -212,7 +212,7 @@ struct Numbered {
 }
 
 fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {
-    /// What says whether the rest can be read.
+    /// The fields that decide whether the rest can be read.
     #[derive(Deserialize)]
     struct Head {
         format: Option<serde_json::Value>,

@@ -18,7 +18,7 @@ use super::Status;
 pub struct Names {
     /// The most virtual users alive at any time.
     pub most_users: u64,
-    /// Calls that were answered and failed a check, by status; with a status that is ok, they are in `not_ok` for it.
+    /// Answers that failed a check, by status. Those with a status that is ok count in `not_ok` because of it.
     pub failed_check: Vec<Status>,
     /// Calls that count as ok against their status, as their call (`ok =`) or the script (`answer:pass`) said, by status; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,11 +36,11 @@ pub struct Names {
     /// Figures of the script's own.
     #[serde(default)]
     pub own: Vec<OwnFigure>,
-    /// Of what there were more distinct names than are told apart; the rest count as `(others)`.
+    /// The kinds with more distinct names than are told apart; further names count as `(others)`.
     pub crowded: Vec<String>,
 }
 
-/// Times in full: of what ended, and lower bounds of what did not.
+/// Times in full: of ended calls, and lower bounds of the others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Full {
     /// Times.
@@ -87,7 +87,7 @@ pub struct Calls {
     pub clear_out_bytes: u64,
     /// Answers by status.
     pub statuses: Vec<Status>,
-    /// What statuses are called, where the protocol has names for them.
+    /// Names of statuses, where the protocol has some.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_names: BTreeMap<u16, String>,
     /// Failures by name.
@@ -102,13 +102,13 @@ pub struct Calls {
     /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_not_ok: Option<Distribution>,
-    /// What came as messages; missing where nothing did.
+    /// Messages; missing where no answer came as messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Streams>,
     /// `response` in full.
     #[serde(default, skip_serializing_if = "Full::is_empty")]
     pub response_histogram: Full,
-    /// Those among them that failed or were answered with a status that is not ok.
+    /// Calls among them that failed or were answered with a status that is not ok.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub not_ok_histogram: Histogram,
     /// `service` in full.
@@ -119,7 +119,7 @@ pub struct Calls {
 /// The messages of calls with one name or tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Streams {
-    /// What is counted of them.
+    /// Counts of messages.
     #[serde(flatten)]
     pub numbers: Placed<places::Messages>,
     /// Messages a second, over the measured part.
@@ -163,7 +163,7 @@ impl Streams {
         }
     }
 
-    /// Their times, as they were recorded.
+    /// Their times in recorded form.
     pub(super) fn times(&self) -> Timings {
         let censored =
             |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone(), ..Censored::default() };
@@ -252,15 +252,15 @@ pub struct OwnFigure {
     pub name: String,
     /// `counter`, `rate`, `trend` or `gauge`.
     pub kind: String,
-    /// What its values are counted in; empty for plain numbers.
+    /// The unit of its values; empty for plain numbers.
     pub unit: String,
     /// How often something was recorded.
     pub count: u64,
     /// Of a counter.
     pub sum: Option<f64>,
-    /// Of a counter, its sum for each second of the measured part.
+    /// The sum of a counter for each second of the measured part.
     pub sum_per_s: Option<f64>,
-    /// Of a rate, how often it was true, as a ratio.
+    /// The share of times that a rate was true.
     pub ratio: Option<f64>,
     /// Of a gauge, the value that was set last.
     pub last: Option<f64>,
@@ -311,17 +311,17 @@ impl OwnFigure {
     }
 }
 
-/// What an error said.
+/// An error's message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traceback {
-    /// Its message and where it came from.
+    /// Its text and its place.
     pub traceback: String,
-    /// How many said so.
+    /// The number of such errors.
     pub count: u64,
 }
 
 impl Names {
-    /// Those of a summary, if it has any.
+    /// The names of a summary, if it has any.
     pub(super) fn from_summary(summary: &Summary) -> Option<Self> {
         let (names, figures) = (&summary.breakdown, &summary.total.figures);
         if figures.is_empty() {

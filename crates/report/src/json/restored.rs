@@ -17,7 +17,7 @@ use brunt_record::watched::Watched;
 use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Names, Status};
 
 impl Document {
-    /// Adds the rate of successes, which earlier results lack: the share of answers that were one, of the rate of answers.
+    /// Adds the rate of successes, which older results lack: the rate of answers times the share of successes.
     pub(super) fn add_rate_of_successes(&mut self) {
         let (outcomes, rates) = (&self.outcomes, &mut self.rates);
         if rates.ok_per_s == 0.0 && outcomes.answered > 0 {
@@ -26,7 +26,7 @@ impl Document {
         }
     }
 
-    /// The summary that it is of. Figures and the verdict are those that were written, not judged anew.
+    /// The summary of this document. Figures and the verdict are the written ones, and not judged anew.
     ///
     /// The document must have its histograms: see [`read_whole`](super::read_whole).
     pub fn summary(&self) -> Summary {
@@ -77,7 +77,7 @@ impl Document {
         }
     }
 
-    /// What was watched.
+    /// The watched figures.
     fn watched(&self) -> Watched {
         let mut watched = Watched::default();
         for figure in &self.watched {
@@ -86,7 +86,7 @@ impl Document {
         watched
     }
 
-    /// What is counted of every call.
+    /// The counts of all calls.
     pub(super) fn numbers(&self) -> Numbers {
         let outcomes = &self.outcomes;
         let messages = outcomes.messages.map(|messages| messages.numbers).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Document {
         numbers
     }
 
-    /// What is timed of every call: where a result shows times without own delays, those as read are in their place again.
+    /// The times of all calls: where a result shows times without own delays, the times as read are restored.
     pub(super) fn times_as_read(&self) -> Timings {
         let mut times = self.histograms.times.clone();
         let Some(bounds) = &self.histograms.instrument else { return times };
@@ -165,7 +165,7 @@ impl FailureCount {
     fn restored(counted: &[Self]) -> Failures {
         let mut failures = Failures::default();
         for one in counted {
-            // One that this brunt does not know is another's, and has no place among its own.
+            // A failure of another version has no place among this one's.
             let Some(failure) = Failure::from_name(&one.failure) else { continue };
             failures.count_many(failure, one.count);
             for reason in &one.reasons {
@@ -263,7 +263,7 @@ impl Names {
         figures
     }
 
-    /// Puts in what names' histograms do not tell: rates over the measured part alone, and failed checks.
+    /// Adds values that names' histograms do not have: rates over the measured part only, and failed checks.
     fn correct(&self, requests: &mut [CallBreakdown], groups: &mut [GroupBreakdown]) {
         for (calls, written) in requests.iter_mut().zip(&self.requests).filter(|(a, b)| a.name == b.name) {
             calls.answered_per_s = written.answered_per_s;

@@ -1,4 +1,4 @@
-//! What a document says of its run to those who decide over several.
+//! The figures of a document's run, for decisions over several runs.
 
 use brunt_decide::compare::{Figures, MessageFigures};
 use brunt_decide::evidence::{Evidence, falls_behind};
@@ -25,7 +25,7 @@ impl Document {
         Figures { messages, ..figures }.but_for(&self.evidence())
     }
 
-    /// Response times, those of calls without success apart.
+    /// Response times, with calls without success apart.
     pub fn response_times(&self) -> Censored {
         Snapshot { times: self.times_as_read(), ..Snapshot::default() }.response_times()
     }

@@ -1,4 +1,4 @@
-//! What a terminal is told so that it shows a view.
+//! Terminal output that turns one view into the next.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,8 @@ use ratatui_core::style;
 
 use crate::columns;
 
-/// What to write so that `next` stands where `shown` stood (ECMA-48: CUP, SGR, ED). Where their sizes differ the terminal is cleared first.
+/// The output that replaces `shown` by `next` (ECMA-48: CUP, SGR, ED). Where their sizes differ the terminal is cleared
+/// first.
 pub fn changes(shown: &Buffer, next: &Buffer) -> String {
     let mut text = String::new();
     let blank = Buffer::empty(*next.area());

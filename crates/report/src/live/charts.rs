@@ -10,18 +10,18 @@ use crate::chart::{self, BLOCKS, Scale};
 use crate::columns;
 use crate::style::Role;
 
-/// The width of what stands before a chart.
+/// The width of the labels before a chart.
 pub(super) const BEFORE: usize = 9;
-/// The fewest powers of ten that a scale of times spans: less, and it would change whenever a percentile does.
+/// The fewest powers of ten of a scale of times: with fewer, it would change whenever a percentile does.
 const DECADES: u32 = 3;
 /// The share of columns whose rate is usual; a rate so many times above that is cut off, and how much room there is above it, then.
 const USUAL: f64 = 0.9;
 const PEAK: f64 = 3.0;
-/// The share of a linear chart's height that what is usual takes at the most.
+/// The largest share of a linear chart's height for usual values.
 const HEIGHT: f64 = 0.8;
 
-/// Draws a rule with a title on its left, over which `marks` stand from the chart's first column on. On its right stands the first of `notes`
-/// that has room beside them.
+/// Draws a rule with a title on its left, and `marks` from the chart's first column on. On its right is the first of
+/// `notes` that fits beside them.
 pub(super) fn rule(canvas: &mut Buffer, area: Rect, title: &str, marks: &[(usize, char)], notes: &[Line]) {
     let (x, y, width) = (usize::from(area.x), usize::from(area.y), usize::from(area.width));
     put(canvas, x, y, Role::Faint, &"─".repeat(width));
@@ -65,7 +65,7 @@ pub(super) fn times(canvas: &mut Buffer, area: Rect, shown: &[Column]) {
     }
 }
 
-/// Draws calls a second by when they ended, those without success on top, against those that were due.
+/// Draws calls a second by when they ended, those without success on top, against the due rate.
 pub(super) fn rates(canvas: &mut Buffer, area: Rect, shown: &[Column]) {
     let rows = usize::from(area.height);
     let all = |column: &Column| column.ended.map(|(ok, not_ok)| ok + not_ok);
@@ -123,11 +123,11 @@ pub(super) fn waiting(canvas: &mut Buffer, area: Rect, shown: &[Column]) {
     }
 }
 
-/// Draws the times of the axis below charts of so many columns.
+/// Draws the times of the axis below charts of this many columns.
 pub(super) fn axis(canvas: &mut Buffer, area: Rect, from_ns: u64, to_ns: u64) {
     /// The distances of labels, in seconds.
     const STEPS: [u64; 17] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
-    /// The columns that a label takes, with what keeps it apart from the next.
+    /// The columns of a label with the gap after it.
     const EACH: u64 = 11;
     let width = u64::from(area.width).saturating_sub(BEFORE as u64);
     let span = to_ns - from_ns;
@@ -147,7 +147,8 @@ pub(super) fn axis(canvas: &mut Buffer, area: Rect, from_ns: u64, to_ns: u64) {
     put(canvas, usize::from(area.x) + BEFORE + end_at, area.y.into(), Role::Faint, &end);
 }
 
-/// Draws bars of one column, each so many eighths of a row high, the first behind those after it, and a shade above them up to row `shade`.
+/// Draws the bars of one column, each in eighths of a row, the first behind the others, and a shade above them up to
+/// row `shade`.
 fn bars(canvas: &mut Buffer, area: Rect, x: usize, bars: &[(usize, Role)], shade: usize) {
     let rows = usize::from(area.height);
     for row in 0..rows {
@@ -155,7 +156,7 @@ fn bars(canvas: &mut Buffer, area: Rect, x: usize, bars: &[(usize, Role)], shade
         for (place, (height, role)) in bars.iter().enumerate() {
             let Some(part) = height.saturating_sub(8 * row).min(8).checked_sub(1) else { continue };
             let block = BLOCKS.get(part).copied().unwrap_or(' ');
-            // What stands behind another is told apart without colour, too.
+            // A bar behind another differs from it even without colour.
             let is_behind = place + 1 < bars.len();
             let block = if is_behind { '▒' } else { block };
             put(canvas, x, y, *role, block.encode_utf8(&mut [0; 4]));
@@ -166,7 +167,7 @@ fn bars(canvas: &mut Buffer, area: Rect, x: usize, bars: &[(usize, Role)], shade
     }
 }
 
-/// Draws what a row of the scale stands for, rows counted from the lowest.
+/// Draws the label of a row of the scale; rows are counted from the lowest.
 fn label(canvas: &mut Buffer, area: Rect, row: usize, text: &str) {
     let rows = usize::from(area.height);
     let Some(y) = (rows.saturating_sub(1)).checked_sub(row) else { return };

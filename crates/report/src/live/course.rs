@@ -1,23 +1,24 @@
-//! The run over time, in columns as wide as the terminal has: times by when calls were due, answers by when they came.
+//! The run over time, in columns as wide as the terminal allows: times by when calls were due, answers by when they
+//! came.
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::profile::Profile;
 use brunt_record::timeline::{DuePoint, FlowPoint, TICK_NS, Timeline};
 
-/// What one column shows of a stretch of the run.
+/// The figures of one column, for a stretch of the run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Column {
     /// The 99th percentile of the response times of calls due in it, in nanoseconds.
     pub p99_ns: Option<u64>,
     /// Whether calls due in it have ended, and none of them well.
     pub is_lost: bool,
-    /// For how long a call due in it has waited at the least, in nanoseconds, where one does.
+    /// The least time for which a call due in it has waited, in nanoseconds, if one waits.
     pub waited_ns: Option<u64>,
-    /// Calls a second that ended in it, well and otherwise; none where it is still to come.
+    /// Calls a second that ended in it, successful and others; `None` in the future.
     pub ended: Option<(f64, f64)>,
     /// Calls that waited at its end.
     pub waiting: f64,
-    /// Calls a second that the plan has due in it; none where it does not say.
+    /// The due rate by the plan; `None` where the plan has none.
     pub planned: Option<f64>,
 }
 
@@ -26,11 +27,11 @@ pub(super) struct Column {
 pub(super) struct Open {
     pub calls: u64,
     pub oldest_ns: u64,
-    /// Since when nothing has ended, in nanoseconds of the measured part, if that is a stall.
+    /// The beginning of a stall, in nanoseconds of the measured part, if there is one.
     pub stalled_from_ns: Option<u64>,
 }
 
-/// What the columns are made of.
+/// The sources of the columns.
 pub(super) struct Course<'a> {
     pub timeline: &'a Timeline,
     pub flow: &'a [FlowPoint],
@@ -43,7 +44,7 @@ pub(super) struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// So many columns of the same width.
+    /// The stretch in `n` columns of the same width.
     pub(super) fn columns(&self, n: usize) -> Vec<Column> {
         let width = self.timeline.width_ns();
         let mut points: Vec<Option<&DuePoint>> = vec![None; self.flow.len()];
@@ -86,7 +87,7 @@ impl Course<'_> {
         }
         let mut calls = FlowPoint::default();
         self.flow.get(first..end).unwrap_or_default().iter().for_each(|point| calls.extend(point));
-        // Of a point that has hardly begun a rate would say nothing.
+        // The rate of a point that has hardly begun would mean nothing.
         if passed >= width / 2 {
             let per_s = 1e9 / passed as f64;
             column.ended = Some((calls.ok * per_s, calls.not_ok * per_s));
@@ -105,9 +106,9 @@ impl Course<'_> {
         let share = (to.min(self.now_ns) - oldest_due) as f64 / self.open.oldest_ns.max(1) as f64;
         column.waiting += self.open.calls as f64 * share.min(1.0);
         let is_oldest = from <= oldest_due;
-        // A wait that is shorter than a column is no shade, but the last dot of a steady run.
+        // A wait shorter than a column is not a shade, but the last dot of a steady run.
         let is_long = self.open.oldest_ns >= (to - from).max(self.timeline.width_ns());
-        // The last completion is known to the tick, and calls that were due in it wait, too.
+        // The last completion is known to the tick, and calls due in that tick wait, too.
         let waits = |from_ns: u64| to > from_ns.saturating_sub(TICK_NS);
         if is_long && (is_oldest || self.open.stalled_from_ns.is_some_and(waits)) {
             let due = from.max(oldest_due);
@@ -116,7 +117,7 @@ impl Course<'_> {
     }
 }
 
-/// All of these in one; none where no call was due.
+/// The sum of these points; `None` where no call was due.
 fn merged(points: &[Option<&DuePoint>]) -> Option<DuePoint> {
     let mut merged: Option<DuePoint> = None;
     for point in points.iter().flatten() {
@@ -128,7 +129,7 @@ fn merged(points: &[Option<&DuePoint>]) -> Option<DuePoint> {
     merged
 }
 
-/// Calls a second that a profile has due in a stretch; none where there are none.
+/// The rate of a profile in a stretch; `None` where no calls are due.
 fn rate(profile: &Profile, from: u64, to: u64) -> Option<f64> {
     let calls = |ns: u64| profile.calls_until(ns as f64 / 1e9);
     let rate = (calls(to) - calls(from)) * 1e9 / (to - from).max(1) as f64;

@@ -14,10 +14,10 @@ use crate::columns;
 use crate::numbers::{bound, count};
 use crate::style::Role;
 
-/// The percentiles shown, and what stands for the largest.
+/// The percentiles shown, and the name of the maximum.
 const NAMES: [&str; 4] = ["p50", "p90", "p99", "max"];
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
-/// The share of the calls beyond a percentile that has to wait for it to be called a lower bound.
+/// The share of the calls beyond a percentile that have to be waiting for it to be a lower bound.
 const MATTERS: f64 = 0.1;
 /// Into how many steps the waits of a stall are divided.
 const STEPS: u64 = 64;
@@ -39,7 +39,7 @@ impl Waiting {
         ((calls(self.now_ns) - calls(stall.from_ns)).floor() as u64).min(self.calls)
     }
 
-    /// `times` with the least that calls take which wait in a stall, of those that were due in its last `within_ns`.
+    /// `times` with lower bounds of the calls that wait in a stall, of those that were due in its last `within_ns`.
     fn bounded(&self, times: &Censored, plan: &Plan, within_ns: u64) -> Censored {
         let mut times = times.clone();
         let Some(stall) = self.stall else { return times };
@@ -56,12 +56,12 @@ impl Waiting {
         times
     }
 
-    /// Percentiles of `times` and the largest, each with whether calls that wait can make it larger.
+    /// Percentiles of `times` and the maximum, each with a flag whether waiting calls can raise it.
     pub(super) fn percentiles(&self, times: &Censored, plan: &Plan, within_ns: u64) -> [Option<AtLeast<u64>>; 4] {
         let times = self.bounded(times, plan, within_ns);
         let all = times.count() + if self.stall.is_none() { self.calls } else { 0 };
         let [p50, p90, p99] = times.quantiles(QUANTILES);
-        // Calls that have waited for less are like others: nothing says that they will take longer.
+        // Calls that have waited less are like others: nothing indicates that they will take longer.
         let matters = |value: u64, q: f64| {
             self.stall.is_none() && self.oldest_ns > value && self.calls as f64 > MATTERS * (1.0 - q) * all as f64
         };
@@ -76,7 +76,7 @@ impl Waiting {
     }
 }
 
-/// What a row has before its percentiles.
+/// The label of a row.
 struct Row {
     answered: String,
     due: String,
@@ -102,7 +102,7 @@ pub(super) fn lines(total: Option<&Snapshot>, live: &Live, waiting: &Waiting, pl
     if width >= 100 { wide(so_far.as_ref(), &last, waiting) } else { narrow(so_far.as_ref(), &last, width) }
 }
 
-/// Response times of calls; what a refused connection took is none.
+/// Response times of calls, without refused connections.
 pub(super) fn times_of(snapshot: &Snapshot) -> Censored {
     if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() }
 }
@@ -127,7 +127,7 @@ fn wide(so_far: Option<&Row>, last: &Row, waiting: &Waiting) -> [Line; 3] {
     ]
 }
 
-/// Whether this many calls wait, as written, that it is worth a colour.
+/// Whether this number of waiting calls, as written, deserves a colour.
 fn waiting_is_long(waiting: &str) -> bool {
     waiting.len() > 4
 }
@@ -160,7 +160,7 @@ fn narrow(so_far: Option<&Row>, last: &Row, width: usize) -> [Line; 3] {
 }
 
 impl Line {
-    /// Adds those percentiles of a row, each in so many columns.
+    /// Adds these percentiles of a row, each in `each` columns.
     fn with_times(self, row: &Row, shown: &[usize], each: usize) -> Self {
         shown.iter().filter_map(|place| row.percentiles.get(*place)).fold(self, |line, value| {
             let (role, text) = match value {

@@ -4,7 +4,7 @@ use brunt_plan::units::ExactDuration;
 use brunt_record::SECOND_NS;
 use brunt_record::live::Live;
 
-/// `10:12:03 in the log, about 18m 20s left`; none of other runs, and where nothing is known.
+/// `10:12:03 in the log, about 18m 20s left`; `None` for other runs, and where nothing is known.
 pub(crate) fn words(live: &Live) -> Option<String> {
     let log = live.in_log?;
     let clock = log.clock_s.map(|seconds| {
@@ -19,7 +19,7 @@ pub(crate) fn words(live: &Live) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A time to come, in two units at the most: `1h 12m`, `18m 20s`, `5s`.
+/// A remaining time, in at most two units: `1h 12m`, `18m 20s`, `5s`.
 fn left(ns: u64) -> String {
     let seconds = ns.div_ceil(SECOND_NS);
     let two = |first: u64, unit: &str, second: u64, of: &str| match second {

@@ -1,4 +1,4 @@
-//! Keys of a live view, and what they choose.
+//! Keys of a live view, and their actions.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -6,7 +6,7 @@ use ratatui_core::layout::Rect;
 use super::line::{Line, put};
 use crate::style::Role;
 
-/// What whoever looks has chosen.
+/// The viewer's choices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen {
     /// The view stands still.
@@ -15,11 +15,11 @@ pub struct Chosen {
     pub is_last_minute: bool,
     /// The keys instead of the panels.
     pub is_help: bool,
-    /// What can be done.
+    /// The actions on the run.
     pub hands: Hands,
 }
 
-/// What can be done with a run that goes on.
+/// The actions on a run that goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Hands {
     /// No key can be pressed.
@@ -31,7 +31,7 @@ pub enum Hands {
     Ending,
 }
 
-/// The last line: what can be done; in a run that has lasted for more than a minute, too.
+/// The last line: the keys; with that for the last minute in a run that has lasted longer.
 pub(super) fn keys(chosen: Chosen, is_long: bool) -> Line {
     if chosen.hands == Hands::Ending {
         let note = "ending early, when calls in flight have ended; Ctrl-C exits at once";
@@ -55,7 +55,7 @@ pub(super) fn keys(chosen: Chosen, is_long: bool) -> Line {
     line.add(Role::Faint, format!("{minute}   ? {help}"))
 }
 
-/// What keys do, and what signs mean.
+/// The help: keys and signs.
 pub(super) fn help(canvas: &mut Buffer, room: Rect) {
     const LINES: [(&str, &str); 12] = [
         ("q, Ctrl-C", "stop, and report what was measured; Ctrl-C again: at once"),

@@ -25,7 +25,7 @@ impl Line {
         self
     }
 
-    /// Spaces up to `column`, so that what follows stands there; two of them where the line is that long already.
+    /// Pads with spaces up to `column`; with two where the line is that long already.
     pub(super) fn at(self, column: usize) -> Self {
         let missing = column.saturating_sub(self.width());
         let gap = if missing == 0 && self.width() > 0 { 2 } else { missing };
@@ -36,7 +36,7 @@ impl Line {
         self.0.iter().map(|(_, text)| columns::width(text)).sum()
     }
 
-    /// Draws the line from column `x` of row `y` on, at most `width` columns of it; one that is longer ends in `…`.
+    /// Draws the line from column `x` of row `y` on, at most `width` columns of it; a longer one ends in `…`.
     pub(super) fn draw(&self, canvas: &mut Buffer, x: usize, y: usize, width: usize) {
         let is_cut = self.width() > width;
         let mut room = if is_cut { width.saturating_sub(1) } else { width };
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// Draws `text` from column `x` of row `y` on; what lies outside of the canvas is left out.
+/// Draws `text` from column `x` of row `y` on; parts outside of the canvas are left out.
 pub(super) fn put(canvas: &mut Buffer, x: usize, y: usize, role: Role, text: &str) {
     let area = *canvas.area();
     let (Ok(x), Ok(y)) = (u16::try_from(x), u16::try_from(y)) else { return };

@@ -1,4 +1,5 @@
-//! Lines of a run that goes on, for logs and where there is no terminal: one each few seconds, and one at once when the state changes.
+//! Lines of a run that goes on, for logs and where there is no terminal: one every few seconds, and one at once when
+//! the state changes.
 
 use std::fmt::Write as _;
 
@@ -22,7 +23,7 @@ use crate::headline::{self, Statement};
 use crate::numbers::count;
 use crate::style::{Characters, Paint, Role, Style};
 
-/// The columns of what comes before the figures.
+/// The width of the time before the figures.
 const TIME: usize = 8;
 const WORD: usize = 10;
 
@@ -34,20 +35,18 @@ pub struct Lines {
     plan: Plan,
     style: Style,
     every_ns: u64,
-    /// What happened since the last line.
+    /// The figures since the last line.
     since: Snapshot,
     since_ns: u64,
     phase: Option<Phase>,
-    /// How long the measured part has taken.
-    measured_ns: u64,
-    /// Whether calls could not go on at the end of the second before.
+    /// Whether the second before ended in a stall or an outage.
     was_still: bool,
     /// Findings that have had their line.
     told: Vec<String>,
 }
 
 impl Lines {
-    /// Lines of a run that carries `plan` out, one for so many nanoseconds.
+    /// The lines of a run by `plan`, one each `every_ns` nanoseconds.
     pub fn new(plan: &Plan, every_ns: u64, style: Style) -> Self {
         Self {
             screen: Screen::new(plan),
@@ -58,13 +57,12 @@ impl Lines {
             since: Snapshot::default(),
             since_ns: 0,
             phase: None,
-            measured_ns: 0,
             was_still: false,
             told: Vec::new(),
         }
     }
 
-    /// The lines that a second adds; often none.
+    /// The lines that a second adds; often empty.
     pub fn push(&mut self, live: &Live) -> String {
         let mut text = String::new();
         if self.phase.is_none() {
@@ -75,13 +73,8 @@ impl Lines {
             (self.since, self.since_ns) = (Snapshot::default(), 0);
         }
         self.phase = Some(live.phase);
-        // The drain goes on where the measured part ended.
-        let at_ns =
-            if live.phase == Phase::Drain { self.measured_ns.saturating_add(live.elapsed_ns) } else { live.elapsed_ns };
-        if live.phase == Phase::Measured {
-            self.measured_ns = live.elapsed_ns;
-        }
         self.screen.push(live);
+        let at_ns = self.screen.now_ns();
         self.screen.conclude();
         self.since.merge(&live.snapshot);
         self.since_ns += live.length_ns;
@@ -107,7 +100,7 @@ impl Lines {
         text
     }
 
-    /// The line of a run that is over: what its report leads with.
+    /// The line of a finished run: its report's headline.
     pub fn end(&mut self, summary: &Summary) -> String {
         let mut text = String::new();
         let headline = headline::headline(summary);
@@ -116,18 +109,18 @@ impl Lines {
         text
     }
 
-    /// Whether figures have their line: at each multiple of its distance, and where a phase ends.
+    /// Whether a line of figures is due: at each multiple of the interval, and where a phase ends.
     fn is_due(&self, live: &Live) -> bool {
-        // A second may end a little earlier or later than a whole one.
+        // A second may be a little shorter or longer than a whole one.
         let number = |ns: u64| (ns + SECOND_NS / 2) / self.every_ns.max(1);
         let before = live.elapsed_ns.saturating_sub(self.since_ns);
         number(live.elapsed_ns) > number(before) || live.planned_ns.is_some_and(|planned| live.elapsed_ns >= planned)
     }
 
-    /// What was found since the last second. What is found of a stretch that goes on is told when it began.
+    /// New findings since the last second. A finding on a stretch that goes on is shown when it begins.
     fn news(&mut self) -> Vec<Statement> {
         let key = |statement: &Statement| {
-            // Its figures go on to grow.
+            // Its figures still grow.
             let words: String = statement.text.chars().filter(|c| c.is_alphabetic()).collect();
             format!("{words}{:?}", statement.from_ns)
         };

@@ -1,7 +1,8 @@
-//! A run while it goes on: a terminal full of it ([`Screen`]), or lines for logs ([`Lines`]). Both are fed with
-//! [`Live`](brunt_record::live::Live), the run's last second, and only draw or write; where it goes is for others.
+//! A run while it goes on: a full terminal ([`Screen`]), or lines for logs ([`Lines`]). Both are fed with
+//! [`Live`](brunt_record::live::Live), the run's last second, and only draw or write; the caller decides where the
+//! output goes.
 //!
-//! What counts up "so far" begins with the measured part, since nothing of the warm-up is in the result.
+//! Totals "so far" begin with the measured part, since the warm-up is not part of the result.
 
 mod changes;
 mod charts;

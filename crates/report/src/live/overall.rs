@@ -17,31 +17,31 @@ use crate::{chart, columns, numbers};
 /// The widest progress bar.
 const WIDEST_BAR: usize = 40;
 
-/// How far all of them are.
+/// The progress of all runs.
 #[derive(Debug, Clone)]
 pub struct Overall<'a> {
     /// The command that makes them.
     pub title: &'a str,
-    /// How long that has taken, and about how long it will take yet.
+    /// The time that they have taken, and an estimate of the rest.
     pub past: Duration,
     /// See `past`.
     pub left: Duration,
     /// The run that goes on.
     pub current: &'a str,
-    /// What came of those before it.
+    /// The results of earlier runs.
     pub notes: Vec<&'a str>,
-    /// The last line: what can be done.
+    /// The last line: the keys.
     pub keys: &'a str,
 }
 
 impl Overall<'_> {
-    /// All of it in so many columns and lines.
+    /// The whole view in this many columns and lines.
     pub fn draw(&self, width: u16, height: u16, style: Style) -> Buffer {
         let mut canvas = Buffer::empty(Rect::new(0, 0, width, height));
         let (columns, rows) = (usize::from(width), usize::from(height));
         Line::new(Role::Strong, self.progress(columns)).draw(&mut canvas, 0, 0, columns);
         Line::new(Role::Plain, self.current).draw(&mut canvas, 0, 1, columns);
-        // The newest are seen where there is no room for all.
+        // Where there is no room for all, the newest are shown.
         let room = rows.saturating_sub(4);
         let shown = self.notes.iter().skip(self.notes.len().saturating_sub(room));
         for (row, note) in shown.enumerate() {
@@ -53,7 +53,7 @@ impl Overall<'_> {
         finished(canvas, style)
     }
 
-    /// How far all of them are, in a line no longer than `width`.
+    /// The progress of all runs, in a line no longer than `width`.
     fn progress(&self, width: usize) -> String {
         let whole = |time: Duration| ExactDuration((time.as_secs_f64().round() as u64) * brunt_record::SECOND_NS);
         let clock = |time: Duration| match time.as_secs() {

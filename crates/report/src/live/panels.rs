@@ -26,7 +26,7 @@ use crate::numbers::{brief, clean, count};
 use crate::style::Role;
 use crate::text;
 
-/// What stands between panels that are side by side.
+/// The gap between panels side by side.
 pub(super) const GAP: usize = 2;
 
 /// Lines under a title.
@@ -39,7 +39,7 @@ pub(super) struct Panel {
 }
 
 impl Panel {
-    /// A panel of these lines; `none` says that there are none.
+    /// A panel of these lines; `none` is its text without lines.
     fn new(title: &'static str, mut lines: Vec<Line>, none: &str) -> Self {
         if lines.is_empty() {
             lines.push(Line::new(Role::Faint, format!("  {none}")));
@@ -47,7 +47,7 @@ impl Panel {
         Self { title, lines, left_out: 0 }
     }
 
-    /// One line fewer; the last says how many are left out.
+    /// Removes a line; the last line has the number of those left out.
     fn shorten(&mut self) {
         self.lines.pop();
         self.left_out += 1;
@@ -83,7 +83,7 @@ pub(super) fn draw(canvas: &mut Buffer, area: Rect, sides: Vec<Vec<Panel>>) {
     }
 }
 
-/// Shortens the longest panels, and then leaves the last out, until all take at most so many rows.
+/// Shortens the longest panels, then drops the last ones, until all fit into this many rows.
 fn fit(panels: &mut Vec<Panel>, most: usize) {
     while rows(panels) > most {
         match panels.iter_mut().max_by_key(|panel| panel.lines.len()).filter(|panel| panel.lines.len() > 1) {
@@ -93,7 +93,7 @@ fn fit(panels: &mut Vec<Panel>, most: usize) {
     }
 }
 
-/// Requests by name, those with the most errors and then the most calls first; one line where there are no names.
+/// Requests by name, those with the most errors and then the most calls first; one line without names.
 pub(super) fn requests(summary: Option<&Summary>, plan: &Plan, waiting: &Waiting) -> Panel {
     let mut lines = Vec::new();
     let header = format!("  {:>12}{:>10}{:>10}{:>12}  request", "ok", "failed", "waiting", "p99");
@@ -119,7 +119,7 @@ fn named(summary: &Summary) -> Vec<(&str, &CallFigures)> {
     named
 }
 
-/// What came of the calls of one request.
+/// The outcomes of one request's calls.
 struct Calls {
     ok: u64,
     failed: u64,
@@ -152,7 +152,7 @@ impl Calls {
     }
 }
 
-/// What a plan without names calls.
+/// The name of the call in a plan without names.
 fn plan_name(plan: &Plan) -> String {
     let method = plan.protocol.shown().get("method").and_then(|method| method.as_str()).unwrap_or("");
     let path = if plan.target.path.is_empty() { "/" } else { plan.target.path.as_str() };
@@ -181,7 +181,7 @@ pub(super) fn worst_request(summary: Option<&Summary>, plan: &Plan, waiting: &Wa
     line.at(69).add(Role::Plain, format!("p99 {p99}"))
 }
 
-/// What failed, the most frequent first: statuses that are no success, and failures with their most frequent reason.
+/// Failures, the most frequent first: unsuccessful statuses, and failures with their most frequent reason.
 fn failed(summary: &Summary) -> Vec<Line> {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0 && !ok.holds(*status));
@@ -210,7 +210,7 @@ pub(super) fn worst_failure(summary: Option<&Summary>) -> Line {
     failed.into_iter().next().unwrap_or_else(|| Line::new(Role::Faint, "  no failures"))
 }
 
-/// What was found, each with its number on the charts; a stall that goes on has none yet.
+/// Findings, each with its number on the charts; a stall that goes on has no number yet.
 pub(super) fn findings(found: &[Statement], waiting: &Waiting, width: usize) -> Panel {
     let mut lines = Vec::new();
     let mut with_place = 0;
@@ -231,7 +231,7 @@ pub(super) fn findings(found: &[Statement], waiting: &Waiting, width: usize) -> 
     Panel::new("findings", lines, "none so far")
 }
 
-/// Thresholds with what their figures come to so far; none where nobody wrote any.
+/// Thresholds with their figures so far; `None` without explicit thresholds.
 pub(super) fn thresholds(summary: Option<&Summary>) -> Option<Panel> {
     let summary = summary.filter(|summary| !summary.plan.thresholds.is_empty())?;
     let standing = summary.standing();
@@ -243,7 +243,7 @@ pub(super) fn thresholds(summary: Option<&Summary>) -> Option<Panel> {
     Some(Panel::new("thresholds, so far", summary.plan.thresholds.iter().map(line).collect(), ""))
 }
 
-/// What is watched beside the run: in the last second, and in the measured part so far; none where nothing is.
+/// Figures watched beside the run: in the last second, and in the measured part so far; `None` without any.
 pub(super) fn watched(summary: Option<&Summary>, live: &Live) -> Option<Panel> {
     let header = format!("  {:>11}{:>11}{:>11}  watched", "now", "mean", "max");
     let line = |(name, figure): (&str, &WatchedFigure)| {
@@ -261,7 +261,7 @@ pub(super) fn watched(summary: Option<&Summary>, live: &Live) -> Option<Panel> {
     (lines.len() > 1).then(|| Panel::new("target", lines, ""))
 }
 
-/// The agents, those that are silent first and then the slowest; none where this machine carries the run out.
+/// The agents, silent ones first and then the slowest; `None` where this machine carries out the run.
 pub(super) fn agents(live: &Live) -> Option<Panel> {
     let mut agents: Vec<_> = live.agents.iter().collect();
     agents.sort_by_key(|agent| Reverse((agent.is_silent, agent.p99_ns.map(|p99| p99.value))));

@@ -26,22 +26,22 @@ use crate::numbers::{clean, count};
 use crate::style::{Characters, Role, Style};
 use crate::{ascii, text};
 
-/// From so many columns on panels stand side by side.
+/// The width from which on panels stand side by side.
 const WIDE: usize = 100;
-/// The widths of the progress bar where it has room, and where not.
+/// The width of the progress bar, with enough room and without.
 const BAR: usize = 16;
 const SHORT_BAR: usize = 6;
-/// The stretch that is shown of a run of unknown length, in seconds, at first and while it goes on.
+/// The stretches shown for a run of unknown length, in seconds: the first one that it fits into.
 const SPANS: [u64; 12] = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
-/// The stretch that is shown when the last minute is asked for, in nanoseconds.
+/// The stretch shown when the last minute is asked for, in nanoseconds.
 const MINUTE_NS: u64 = 60 * SECOND_NS;
 
-/// A run while it goes on: its last second and what it came to so far. It keeps as little however long the run.
+/// A run while it goes on: its last second and its totals so far. Its memory does not grow with the run.
 #[derive(Debug)]
 pub struct Screen {
     title: String,
     so_far: SoFar,
-    /// What became of calls by when they were due, those of the drain among them.
+    /// Outcomes of calls by when they were due, the drain's included.
     timeline: Timeline,
     last: Option<Last>,
     /// How long calls have found no server, in nanoseconds.
@@ -51,7 +51,7 @@ pub struct Screen {
     concluded: Option<Concluded>,
 }
 
-/// The last second, and what happened at its end.
+/// The last second, with the state at its end.
 #[derive(Debug)]
 struct Last {
     live: Live,
@@ -59,7 +59,7 @@ struct Last {
     now: Now,
 }
 
-/// What is derived of everything so far.
+/// Derived values of everything so far.
 #[derive(Debug)]
 struct Concluded {
     summary: Summary,
@@ -89,7 +89,7 @@ impl Screen {
         self.so_far.push(live);
         let measured_ns = self.so_far.run.measured_ns;
         let now_ns = match live.phase {
-            Phase::Drain => measured_ns + live.elapsed_ns,
+            Phase::Drain => measured_ns.saturating_add(live.elapsed_ns),
             Phase::Warmup | Phase::Measured => live.elapsed_ns,
         };
         if live.phase == Phase::Warmup {
@@ -117,14 +117,15 @@ impl Screen {
         self.last = Some(Last { live: live.clone(), now_ns, now });
     }
 
-    /// Derives figures and findings of everything so far: what [`Screen::draw`] shows. This costs milliseconds in a long run.
+    /// Derives figures and findings of everything so far, which [`Screen::draw`] shows. This costs milliseconds in a
+    /// long run.
     pub fn conclude(&mut self) {
         let is_measured = self.last.as_ref().is_some_and(|last| last.live.phase != Phase::Warmup);
-        let now_ns = self.last.as_ref().map_or(0, |last| last.now_ns);
+        let now_ns = self.now_ns();
         self.concluded = is_measured.then(|| {
             let summary = self.so_far.summary();
             let mut found = state::found(&summary);
-            // What calls of a stall come to is known when it is over: until then it looks like an overload.
+            // The findings on calls of a stall are known when it is over: until then it looks like an overload.
             if let Some(Now::Stalled(stall)) = self.last.as_ref().map(|last| last.now) {
                 found.retain(|statement| statement.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
             }
@@ -133,7 +134,7 @@ impl Screen {
         });
     }
 
-    /// A number for the kind of what happens now: another one means that the state has changed.
+    /// A number for the kind of state: when it changes, the state has changed.
     pub fn kind(&self) -> u8 {
         match self.last.as_ref().map(|last| (last.now, last.live.phase)) {
             None => 0,
@@ -149,12 +150,18 @@ impl Screen {
         &self.title
     }
 
-    /// The last second, and what happens at its end.
+    /// The end of the last second on the run's clock, in nanoseconds: the warm-up has a clock of its own, the drain goes on where the
+    /// measured part ended. 0 before the first second.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| last.now_ns)
+    }
+
+    /// The last second, with the state at its end.
     pub(super) fn last(&self) -> Option<(&Live, Now)> {
         self.last.as_ref().map(|last| (&last.live, last.now))
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub(super) fn found(&self) -> &[Statement] {
         self.concluded.as_ref().map_or(&[], |concluded| &concluded.found)
     }
@@ -167,7 +174,7 @@ impl Screen {
         }
     }
 
-    /// The whole view in so many columns and lines.
+    /// The whole view in this many columns and lines.
     pub fn draw(&self, width: u16, height: u16, chosen: Chosen, style: Style) -> Buffer {
         let mut canvas = Buffer::empty(Rect::new(0, 0, width, height));
         let (columns, rows) = (usize::from(width), usize::from(height));
@@ -194,7 +201,7 @@ impl Screen {
         finished(canvas, style)
     }
 
-    /// What is run, on the left, and how far it is, on the right.
+    /// The plan, on the left, and the progress, on the right.
     fn heading(&self, canvas: &mut Buffer, width: usize) {
         let bar = |bar| self.last.as_ref().map_or_else(Line::default, |last| self.progress(&last.live, bar));
         let fits = |right: &Line| width >= 80 && crate::columns::width(&self.title) + 2 + right.width() <= width;
@@ -230,10 +237,10 @@ impl Screen {
             .add(Role::Faint, "─".repeat(bar - done))
     }
 
-    /// Figures, charts and panels: as much as there is room for.
+    /// Figures, charts and panels: as many as fit.
     fn below(&self, canvas: &mut Buffer, room: Rect, last: &Last, chosen: Chosen) {
         let (width, height) = (usize::from(room.width), usize::from(room.height));
-        // A gap before figures and after them, where nothing has to give way for it.
+        // A gap before figures and after them, where they need not give way for it.
         let gaps = [usize::from(height >= 17), usize::from(height >= 27)];
         let mut y = usize::from(room.y) + gaps[0];
         let waiting = Self::waiting(last);
@@ -354,7 +361,7 @@ impl Screen {
         marks
     }
 
-    /// Panels below the charts, on two sides where there is room; none where only two lines are left.
+    /// Panels below the charts, on two sides where there is room; `None` where only two lines are left.
     fn panels(&self, waiting: &Waiting, width: usize, left: usize) -> Option<Vec<Vec<Panel>>> {
         if left < 20 {
             return None;
@@ -400,7 +407,7 @@ struct Heights {
 }
 
 impl Heights {
-    /// The heights of charts that take so many rows with their titles and their axis.
+    /// The heights of charts in this many rows, with titles and axis.
     fn new(rows: usize) -> Self {
         if rows < 9 {
             return Self { times: rows - 1, rates: 0, waiting: 0, has_axis: false };
@@ -415,7 +422,7 @@ impl Heights {
     }
 }
 
-/// Says what the shade is, where there is some, in more words or fewer.
+/// Explains the shade, if there is some, in more words or fewer.
 fn shade_notes(shown: &[Column]) -> Vec<Line> {
     if shown.iter().all(|column| column.waited_ns.is_none()) {
         return Vec::new();
@@ -424,7 +431,7 @@ fn shade_notes(shown: &[Column]) -> Vec<Line> {
     vec![note(" oldest call still waiting"), note(" oldest call waiting"), note(" waiting")]
 }
 
-/// Says what marks among the rates are, where there are some.
+/// Explains the marks among the rates, if there are some.
 fn due_note(shown: &[Column]) -> Line {
     let mut line = Line::default();
     if shown.iter().any(|column| column.ended.is_some_and(|(_, not_ok)| not_ok > 0.0)) {
@@ -437,7 +444,7 @@ fn due_note(shown: &[Column]) -> Line {
     line
 }
 
-/// What is run: `GET http://shop.test/cart   500/s for 12s`.
+/// The plan: `GET http://shop.test/cart   500/s for 12s`.
 fn title(plan: &Plan) -> String {
     let method = plan.protocol.shown().get("method").and_then(|method| method.as_str());
     let method = method.filter(|_| plan.scenarios.is_none()).map_or_else(String::new, |method| format!("{method} "));

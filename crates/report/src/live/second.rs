@@ -6,7 +6,7 @@ use brunt_record::live::Live;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
 
-/// What happened in a second.
+/// The figures of a second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Second {
     pub not_ok: u64,
@@ -25,7 +25,7 @@ impl Second {
     }
 }
 
-/// Whether a call ended that was sent: what a refused connection took is no latency.
+/// Whether a sent call ended: the time of a refused connection is no latency.
 pub(crate) fn has_latency(snapshot: &Snapshot) -> bool {
     let failures = &snapshot.failures;
     let never_sent: u64 = Failure::ALL.into_iter().filter(|f| f.is_of_connecting()).map(|f| failures.count(f)).sum();
@@ -37,7 +37,7 @@ pub(super) fn whole(rate: f64) -> Number {
     Number(rate.round())
 }
 
-/// What a phase is called while it goes on.
+/// The name of a phase while it goes on.
 pub(crate) const fn name(phase: Phase) -> &'static str {
     match phase {
         Phase::Warmup => "warm-up",
@@ -46,7 +46,7 @@ pub(crate) const fn name(phase: Phase) -> &'static str {
     }
 }
 
-/// Whether what was counted in phase `last` counts on in phase `next`.
+/// Whether counts of phase `last` continue in phase `next`.
 pub(crate) fn counts_on(last: Phase, next: Phase) -> bool {
     last == next || (last, next) == (Phase::Measured, Phase::Drain)
 }

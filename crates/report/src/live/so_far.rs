@@ -1,4 +1,4 @@
-//! A run that goes on, as what its recording would be if it ended now.
+//! A run that goes on, as the recording that it would have if it ended now.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-/// The points that are kept of a run whose calls are not told apart over time: an hour of seconds.
+/// The most points of a run whose calls are not told apart over time: an hour of seconds.
 const MOST_POINTS: usize = 3600;
 
-/// The seconds of a run put together; live views derive their figures from it.
+/// The merged seconds of a run, from which live views derive their figures.
 #[derive(Debug, Clone)]
 pub(crate) struct SoFar {
     pub plan: Plan,
@@ -45,14 +45,14 @@ impl SoFar {
         }
     }
 
-    /// The same without telling calls apart over time, which only the page shows.
+    /// A run whose calls are not told apart over time, which only the page shows.
     pub fn undrilled(plan: &Plan) -> Self {
         let mut so_far = Self::new(plan, 0);
         so_far.run.series = Series::of_at_most(MOST_POINTS);
         so_far
     }
 
-    /// Takes in the run's last second. Nothing of the warm-up counts, but users that it leaves alive.
+    /// Takes the run's last second. Nothing of the warm-up counts, except users that it leaves alive.
     pub fn push(&mut self, live: &Live) {
         let run = &mut self.run;
         run.changes.extend(live.changes.iter().cloned());

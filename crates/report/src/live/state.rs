@@ -1,4 +1,4 @@
-//! The state of a run that goes on, in one line: what happens now, or else what was found so far.
+//! The state of a run that goes on, in one line: current events, or otherwise the findings so far.
 
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::Outlook;
@@ -15,15 +15,15 @@ use crate::style::Role;
 
 /// The fewest calls that have to wait for a stall.
 const FEWEST_CALLS: u64 = 5;
-/// How many times the median response time a silence has to last for a stall, as for a freeze that is found in a result.
+/// A silence is a stall if it lasts this many times the median response time, as for a freeze in a result.
 const SILENCE: u64 = 4;
-/// The same where fewer calls than [`FEWEST_CALLS`] can be in flight at once.
+/// The factor where fewer calls than [`FEWEST_CALLS`] can be in flight at once.
 const SILENCE_OF_FEW: u64 = 10;
 /// How long the first answer may take before its absence is a stall, in nanoseconds.
 const FIRST_ANSWER_NS: u64 = brunt_record::SECOND_NS;
-/// The share of a second's failures that have no server, from which on it is an outage.
+/// The share of a second's failures without a server from which on it is an outage.
 const OUT: f64 = 0.9;
-/// The share of a silence for which brunt itself has to lack a CPU for the silence to be its own.
+/// The share of a silence for which brunt itself has to lack a CPU to be its cause.
 const OWN: f64 = 0.5;
 
 /// A target that answers nothing while calls wait.
@@ -37,25 +37,25 @@ pub(super) struct Stall {
     pub has_answered: bool,
 }
 
-/// What happens at the end of a second.
+/// The state at the end of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Now {
     /// Calls end.
     Steady,
-    /// Nothing ends, and calls wait.
+    /// No call ends, and calls wait.
     Stalled(Stall),
-    /// Calls find no server; the number of those of the last second.
+    /// Calls find no server; with the number of such calls in the last second.
     Out(u64),
-    /// Nothing ends, and brunt had no CPU.
+    /// No call ends, and brunt had no CPU.
     Starved,
 }
 
-/// What is known of the moment.
+/// The inputs for the state of a moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moment {
     /// Since the beginning of the measured part, or of the warm-up, in nanoseconds.
     pub now_ns: u64,
-    /// Since the same beginning, the end of the last stretch with a completion.
+    /// The end of the last stretch with a completion, since the same beginning.
     pub last_completion_ns: u64,
     /// Calls that wait, in flight or not sent.
     pub waiting: u64,
@@ -85,7 +85,8 @@ impl Now {
             }
             shortest = shortest.max(SILENCE_OF_FEW * known.quantile(0.99).unwrap_or(0));
         }
-        // A call that waits for less than the silence came after others that ended: those are not recorded to the tick.
+        // A call that waits for less than the silence came after others that ended, whose times are not recorded to the
+        // tick.
         if silent_ns < shortest || moment.oldest_ns < shortest.min(silent_ns) / 2 {
             return Self::Steady;
         }
@@ -97,14 +98,14 @@ impl Now {
     }
 }
 
-/// For how long calls have found no server that were due one after the other until now, in nanoseconds.
+/// How long calls due in succession until now have found no server, in nanoseconds.
 pub(super) fn out_ns(timeline: &Timeline, now_ns: u64) -> u64 {
     let is_out = |point: &DuePoint| point.unreached as f64 >= OUT * point.due() as f64;
     let out = timeline.points().rev().take_while(|(_, point)| is_out(point)).last();
     out.map_or(0, |(from_ns, _)| now_ns.saturating_sub(from_ns))
 }
 
-/// What was found so far: as the report would say it, but for thresholds that may still hold.
+/// The findings so far: as in the report, without thresholds that may still hold.
 pub(super) fn found(summary: &Summary) -> Vec<Statement> {
     let mut found = headline::so_far(summary);
     if let Some(lost) = lost_thresholds(summary) {

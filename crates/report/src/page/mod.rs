@@ -1,7 +1,8 @@
-//! What pages are made of: the file around their parts, sections, tables and drawings.
+//! The parts of pages: the file around them, sections, tables and drawings.
 //!
-//! A page is whole without a script. Its scripts add what a hand does: zooming, pointing, sorting, opening. Nothing but them may run in it, and
-//! nothing is fetched by it: its content security policy names their hashes (CSP Level 3, section 2.3.1).
+//! A page is complete without a script. Its scripts add interaction: zooming, pointing, sorting, opening. No other
+//! script may run in it, and it fetches nothing: its content security policy names the scripts' hashes (CSP Level 3,
+//! section 2.3.1).
 
 mod plots;
 mod section;
@@ -21,17 +22,17 @@ pub(crate) use section::{Section, Tool, repeat, write_all};
 pub(crate) use table::{Cell, Column, Table};
 
 const STYLE: &str = include_str!("assets/style.css");
-/// Said before anything is drawn: that there are scripts.
+/// Runs before anything is drawn: marks that there are scripts.
 const BEGIN: &str = "document.documentElement.classList.add(\"scripted\")";
 const CHARTS: &str = include_str!("assets/charts.js");
 const TABLES: &str = include_str!("assets/tables.js");
 const LIVE: &str = include_str!("assets/live.js");
 
-/// What a reader can do by hand.
+/// The actions for readers.
 const KEYS: &str = "Drag in a chart over time to zoom, double-click to see all. With the keyboard, arrows move from point to point, + and - zoom, \
                     Escape shows all.";
 
-/// What stands before the title, for a file and for a page that follows a run.
+/// The text before the title, for a file and for a page that follows a run.
 static HEADS: LazyLock<[String; 2]> = LazyLock::new(|| {
     let policy = |scripts: &[&str], connects: &str| {
         let hash = |text: &&str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
@@ -51,7 +52,7 @@ static HEADS: LazyLock<[String; 2]> = LazyLock::new(|| {
     [head(policy(&[BEGIN, CHARTS, TABLES], "")), head(policy(&[BEGIN, CHARTS, TABLES, LIVE], " connect-src 'self';"))]
 });
 
-/// A page: what its window is called, and what stands in it.
+/// A page: its window's title, and its content.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Page {
     title: String,
@@ -86,21 +87,21 @@ impl Page {
         out.write_all(b"</body>\n</html>\n")
     }
 
-    /// What a page that follows shows in its place, as JSON in a line.
+    /// The content that replaces that of a page that follows, as JSON in a line.
     pub(crate) fn event(&self) -> io::Result<String> {
         Ok(serde_json::to_string(self)?)
     }
 }
 
-/// The page of what goes on. It shows what comes from where it came from, at `events`: server-sent events called `data`, and a last one called
-/// `finished`, each what [`Page::event`] says.
+/// The page that follows a run. It gets its content from `events` beside it: server-sent events called `data`, and a
+/// last one called `finished`, each with the result of [`Page::event`].
 pub(crate) fn following() -> String {
     let mut main = Html::default();
     main.raw("<header><h1><span class=\"brand\">brunt</span> live</h1></header><p id=\"problem\" role=\"status\">waiting for the run</p>");
     let page = Page { title: String::new(), main: main.into_string() };
     let [_, head] = &*HEADS;
     let mut bytes = Vec::new();
-    // Memory takes it.
+    // Writing into memory cannot fail.
     let _ = page.write_after(&mut bytes, head, &[CHARTS, TABLES, LIVE]);
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -22,12 +22,12 @@ const CALLS: usize = 11;
 const MOST_SLOWEST: usize = 3;
 /// The share by which two times differ, so that both are shown.
 const DIFFERS: f64 = 0.1;
-/// The share of a figure that it has to be off by, for its interval to be shown among the figures that tell most.
+/// The uncertainty, as a share of a figure, from which on its interval is shown among the main figures.
 const NOTED: f64 = 0.05;
 /// What spoils times.
 const SPOILS: [Spoils; 2] = [Spoils::Latency, Spoils::Arrivals];
 
-/// The figures that tell most.
+/// The main figures.
 const FIRST: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 /// The others.
 const FURTHER: [&str; 6] = ["mean", "stdev", "min", "p75", "p95", "p99.99"];
@@ -36,7 +36,7 @@ const FURTHER: [&str; 6] = ["mean", "stdev", "min", "p75", "p95", "p99.99"];
 struct Row<'a> {
     name: &'static str,
     times: &'a Distribution,
-    /// Calls that it stands for.
+    /// The calls that it covers.
     calls: u64,
     /// Whether the row covers all calls; its p50 and p99 stand out.
     is_whole: bool,
@@ -71,7 +71,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     lines
 }
 
-/// The slowest traced calls: how long they took, when they were due, and what their traces are found by.
+/// The slowest traced calls: their times, when they were due, and the ids of their traces.
 fn slowest(summary: &Summary, paint: Paint) -> Vec<String> {
     let label = |nth: usize| paint.faint(format!("{:<NAME$}", if nth == 0 { "  slowest" } else { "" }));
     let calls = summary.total.slowest.calls().iter().take(MOST_SLOWEST).enumerate();
@@ -87,7 +87,7 @@ fn names(columns: &[&str]) -> String {
     columns.iter().map(|name| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat()
 }
 
-/// The times that tell something: calls by success where some had none, service time where calls waited before they were sent.
+/// The relevant times: calls by success where some had none, service time where calls waited before they were sent.
 fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
     let times = &summary.times;
     let waits = |service: &Distribution| times.response.as_ref().is_none_or(|response| differ(response, service));
@@ -117,7 +117,7 @@ fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
     rows.map(|(name, times)| Row { name, times, calls: calls(name, times), is_whole: name == "response" }).collect()
 }
 
-/// Whether two distributions are apart in one of the figures that tell most.
+/// Whether two distributions differ in one of the main figures.
 fn differ(one: &Distribution, other: &Distribution) -> bool {
     let values = |name: &str| Some((one.quantile(name)?.value, other.quantile(name)?.value));
     let is_apart = |(one, other): (u64, u64)| one.abs_diff(other) as f64 > DIFFERS * one.min(other) as f64;
@@ -145,7 +145,7 @@ impl Row<'_> {
         columns.iter().map(cell).collect()
     }
 
-    /// A figure by its name, with how far it may be off.
+    /// A figure by its name, with its uncertainty.
     fn figure(&self, name: &str) -> Option<(AtLeast<u64>, Option<&Interval>)> {
         let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
         let times = self.times;
@@ -167,7 +167,7 @@ impl Row<'_> {
         interval.filter(|interval| Duration(value.value).is_off(interval.low_ns, interval.high_ns))
     }
 
-    /// By what share of itself a figure may be off.
+    /// The uncertainty of a figure, as a share of it.
     fn off(&self, name: &str) -> f64 {
         let Some((interval, (value, _))) = self.interval(name).zip(self.figure(name)) else { return 0.0 };
         let Some(high) = interval.high_ns else { return f64::INFINITY };

@@ -1,4 +1,4 @@
-//! What came as messages: how soon the first, how regularly the others, how many.
+//! Messages: the time to the first, the regularity of the others, and their number.
 
 use brunt_judge::breakdown::{CallBreakdown, MessageBreakdown};
 use brunt_judge::distribution::Distribution;
@@ -23,7 +23,7 @@ const NAMED: usize = 10;
 /// The most names that are shown.
 const MOST_NAMES: usize = 25;
 
-/// The section of a run some of whose answers came as messages; nothing of others.
+/// The section of a run with answers that came as messages; empty for others.
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let all = summary.total.messages();
     if all.is_empty() {

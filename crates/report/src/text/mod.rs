@@ -1,4 +1,5 @@
-//! What a person reads: what came of the run, what was run, the figures, each beside what spoils it, and how well it was measured.
+//! The report for people: the outcome, the plan, the figures with the doubts about them, and the quality of the
+//! measurement.
 
 use std::io::{self, Write};
 
@@ -28,11 +29,11 @@ pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
 pub(crate) use verdict::in_brief;
 
-/// How far text is broken into lines, in characters: what fits a terminal's usual 80 columns.
+/// The width at which text is broken, in characters: it fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
 
 /// Writes `summary` for people: in 25 lines where nothing is wrong with the run, and more where there are names; with
-/// [`Detail::Verbose`] in some 40. A single call is its times and its outcome.
+/// [`Detail::Verbose`] in some 40. A single call is shown by its times and its outcome.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -41,7 +42,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let mut sections = Vec::new();
     if single::is_single(summary) && summary.answered() && style.detail != Detail::Verbose {
         let mut remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
-        // It is what such advice asks for.
+        // `--once` is itself what such advice asks for.
         remarks.iter_mut().filter(|remark| remark.advice.contains("--once")).for_each(|remark| remark.advice.clear());
         sections.push(verdict::statements(&remarks, paint));
         sections.push(single::section(summary, paint));
@@ -77,7 +78,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     write_sections(out, &sections)
 }
 
-/// Writes those that have lines, with an empty line between them.
+/// Writes the non-empty sections, with an empty line between them.
 fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<()> {
     let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", sections.join("\n\n"))
@@ -112,7 +113,7 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// The name of a section, where its first figures stand in the same line.
+/// The name of a section whose first figures are in the same line.
 fn title(name: &str, paint: Paint) -> String {
     paint.strong(format!("{name:<15}"))
 }

@@ -17,13 +17,13 @@ const NAME: usize = 25;
 const COLUMN: usize = 9;
 /// The most rows of a table.
 const MOST_ROWS: usize = 25;
-/// The most errors that are shown of one scenario, and the most lines of each.
+/// The most errors shown for one scenario, and the most lines of each.
 const MOST_ERRORS: usize = 3;
 const MOST_LINES: usize = 6;
 /// The most of a body that is shown, in characters.
 const MOST_OF_BODY: usize = 50;
 
-/// The sections of what a run's scenarios did; none without scenarios.
+/// The sections of a run's scenarios; empty without scenarios.
 pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
     let names = &summary.breakdown;
     vec![
@@ -70,7 +70,7 @@ fn times(times: Option<&Distribution>, paint: Paint) -> String {
     cells.concat()
 }
 
-/// At most [`MOST_ROWS`], and how many there are besides.
+/// At most [`MOST_ROWS`], and the number of the others.
 fn rows<T>(all: &[T], paint: Paint, row: impl Fn(&T) -> String) -> Vec<String> {
     let mut lines: Vec<_> = all.iter().take(MOST_ROWS).map(row).collect();
     if all.len() > MOST_ROWS {
@@ -123,7 +123,7 @@ fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
-    // What failed comes first.
+    // Failed checks come first.
     let mut sorted: Vec<_> = all.iter().collect();
     sorted.sort_by_key(|check| std::cmp::Reverse(check.fails));
     let mut lines = vec![paint.strong("Checks")];
@@ -148,7 +148,7 @@ fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
     lines
 }
 
-/// What one of the answers was that failed a check.
+/// An answer that failed a check.
 fn example(check: &CheckBreakdown) -> Vec<String> {
     let Some(example) = &check.example else { return Vec::new() };
     let status = example.status.map(|status| format!("{status} "));
@@ -177,7 +177,7 @@ fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// Parts with commas between them behind a label, in as many lines as they take.
+/// Parts behind a label, separated by commas, in as many lines as they take.
 fn listed(label: &str, parts: impl Iterator<Item = (String, Role)>, paint: Paint) -> Vec<String> {
     let (mut lines, mut width) = (Vec::new(), WIDTH);
     for (text, role) in parts {
@@ -245,7 +245,7 @@ fn own(all: &[OwnBreakdown], paint: Paint) -> Vec<String> {
     lines
 }
 
-/// What a figure of the script's own came to: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.
+/// The value of a script's own figure: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.
 fn own_text(own: &OwnBreakdown) -> String {
     let figures = &own.figures;
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| Number(value).to_string());

@@ -1,4 +1,4 @@
-//! How every call ended, shown to add up; and the connections that carried them.
+//! The outcomes of all calls, shown to add up; and the connections that carried them.
 
 use brunt_judge::summary::Summary;
 use brunt_plan::units::Duration;
@@ -11,7 +11,7 @@ use crate::failed::in_words;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
 
-/// The most statuses of which an answer is shown.
+/// The most statuses for which an answer is shown.
 const MOST_EXAMPLES: usize = 3;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
@@ -82,7 +82,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     lines
 }
 
-/// What the first answer said of each status that is not ok, in a line each; a failure has said its reason.
+/// An excerpt of the first answer with each status that is not ok, in a line each; failures have their reasons.
 fn such_as(summary: &Summary, paint: Paint) -> Vec<String> {
     let statuses =
         summary.total.statuses.sorted().into_iter().filter(|(status, _)| !summary.ok_status().holds(*status));
@@ -108,7 +108,7 @@ fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint
     said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
 }
 
-/// How calls ended, as a sum that adds up; of a run that goes on, with those that have yet to end.
+/// The outcomes as a sum that adds up; for a run that goes on, with the calls that have yet to end.
 pub(crate) fn sum(summary: &Summary, paint: Paint, is_live: bool) -> String {
     let total = &summary.total;
     let mut parts = vec![format!("{} answered", count(total.statuses.total()))];
@@ -135,7 +135,7 @@ pub(crate) fn sum(summary: &Summary, paint: Paint, is_live: bool) -> String {
     format!("{} due {sign} {}", count(of(Counter::Due)), parts.join(" + "))
 }
 
-/// How many connections were made, and what they went through.
+/// The number of connections, and their events.
 pub(crate) fn connections(summary: &Summary) -> String {
     let connections = &summary.total.numbers;
     let mut parts = vec![format!("{} made", count(connections.get(Counter::ConnectionsMade)))];

@@ -13,39 +13,40 @@ use crate::style::Paint;
 
 /// The most columns of a chart.
 const MOST: u64 = 48;
-/// The width of what stands before a chart.
+/// The width of the labels before a chart.
 const BEFORE: usize = 15;
-/// The fewest calls that wait at once, for a chart of them.
+/// The fewest calls that wait at once for a chart of them.
 const WAITING: u64 = 20;
-/// Values under this share of the highest are drawn as nothing.
+/// Values under this share of the highest are left out.
 const LEAST_SHARE: f64 = 0.01;
 /// The share of columns whose value is usual.
 const USUAL: f64 = 0.9;
-/// A peak so many times above what is usual is cut off, so that the rest can be seen.
+/// A peak this many times above the usual value is cut off, so that the rest is visible.
 const PEAK: f64 = 3.0;
-/// The room above what is usual, then.
+/// The room above the usual value in that case.
 const ROOM: f64 = 2.0;
 /// Signs of findings, as they stand before their sentences.
 const SIGNS: [&str; 5] = ["①", "②", "③", "④", "⑤"];
 
-/// The sign of a finding that has a place in time, the first being number 0.
+/// The sign of a finding with a place in time; the first is number 0.
 pub(crate) fn sign(number: usize) -> &'static str {
     SIGNS.get(number).copied().unwrap_or("")
 }
 
-/// What one column shows.
+/// The figures of one column.
 #[derive(Clone, Default)]
 struct Column {
-    /// How long the stretch is in which its calls were due, in nanoseconds.
+    /// The length of the stretch of its due calls, in nanoseconds.
     due_ns: u64,
     /// Calls that were due in it.
     due: DuePoint,
-    /// Percentiles of the response time, in nanoseconds: of calls due in it, or if that was not recorded, of those that ended in it.
+    /// Percentiles of the response time, in nanoseconds: of calls due in it or, if that was not recorded, of calls that
+    /// ended in it.
     p50: Option<u64>,
     p99: Option<u64>,
-    /// Calls that ended well a second; where calls are not known by when they were due, all that were answered.
+    /// Successful calls a second, by when they ended; where calls are not known by due time, all answered ones.
     ended: f64,
-    /// Calls that were due and had not ended, when it ended.
+    /// Calls that were due and had not ended at its end.
     waiting: u64,
     users: u64,
     spoiled: bool,
@@ -72,7 +73,7 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
     }
     let mut linear = |name: &str, unit: &str, is_cut: bool, of: &dyn Fn(&Column) -> f64| {
         let most = columns.iter().map(of).fold(0.0, f64::max);
-        // A value that is next to nothing is drawn as nothing.
+        // A negligible value is left out.
         let seen = |value: f64| (value >= most * LEAST_SHARE).then_some(value);
         let full = chart::usual(columns.iter().map(of), USUAL)
             .filter(|usual| is_cut && *usual > 0.0 && most > usual * PEAK)
@@ -125,7 +126,7 @@ impl Column {
         self.p99
     }
 
-    /// A dot stands where calls were due, and none of them was answered well.
+    /// A dot marks due calls without any success.
     fn block(&self, scale: &Scale, value: Option<u64>) -> char {
         match value {
             Some(ns) if self.due.due() == 0 || self.due.ok > 0 => scale.block(ns),
@@ -135,7 +136,7 @@ impl Column {
     }
 }
 
-/// The measured part in columns of the same width, and whether it is known of each when calls ended well.
+/// The measured part in columns of the same width, and whether it is known when calls succeeded.
 fn columns(summary: &Summary) -> (Vec<Column>, bool) {
     let (span, points, timeline) = (summary.run.measured_ns, summary.run.series.points(), &summary.total.timeline);
     let recorded = if timeline.is_empty() { SECOND_NS } else { timeline.width_ns() };
@@ -194,7 +195,7 @@ fn value(quantile: Option<brunt_record::histogram::AtLeast<u64>>) -> Option<u64>
     quantile.map(|quantile| quantile.value)
 }
 
-/// The time at five places of the axis, at fewer where it is short.
+/// The time at five places of the axis, at fewer if it is short.
 fn axis(span: u64, columns: usize) -> String {
     const LABELS: usize = 4;
     let label = |number: usize| Clock(span / LABELS as u64 * number as u64).to_string();
@@ -211,8 +212,8 @@ fn axis(span: u64, columns: usize) -> String {
     format!("{line:<last_at$}{last}")
 }
 
-/// Where findings have their place in time among so many columns, which show a stretch of the measured part: `├──①──┤`. A later one covers
-/// an earlier one.
+/// The stretches of findings in this many columns, which show a stretch of the measured part: `├──①──┤`. A later one
+/// covers an earlier one.
 pub(crate) fn marks(statements: &[Statement], from_ns: u64, to_ns: u64, columns: usize) -> Vec<(usize, char)> {
     let mut marks = Vec::new();
     let with_place = statements.iter().filter_map(Statement::stretch);
@@ -236,7 +237,7 @@ pub(crate) fn marks(statements: &[Statement], from_ns: u64, to_ns: u64, columns:
     marks
 }
 
-/// The same as a line of text.
+/// The stretches of findings as a line of text.
 fn marks_in_line(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
     let mut line = vec![' '; columns];
     for (at, mark) in marks(statements, 0, span, columns) {

@@ -1,4 +1,4 @@
-//! What was run, so that it can be repeated.
+//! The plan of a run, so that the run can be repeated.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     lines
 }
 
-/// What its user calls a run or decision, its tags and when it began: where it has a name or tags, or `is_dated`.
+/// The name of a run or decision, its tags and when it began: if it has a name or tags, or `is_dated`.
 pub(crate) fn origin_lines(origin: &Origin, started_unix_ms: Option<u64>, is_dated: bool, paint: Paint) -> Vec<String> {
     let has_label = origin.name.is_some() || !origin.tags.is_empty();
     if !has_label && !is_dated {
@@ -77,7 +77,7 @@ fn label_words(origin: &Origin, started_unix_ms: Option<u64>) -> String {
 /// The traceback of the script that failed, whose first line is the headline.
 fn traceback(summary: &Summary, paint: Paint) -> Vec<String> {
     match &summary.run.ending {
-        // Each line is to be read as one.
+        // Each line is shown by itself.
         Ending::Failed(reason) => {
             reason.lines().skip(1).map(|line| paint.warning(format!("  {}", clean(line)))).collect()
         }
@@ -85,14 +85,14 @@ fn traceback(summary: &Summary, paint: Paint) -> Vec<String> {
     }
 }
 
-/// What was run, in a line: the URL, or the file with the scenarios and the URL of its first base, if it has one.
+/// The plan in a line: the URL, or the file with the scenarios and the URL of its first base, if it has one.
 pub(crate) fn heading(plan: &Plan) -> String {
     let url = if plan.target.host.is_empty() { None } else { Some(plan.target.url()) };
     let script = plan.scenarios.as_ref().and(plan.script_name()).map(|file| format!("run {file}"));
     script.into_iter().chain(url).collect::<Vec<_>>().join("  ")
 }
 
-/// What there is to know of a plan at a glance, part by part.
+/// A plan's main settings, part by part.
 pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
     if let Some(scenarios) = &plan.scenarios {
         return scenarios_in_words(plan, scenarios);
@@ -100,11 +100,11 @@ pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
     let script = plan.script_name().map(|file| format!("script {}", clean(file)));
     let seed = format!("seed {}", plan.seed);
     let how = [Some(connections(plan)), Some(load(plan)), Some(stop(plan)), script, via(plan), Some(seed)];
-    // What ends with its log says nothing of its end.
+    // The end of a replay is its log's.
     how.into_iter().flatten().filter(|part| !part.is_empty()).collect()
 }
 
-/// What users do, and who comes when.
+/// The scenarios of users, and when users come.
 fn of_scenarios(plan: &Plan, scenarios: &Scenarios, paint: Paint) -> Vec<String> {
     /// The most populations that are listed.
     const MOST: usize = 8;
@@ -122,14 +122,14 @@ fn of_scenarios(plan: &Plan, scenarios: &Scenarios, paint: Paint) -> Vec<String>
     lines
 }
 
-/// Who comes when, and on what.
+/// When users come, and on which connections.
 fn scenarios_in_words(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {
     let populations = scenarios.populations.iter();
     let who = populations.map(|each| format!("{}: {}", names(each), population_text(each, &scenarios.populations)));
     who.chain(how_they_run(plan, scenarios)).collect()
 }
 
-/// The scenarios of a script by their names, each with who comes to it, for people.
+/// The scenarios of a script by name, each with its users, for people.
 pub fn scenario_list(all: &[String], scenarios: &Scenarios) -> String {
     let shown: Vec<_> = all.iter().map(|name| brief(name)).collect();
     let width = shown.iter().map(|name| name.width()).max().unwrap_or(0);
@@ -182,7 +182,7 @@ fn population_text(population: &Population, all: &[Population]) -> String {
 fn step(step: &Step) -> String {
     let length = |seconds: f64| {
         let ns = (seconds * 1e9).round() as u64;
-        // A length that was stretched is seldom a round one.
+        // A stretched length is seldom a round one.
         if ns.is_multiple_of(1_000_000) { ExactDuration(ns).to_string() } else { Duration(ns).to_string() }
     };
     let users = |n: f64| counted(n.round() as u64, "user");
@@ -253,7 +253,7 @@ fn stop(plan: &Plan) -> String {
     text
 }
 
-/// Where connections go, if not where the URL says.
+/// The destination of connections, if it differs from the URL.
 fn via(plan: &Plan) -> Option<String> {
     let transport = &plan.transport;
     let mut parts = Vec::new();

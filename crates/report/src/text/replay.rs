@@ -2,14 +2,15 @@
 
 use brunt_judge::summary::Summary;
 use brunt_record::histogram::AtLeast;
-use brunt_record::replayed::{AgainstLog, Replayed, Skip};
+use brunt_record::replayed::{AgainstLog, Replayed};
 
 use super::{WIDTH, label, title, wrapped};
 use crate::columns;
 use crate::numbers::{clean, count, counted, duration};
+use crate::skipped;
 use crate::style::Paint;
 
-/// Templates that are shown where not all are asked for.
+/// The templates that are shown unless all are asked for.
 const SHOWN: usize = 8;
 
 pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
@@ -21,7 +22,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         counted(replayed.sessions, "session")
     );
     let mut text = vec![format!("{}{head}", title("Log", paint))];
-    text.extend(skipped(replayed, paint));
+    text.extend(skips(replayed, paint));
     if replayed.without_body > 0 {
         let sent = format!("{} sent without the body, which the log has not", counted(replayed.without_body, "write"));
         text.push(format!("{}{}", label("bodies", paint), paint.warning(sent)));
@@ -32,12 +33,10 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
 }
 
 /// Lines that were not replayed, by reason.
-fn skipped(replayed: &Replayed, paint: Paint) -> Vec<String> {
+fn skips(replayed: &Replayed, paint: Paint) -> Vec<String> {
     let reasons = replayed.skipped.iter().map(|(name, number)| {
-        let skip = Skip::named(name);
-        let sentence = skip.map_or(name.as_str(), |skip| skip.sentence());
-        let text = format!("{} {sentence}", count(*number));
-        (skip.is_none_or(Skip::is_defect), text)
+        let text = format!("{} {}", count(*number), clean(skipped::words(name)));
+        (skipped::is_defect(name), text)
     });
     let mut reasons: Vec<_> = reasons.collect();
     reasons.sort_by_key(|(is_defect, _)| !is_defect);
@@ -48,7 +47,7 @@ fn skipped(replayed: &Replayed, paint: Paint) -> Vec<String> {
     lines.collect()
 }
 
-/// How what came differs from the log, over everything.
+/// The differences between the answers and the log, over everything.
 fn differences(all: &AgainstLog, paint: Paint) -> Vec<String> {
     let mut parts = Vec::new();
     if all.compared_status > 0 {

@@ -44,7 +44,7 @@ fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// How far the rate may be off by chance, where the target and not the plan sets it: ` ±0.4%`.
+/// The uncertainty of the rate by chance, where the target and not the plan sets it: ` ±0.4%`.
 fn sampling(summary: &Summary) -> String {
     let rate = summary.rates.answered_per_s;
     let ends = summary.rates.answered_low_per_s.zip(summary.rates.answered_high_per_s);

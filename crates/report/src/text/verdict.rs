@@ -1,4 +1,4 @@
-//! Whether to believe the figures: in a line above all of them, and beside those that are spoiled.
+//! Whether to believe the figures: in a line above all of them, and beside spoiled ones.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::headline::Statement;
 use crate::numbers::percent;
 use crate::style::{Paint, Role};
 
-/// Statements, each with what to do about it. Those that have a place in time are numbered, as the chart over time has them.
+/// Statements, each with its advice. Those with a place in time are numbered, as in the chart over time.
 pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let mut with_place = 0;
@@ -42,7 +42,7 @@ pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec
         Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
         Judgement::NothingMeasured => return Vec::new(),
     };
-    // Where something was found, that says more.
+    // A finding says more.
     let is_short =
         !verbose && summary.verdict.judgement == Judgement::Trustworthy && summary.verdict.findings.is_empty();
     let brief = if is_short { paint.faint(in_brief(summary)) } else { String::new() };
@@ -84,7 +84,7 @@ pub(super) fn is_spoiled(summary: &Summary, figures: &[Spoils]) -> bool {
     summary.verdict.findings.iter().any(|finding| finding.decisive && figures.contains(&finding.spoils))
 }
 
-/// What was found that spoils `figures`, and what to do about it.
+/// The findings that spoil `figures`, with advice.
 pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
     let of_these = summary.verdict.findings.iter().filter(|finding| figures.contains(&finding.spoils));
     of_these.flat_map(|finding| lines(finding, paint)).collect()

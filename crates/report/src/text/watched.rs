@@ -1,4 +1,4 @@
-//! What was watched beside the run: a line for each figure.
+//! Figures watched beside the run: a line for each.
 
 use brunt_judge::summary::Summary;
 use brunt_judge::watched::WatchedSummary;

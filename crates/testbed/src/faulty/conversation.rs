@@ -37,7 +37,7 @@ impl Conversation {
                 ConnectionFate::KeepOpen => {}
                 ConnectionFate::Close => break,
                 ConnectionFate::Reset => {
-                    // Closing a socket that must not linger resets it.
+                    // Closing a socket with a linger time of zero resets it.
                     return SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
                 }
             }
@@ -194,7 +194,7 @@ pub(super) fn half_answer() -> Vec<u8> {
     half
 }
 
-/// The faults that are nothing but wrong bytes.
+/// The faults that only send wrong bytes.
 pub(super) fn rendered(fault: &Fault) -> (Vec<u8>, ConnectionFate) {
     let answer = |bytes: &[u8], after| (bytes.to_vec(), after);
     match fault {

@@ -49,10 +49,10 @@ pub enum Fault {
     Garbage,
     /// A good answer, sent a byte at a time.
     Drip {
-        /// From one byte to the next.
+        /// The time from one byte to the next.
         interval: Duration,
     },
-    /// An answer that is good but for a header line of this many bytes.
+    /// A good answer with one header line of this many bytes.
     OversizeHead {
         /// Length of the header's value, in bytes.
         bytes: usize,
@@ -63,7 +63,7 @@ pub enum Fault {
     CloseIdle,
     /// `Content-Length: 5` and `Content-Length: 6` before a body of 6 bytes.
     ConflictingLength,
-    /// `Content-Length` that is no number.
+    /// `Content-Length` with a value that is no number.
     BadLength,
     /// A chunked body whose second chunk size is not hexadecimal.
     BadChunkSize,
@@ -77,16 +77,16 @@ pub enum Fault {
     /// A good answer without length or chunks, ended by an orderly close. Allowed by RFC 9112, section
     /// 6.3.
     UntilClose,
-    /// These bytes for each request, whose body is read first.
+    /// These bytes after each request, whose body is read first.
     Raw {
-        /// What is sent.
+        /// The bytes that are sent.
         answer: Vec<u8>,
-        /// What follows.
+        /// What happens to the connection then.
         after: ConnectionFate,
     },
 }
 
-/// What becomes of a connection once its bytes are sent.
+/// What happens to a connection once its bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionFate {
     /// It stays open, and the next request gets the same.
@@ -103,7 +103,7 @@ pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
-    /// What fills the backlog of [`Fault::NeverAccept`]: the listener and connections to it.
+    /// The sockets that fill the backlog of [`Fault::NeverAccept`]: the listener and connections to it.
     held: Vec<Socket>,
 }
 
@@ -126,7 +126,7 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits, unless the server is stopped first; false then.
+    /// Waits for this long. Returns false at once if the server is stopped.
     fn pause(&self, length: Duration) -> bool {
         let until = Instant::now() + length;
         let mut open = self.open();
@@ -164,7 +164,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// The server's address.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
@@ -215,11 +215,11 @@ impl Drop for Server {
 /// Connections that are never accepted, until one more would not fit.
 fn fill_backlog(address: SocketAddr) -> io::Result<Vec<Socket>> {
     let mut held = Vec::new();
-    // A backlog of 0 holds one connection on Linux; two more make sure of it.
+    // On Linux a backlog of 0 holds one connection; two more make sure that it is full.
     for _ in 0..3 {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
-        // In progress, which it will stay.
+        // The connect stays in progress.
         let _ = socket.connect(&address.into());
         held.push(socket);
     }

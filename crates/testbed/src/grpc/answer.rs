@@ -1,4 +1,4 @@
-//! A call's answer as a body that hyper asks for, as fast as its client takes it.
+//! A call's answer as a body for hyper, made as fast as the client accepts it.
 
 use std::fmt::Write as _;
 use std::future::Future as _;
@@ -15,21 +15,21 @@ use super::methods::{Method, Status};
 
 /// The flag and the length before each message.
 const PREFIX_BYTES: usize = 5;
-/// The longest message that is taken, in bytes.
+/// The longest accepted message, in bytes.
 const MOST_BYTES: usize = 16_384_000;
 
 /// The messages that answer a call, and its status.
 pub(super) struct Answer {
-    /// What the client says, until it has said all.
+    /// The client's messages, until their end.
     incoming: Option<Incoming>,
-    /// What has come and is no whole message.
+    /// The received part of an incomplete message.
     partial: BytesMut,
     method: Method,
     /// A message that is not due yet.
     later: Option<(Pin<Box<Sleep>>, Bytes)>,
-    /// How the call ends; none once that was said.
+    /// The status at the end of the call; `None` once it was sent.
     status: Option<Status>,
-    /// Where its messages are written down, if they are.
+    /// The log of its messages, if there is one.
     log: Option<CallMessages>,
 }
 
@@ -39,12 +39,12 @@ impl Answer {
         Self { incoming: Some(incoming), method, ..Self::ending(Status::OK) }
     }
 
-    /// The same, whose messages are written down.
+    /// The same answer, with a log of its messages.
     pub(super) fn noted(self, log: Option<CallMessages>) -> Self {
         Self { log, ..self }
     }
 
-    /// One that ends with `status` at once.
+    /// An answer that ends with `status` at once.
     pub(super) fn ending(status: Status) -> Self {
         Self {
             incoming: None,
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// The next message that is all there.
+    /// The next complete message.
     fn message(&mut self) -> Result<Option<BytesMut>, Status> {
         let Some(&[flag, a, b, c, d]) = self.partial.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -73,7 +73,7 @@ impl Answer {
         }
     }
 
-    /// Answers messages that are all there, as far as one is answered at once.
+    /// Answers complete messages, up to the first that has an immediate answer.
     fn answer(&mut self) -> Result<Option<Bytes>, Status> {
         while let Some(message) = self.message()? {
             if let Some(answer) = self.method.receive(&message)? {
@@ -83,7 +83,7 @@ impl Answer {
         Ok(None)
     }
 
-    /// The call ends here, whatever its client still says.
+    /// Ends the call, whatever its client still sends.
     fn end(&mut self, status: Status) {
         self.incoming = None;
         self.partial.clear();
@@ -112,7 +112,7 @@ fn framed(message: &[u8]) -> Bytes {
     bytes.into()
 }
 
-/// Percent-encoded, as `grpc-message` has it.
+/// A text, percent-encoded for `grpc-message`.
 fn encoded(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     for byte in message.bytes() {
@@ -177,7 +177,7 @@ impl Answer {
                         self.partial.extend_from_slice(&data);
                     }
                 }
-                // Nothing wakes it any more: it ends with its stream.
+                // Nothing wakes this body again: it ends with its stream.
                 None if self.method.is_endless() && self.partial.is_empty() => return Poll::Pending,
                 None if !self.partial.is_empty() => self.end(Status::new(13, "the request ends within a message")),
                 None => {

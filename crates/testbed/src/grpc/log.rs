@@ -1,4 +1,4 @@
-//! When each message was sent, written down for whoever measures the same from the other side.
+//! A log of the time at which each message was sent, to compare with a client's measurement.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// A file with a line for each message: the number of its call, a comma, and when it was sent, in nanoseconds since the start.
+/// A file with a line for each message: the number of its call, a comma, and the time at which it was sent, in
+/// nanoseconds since the start.
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,
@@ -16,12 +17,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A log in this file, in place of what was there.
+    /// Creates the log in this file, and overwrites it.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         Ok(Self { file: File::create(path)?, started: Instant::now(), calls: AtomicU64::new(0) })
     }
 
-    /// A call's part of it.
+    /// The part of the log for a new call.
     pub(super) fn begin(log: &Arc<Self>) -> CallMessages {
         CallMessages { call: log.calls.fetch_add(1, Ordering::Relaxed), log: Arc::clone(log) }
     }
@@ -38,7 +39,7 @@ impl CallMessages {
     /// A message is sent now.
     pub(super) fn sent(&self) {
         let line = format!("{},{}\n", self.call, self.log.started.elapsed().as_nanos());
-        // A log that cannot be written is short, which its reader sees.
+        // If the log cannot be written it is incomplete, which its reader notices.
         let _ = (&self.log.file).write_all(line.as_bytes());
     }
 }

@@ -6,9 +6,9 @@ use prost::Message;
 
 use super::reflection;
 
-/// The most messages that one call of `Repeat` gets.
+/// The most messages in the answer to one call of `Repeat`.
 const MOST_TIMES: u32 = 1_000_000;
-/// The longest gap between two of them, in milliseconds.
+/// The longest time between two of them, in milliseconds.
 const LONGEST_GAP_MS: u32 = 60_000;
 
 /// How a call ends.
@@ -65,7 +65,7 @@ struct HealthResponse {
 /// A call of one method.
 #[derive(Debug)]
 pub(super) enum Method {
-    /// Each message comes back as it is.
+    /// Each message is sent back unchanged.
     Echo,
     Repeat(Option<Repeating>),
     Collect {
@@ -74,12 +74,12 @@ pub(super) enum Method {
     },
     Fail,
     Health,
-    /// The status of a service, and then nothing until the client has heard enough.
+    /// The status of a service, and then nothing until the client ends the call.
     WatchHealth,
     Reflection,
 }
 
-/// What `Repeat` has left to say.
+/// The messages that `Repeat` has yet to send.
 #[derive(Debug)]
 pub(super) struct Repeating {
     text: Line,
@@ -87,7 +87,7 @@ pub(super) struct Repeating {
 }
 
 impl Method {
-    /// The one at this path. What is not the echo's own is an echo.
+    /// The method at this path. An unknown method is an echo.
     pub(super) fn at(path: &str) -> Self {
         match path {
             "/brunt.Echo/Repeat" => Self::Repeat(None),
@@ -100,10 +100,10 @@ impl Method {
         }
     }
 
-    /// A message came: what it is answered with at once, if with anything.
+    /// Handles a message; returns its immediate answer, if it has one.
     ///
     /// # Errors
-    /// The status with which the call ends here.
+    /// The status with which the call ends.
     pub(super) fn receive(&mut self, message: &[u8]) -> Result<Option<Vec<u8>>, Status> {
         match self {
             Self::Echo => Ok(Some(message.to_vec())),
@@ -141,7 +141,7 @@ impl Method {
         }
     }
 
-    /// What comes next without another message, and how long after the one before it.
+    /// The next message of the answer that needs no further request, and its delay after the one before it.
     pub(super) fn next(&mut self) -> Option<(Duration, Vec<u8>)> {
         let Self::Repeat(Some(Repeating { text, left })) = self else { return None };
         *left = left.checked_sub(1)?;
@@ -150,12 +150,12 @@ impl Method {
         Some((gap, text.encode_to_vec()))
     }
 
-    /// Whether the call goes on although its client has said all.
+    /// Whether the call goes on after its client's last message.
     pub(super) fn is_endless(&self) -> bool {
         matches!(self, Self::WatchHealth)
     }
 
-    /// The client has said all: what is answered last, if anything is.
+    /// Handles the end of the client's messages; returns the last answer, if there is one.
     pub(super) fn end(&mut self) -> Option<Vec<u8>> {
         let Self::Collect { last, count } = self else { return None };
         let text = Line { number: *count, ..Line::decode(last.as_slice()).unwrap_or_default() };

@@ -36,29 +36,30 @@ use crate::server::{Listener, bind};
 use crate::service::{Delay, Listen, Random, StartError};
 use crate::tls::{Tls, server_config};
 
-/// The schema of its own service.
+/// The schema of the echo's own service.
 pub const PROTO: &str = include_str!("echo.proto");
-/// The schema of health checking, which it serves as well.
+/// The schema of health checking, which the echo serves, too.
 pub const HEALTH_PROTO: &str = include_str!("health.proto");
 /// The status of calls that are to fail: UNAVAILABLE.
 const UNAVAILABLE: u32 = 14;
 
-/// How it is to answer.
+/// The settings of an echo.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it listens.
+    /// The address to listen on.
     pub address: Listen,
-    /// Threads, at least one.
+    /// The number of threads, at least one.
     pub workers: usize,
-    /// How long each call waits before it is answered.
+    /// The delay of each call's answer.
     pub delay: Delay,
     /// The share of calls that end as UNAVAILABLE, from 0 to 1.
     pub error_share: f64,
-    /// How it speaks TLS, if it does.
+    /// The TLS settings; `None` without TLS.
     pub tls: Option<Tls>,
     /// Where the randomness of delays and errors starts.
     pub seed: u64,
-    /// The file that says when each message was sent, if one does: a line `CALL,NANOSECONDS` for each.
+    /// The file for the times at which messages are sent, with a line `CALL,NANOSECONDS` for each; `None` for no such
+    /// file.
     pub message_log: Option<PathBuf>,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What the connections of a worker have in common.
+/// What the connections of a worker share.
 struct Worker {
     delay: Delay,
     error_share: f64,
@@ -141,7 +142,7 @@ impl Server {
         }
     }
 
-    /// Calls that it began to answer so far.
+    /// The number of calls that it has begun to answer.
     pub fn calls(&self) -> u64 {
         self.counters.calls.load(Ordering::Relaxed)
     }
@@ -175,7 +176,7 @@ impl Drop for Server {
 }
 
 impl Worker {
-    /// Takes connections until it is told to stop. What cannot be accepted is tried again a little later.
+    /// Accepts connections until told to stop. After a failed accept it tries again a little later.
     async fn run(self: Arc<Self>, listening: Listener, mut stopped: watch::Receiver<bool>) {
         let accepting = async {
             match listening {
@@ -239,7 +240,7 @@ impl Worker {
         });
         let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).max_concurrent_streams(10_000);
-        // A connection that breaks has told its client.
+        // The client of a broken connection knows that already.
         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
     }
 
@@ -261,7 +262,7 @@ impl Worker {
             *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return response;
         }
-        // What a client has to know before it can call is not withheld.
+        // Reflection is never delayed or failed, since clients need it before they can call.
         let is_reflection = reflection::PATHS.contains(&request.uri().path());
         let answer = if fails && !is_reflection {
             Answer::ending(Status::new(UNAVAILABLE, "asked to fail"))

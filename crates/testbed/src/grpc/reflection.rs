@@ -1,4 +1,4 @@
-//! Server reflection (`grpc.reflection.v1`, and `v1alpha`, whose messages are the same): what the echo tells of its own services.
+//! Server reflection (`grpc.reflection.v1`, and `v1alpha` with the same messages) for the echo's own services.
 
 use std::sync::OnceLock;
 
@@ -87,7 +87,7 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// What one request is answered with.
+/// The answer to one request.
 pub(super) fn answer(request: Request) -> Response {
     let told = match &request.asked {
         Some(MessageRequest::ListServices(_)) => MessageResponse::Services(Services {
@@ -115,7 +115,7 @@ fn found(file: Option<&ServedFile>, what: &str) -> MessageResponse {
     }
 }
 
-/// A file that is served.
+/// A file that reflection serves.
 struct ServedFile {
     name: String,
     services: Vec<String>,
@@ -124,7 +124,7 @@ struct ServedFile {
     descriptor: Vec<u8>,
 }
 
-/// The files of its own services, compiled when they are asked for first.
+/// The files of the echo's own services, compiled on first use.
 fn served() -> &'static [ServedFile] {
     static SERVED: OnceLock<Vec<ServedFile>> = OnceLock::new();
     SERVED.get_or_init(|| {

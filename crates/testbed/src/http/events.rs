@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use super::head::{Persistence, reason};
 use crate::service::{Delay, Tokens};
 
-/// The longest request for tokens that is taken, in bytes.
+/// The longest accepted request for tokens, in bytes.
 pub(super) const MAX_BODY: usize = 1024 * 1024;
 /// The most tokens or events of an answer.
 pub(super) const MOST: u64 = 1_000_000;
-/// How far apart plain events are unless the query says otherwise, in milliseconds.
+/// The time between plain events unless the query sets it, in milliseconds.
 const USUAL_GAP_MS: u64 = 100;
-/// What tokens are made up from.
+/// The words that tokens are made from.
 const WORDS: [&str; 16] = [
     "The", " load", " was", " steady", ",", " the", " answers", " came", " one", " by", " one", ",", " and", " none",
     " was", " lost",
 ];
 
-/// What the events of an answer say.
+/// The content of the events of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventContent {
     /// Their number.
@@ -35,16 +35,16 @@ enum EventContent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Events {
     says: EventContent,
-    /// How many there are, and how many were rendered.
+    /// The number of events, and of those already rendered.
     count: u64,
     done: u64,
     gap: Delay,
-    /// Whether each is a chunk, or the connection's end ends them.
+    /// Whether each event is a chunk; if not, the connection ends after the last.
     chunked: bool,
 }
 
 impl Events {
-    /// How long after one the next is due.
+    /// The delay from one event to the next.
     pub(super) fn gap(&self) -> Delay {
         self.gap
     }
@@ -101,14 +101,14 @@ fn token_event(at: u64, is_last: bool) -> Value {
 /// A request for events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
-    /// So many plain ones, the first after so long, and so far apart.
+    /// This many plain events, with the delays before the first and between them.
     Plain { count: u64, first: Duration, gap: Duration },
     /// Tokens, for a request with this method.
     Chat { is_post: bool },
 }
 
 impl Request {
-    /// So many plain events, with what this query says of their times.
+    /// This many plain events; the query sets their delays.
     pub(super) fn plain(count: u64, query: &[u8]) -> Option<Self> {
         let number = |name: &str| {
             let text = std::str::from_utf8(query).ok()?;
@@ -129,12 +129,12 @@ impl Request {
     }
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// This document, so long after the request.
+    /// This document, after a delay.
     Whole { status: u16, body: String, after: Duration },
-    /// These events, the first so long after the request.
+    /// These events, the first after a delay.
     Stream { events: Events, after: Duration },
 }
 
@@ -195,7 +195,7 @@ pub(super) fn answer(
     Reply::Whole { status: 200, body: body.to_string(), after: after + drawn + rest }
 }
 
-/// The head of a JSON document of so many bytes.
+/// The head of a JSON document of this many bytes.
 pub(super) fn document_head(status: u16, length: usize, persistence: Persistence) -> String {
     let (reason, connection) = (reason(status), persistence.header());
     format!(

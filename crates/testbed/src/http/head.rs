@@ -2,7 +2,7 @@
 
 use super::request::Version;
 
-/// What an answer says about the connection's future.
+/// What an answer's head says about whether the connection stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
     /// It stays open, which HTTP/1.1 need not say.

@@ -36,7 +36,7 @@ impl Refusal {
         }
     }
 
-    /// What was expected, for the body of the answer.
+    /// What was expected, for the answer's body.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::RequestLine => "expected a request line: METHOD SP target SP HTTP/1.1",
@@ -69,7 +69,7 @@ pub(super) enum Framing {
     Chunked,
 }
 
-/// What the server needs to know of a request head.
+/// The part of a request head that the server needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head<'a> {
     /// The head as it came, from the method up to and without the final blank line.
@@ -87,7 +87,7 @@ pub(super) struct Head<'a> {
 /// The result of looking for a head at the start of some input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
-    /// A head, and how many bytes of the input it took.
+    /// A head, and the number of input bytes that it took.
     Complete(Head<'a>, usize),
     /// So far no fault, and no end either. Fewer than [`MAX_HEAD`] bytes.
     Incomplete,
@@ -112,7 +112,7 @@ fn head(input: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refusal> {
     let start = skip_blank_lines(input);
     let mut lines = Lines { rest: start };
     let Some(line) = lines.next() else {
-        // A peer that speaks something else (TLS, say) would otherwise wait for ever.
+        // Otherwise a peer that speaks another protocol (such as TLS) would wait forever.
         return match start.first() {
             Some(&first) if !is_token(first) && first != b'\r' => Err(Refusal::RequestLine),
             _ => Ok(None),
@@ -190,7 +190,7 @@ fn request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Refusal> {
     }
 }
 
-/// What the `Connection` fields say of the connection's end; of several the last of these (RFC 9112, section 9.3).
+/// What the `Connection` fields ask for; if they ask for several, the last one in this list (RFC 9112, section 9.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum ConnectionOption {
     #[default]
@@ -199,7 +199,7 @@ enum ConnectionOption {
     Close,
 }
 
-/// What the header fields seen so far said.
+/// The content of the header fields read so far.
 #[derive(Default)]
 struct Fields {
     host: bool,
@@ -218,7 +218,7 @@ impl Fields {
         if name.is_empty() || !name.iter().copied().all(is_token) || has_control(value) {
             return Err(Refusal::HeaderLine);
         }
-        // Most names are told apart from the few that matter by their length alone.
+        // The length alone tells most names from the few relevant ones.
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.host = true,
             6 if name.eq_ignore_ascii_case(b"expect") => {

@@ -7,7 +7,7 @@ const MAX_CHUNK_LINE: usize = 4 * 1024;
 /// The longest trailer section taken after a chunked body, in bytes.
 const MAX_TRAILERS: usize = 16 * 1024;
 
-/// Finds its way through a request body without keeping any of it.
+/// Finds the end of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyReader {
     /// This many bytes are still to come.
@@ -96,7 +96,7 @@ fn take(input: &[u8], count: u64) -> &[u8] {
 }
 
 impl Chunk {
-    /// The step, and where the body then stands; `None` at its end.
+    /// Takes a step; also returns the state after it, `None` at the body's end.
     fn step(self, input: &[u8]) -> Result<(Step<'_>, Option<Self>), Refusal> {
         let mut chunk = self;
         let mut used = 0;

@@ -53,7 +53,7 @@ impl Trio {
     }
 }
 
-/// Everything that is rendered once, before the first request.
+/// Answers that are rendered before the first request.
 #[derive(Debug)]
 pub(crate) struct Answers {
     default: Trio,
@@ -98,13 +98,13 @@ impl Answers {
     }
 }
 
-/// How a body is delimited, as the head says it.
+/// How the head delimits the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
     Length(u64),
     Chunked,
     UntilClose,
-    /// 204 and 304 have none and say nothing of a length.
+    /// No body and no length, for 204 and 304.
     None,
 }
 
@@ -128,17 +128,17 @@ pub(crate) fn head(status: u16, body: Body, persistence: Persistence) -> String 
 /// The interim answer to `Expect: 100-continue`.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A stretch of output that waits for its turn on a connection.
+/// A piece of output that waits on a connection.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// Not before this time since the server's start; zero for at once.
+    /// The earliest time for it, since the server's start; zero for at once.
     pub(crate) due: Duration,
     /// With this piece an answer is complete.
     pub(crate) ends_answer: bool,
     pub(crate) content: Content,
 }
 
-/// What a piece consists of, and how far it has been sent.
+/// The content of a piece, and how far it has been sent.
 #[derive(Debug)]
 pub(crate) enum Content {
     Rendered {
@@ -159,7 +159,7 @@ pub(crate) enum Content {
         at: u64,
         left: u64,
     },
-    /// One at a time, each when it is due.
+    /// Events one by one, each when it is due.
     Events(Events),
 }
 
@@ -168,7 +168,7 @@ impl Content {
         Self::Own { bytes: bytes.into(), sent: 0 }
     }
 
-    /// How much memory it holds, in bytes, apart from itself.
+    /// The memory that it holds beyond its own size, in bytes.
     pub(crate) fn held(&self) -> usize {
         if let Self::Own { bytes, .. } = self { bytes.len() } else { 0 }
     }

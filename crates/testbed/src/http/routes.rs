@@ -12,7 +12,7 @@ use crate::service::MAX_DELAY;
 pub struct Path {
     /// The path, its parameter in capitals.
     pub pattern: &'static str,
-    /// What it answers.
+    /// What the path answers.
     pub answers: &'static str,
 }
 
@@ -50,7 +50,7 @@ pub const PATHS: &[Path] = &[
     Path { pattern: "/shop/failing?every=N", answers: "500 every Nth time, 10th if it does not say; else 200" },
 ];
 
-/// What to answer a request with that does not get the default answer.
+/// The answer to a request that does not get the default one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Route {
     Echo,
@@ -70,7 +70,7 @@ pub(super) enum Route {
     Unknown(&'static str),
 }
 
-/// Where a language model is asked for tokens.
+/// The path for tokens of a language model.
 const CHAT: &[u8] = b"/v1/chat/completions";
 
 /// The route of a request; `None` for the default answer, which any path outside `/_/` and `/shop/`
@@ -137,7 +137,7 @@ fn query(target: &[u8]) -> &[u8] {
     query.get(..memchr::memchr(b'#', query).unwrap_or(query.len())).unwrap_or_default()
 }
 
-/// The same with its query.
+/// The path of a target with its query.
 fn from_path(target: &[u8]) -> &[u8] {
     let after_scheme = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
     match after_scheme {

@@ -1,5 +1,4 @@
-//! What is said on one connection, apart from how bytes come and go: request bytes in, answer bytes
-//! out.
+//! The server's side of one HTTP/1.1 connection without I/O: request bytes in, answer bytes out.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use crate::service::{Closing, Kind, OUTPUT};
 
 /// The longest body that is echoed, in bytes.
 const MAX_ECHO: usize = 1024 * 1024;
-/// No more is read while this many pieces wait on one connection.
+/// The most pieces that wait on one connection before reading pauses.
 const MAX_QUEUE: usize = 1024;
 /// Nor while the pieces hold this much memory, in bytes.
 const MAX_HELD: usize = 1024 * 1024;
@@ -33,7 +32,7 @@ struct Request {
 }
 
 impl Request {
-    /// The most of its body that is kept, if any is.
+    /// The most bytes of its body that are kept; `None` if it is not kept.
     fn most_kept(&self) -> Option<usize> {
         match self.route {
             Some(Route::Echo) => Some(MAX_ECHO),
@@ -48,7 +47,7 @@ impl Request {
 enum State {
     Head,
     Body(BodyReader, Request),
-    /// Whatever else comes is not looked at.
+    /// Further input is ignored.
     Over,
 }
 
@@ -74,17 +73,17 @@ impl Session {
         Self { state: State::Head, carry: Vec::new(), queue: VecDeque::new(), held: 0, decided: 0, closing: None }
     }
 
-    /// Everything was said: the connection can end once its output is sent.
+    /// How the connection ends, once all answers are given.
     pub(crate) fn closing(&self) -> Option<Closing> {
         self.closing.filter(|_| self.queue.is_empty())
     }
 
-    /// Nothing waits to be said.
+    /// Whether no answer waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Too much waits for a peer that does not read, or does not wait for its answers.
+    /// Whether so much waits that reading pauses: the peer does not read, or sends without waiting for answers.
     pub(crate) fn is_full(&self) -> bool {
         self.queue.len() >= MAX_QUEUE || self.held >= MAX_HELD
     }
@@ -108,7 +107,7 @@ impl Session {
         }
     }
 
-    /// A head from the start of the input; how much of that it took.
+    /// Reads a head from the start of the input; returns the number of bytes that it took.
     #[inline]
     fn head(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         match parse(input) {
@@ -127,7 +126,7 @@ impl Session {
         }
     }
 
-    /// The same for a head that began in an earlier read.
+    /// Reads a head that began in an earlier read; returns the number of bytes that it took.
     fn carried_head(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         let mut carry = std::mem::take(&mut self.carry);
         let before = carry.len();
@@ -173,7 +172,7 @@ impl Session {
         self.state = State::Body(BodyReader::new(head.framing), request);
     }
 
-    /// The next stretch of a request body; how much of the input it took.
+    /// Reads the next part of a request body; returns the number of bytes that it took.
     fn body(&mut self, input: &[u8], site: &mut Site, out: &mut Vec<u8>) -> usize {
         let State::Body(reader, request) = &mut self.state else {
             return 0;
@@ -200,7 +199,7 @@ impl Session {
         step.used
     }
 
-    /// Decides on the answer to a request that is complete.
+    /// Chooses the answer to a complete request.
     #[inline]
     fn answer(&mut self, request: Request, site: &mut Site, out: &mut Vec<u8>) {
         self.decided += 1;
@@ -235,7 +234,7 @@ impl Session {
         }
     }
 
-    /// Says what was wrong, and that this was all.
+    /// Answers with the reason of a refusal, and ends the connection.
     fn refuse(&mut self, refusal: Refusal, site: &mut Site, out: &mut Vec<u8>) {
         self.state = State::Over;
         self.closing = Some(Closing::Ours);
@@ -250,7 +249,7 @@ impl Session {
         self.queue.push_back(Piece { due, ends_answer, content });
     }
 
-    /// Appends what is due to `out`, until that is full.
+    /// Appends due output to `out`, until that is full.
     #[inline]
     pub(crate) fn pump(&mut self, site: &mut Site, out: &mut Vec<u8>) {
         if !self.queue.is_empty() {
@@ -268,7 +267,7 @@ impl Session {
                 site.service.answered += u64::from(piece.ends_answer);
                 self.queue.pop_front();
             } else if let Content::Events(events) = &piece.content {
-                // By the time at which this one was due, so that late ones make the others no later.
+                // From the time at which this event was due, so that a late event does not delay the others.
                 piece.due += site.service.draw(events.gap());
             }
         }

@@ -13,6 +13,8 @@ use crate::echo::{DelayedAnswers, PartialInput};
 use crate::service::{Closing, Kind, Service};
 use scan::{Call, MessageForm, Trouble, call};
 
+/// An IDL that the echo serves; any other whose methods return their argument will do as well.
+pub const IDL: &str = include_str!("echo.thrift");
 /// The longest message that is echoed, in bytes.
 const MAX_MESSAGE: usize = 16_384_000;
 

@@ -1,4 +1,5 @@
-//! Conversations: WebSocket and TCP in scenarios, with answers that come in any pieces, end in the midst, come late or unasked.
+//! Conversations: WebSocket and TCP in scenarios, with answers that come in pieces of any size, end halfway, come late
+//! or unasked.
 
 use brunt_record::catalogue::Counter;
 use std::collections::BTreeMap;
@@ -6,10 +7,10 @@ use std::collections::BTreeMap;
 use super::super::websocket::handshake;
 use super::*;
 
-/// What a server does with each message or line.
+/// The reaction of a server to a message or line.
 type Talk = fn(said: &str) -> Reaction;
 
-/// A server of either protocol, which remembers what came on each connection.
+/// A server of either protocol, which remembers the bytes received on each connection.
 struct Talker {
     talk: Talk,
     over_websocket: bool,
@@ -17,7 +18,7 @@ struct Talker {
 }
 
 impl Talker {
-    /// The next whole message or line, and how many bytes it takes.
+    /// The next whole message or line, and its length in bytes on the wire.
     fn next(&self, waiting: &[u8]) -> Option<(String, usize)> {
         if !self.over_websocket {
             let end = waiting.iter().position(|byte| *byte == b'\n')?;
@@ -60,7 +61,7 @@ impl Peer for Talker {
     }
 }
 
-/// A text message, whole.
+/// A whole text message.
 fn message(text: &str) -> Vec<u8> {
     [&[0x81, text.len() as u8], text.as_bytes()].concat()
 }
@@ -69,14 +70,14 @@ fn sends(after_ms: u64, bytes: impl Into<Vec<u8>>) -> (u64, Act) {
     (after_ms * MS, Act::Send(bytes.into()))
 }
 
-/// Plays against such a server, writes and reads taking so many bytes at most.
+/// Runs a script against a server with this talk; reads and writes take at most `piece` bytes.
 fn converse(script: &str, over_websocket: bool, talk: Talk, piece: usize) -> Summary {
     let talker = Talker { talk, over_websocket, waiting: BTreeMap::new() };
     let net = VirtualNet::new(talker).in_pieces_of(piece);
     play_on(&plan_of(script, &[]).unwrap(), &net, &StopHandle::default())
 }
 
-/// The same for every size of pieces, at which nothing may differ but times. Every check must hold, so often.
+/// Runs a script with every size of pieces, which may change nothing but times. Every check must hold, `times` times.
 #[track_caller]
 fn converse_in_pieces(script: &str, over_websocket: bool, talk: Talk, times: u64) -> Summary {
     let mut first: Option<Summary> = None;
@@ -181,7 +182,7 @@ fn a_push_can_be_waited_for_and_need_not_come() {
         },
         4,
     );
-    // What did not come in time is counted where it had to, and nowhere else.
+    // A missing answer is counted where it was required, and nowhere else.
     assert_eq!((due(&summary, "receive"), due(&summary, "push"), due(&summary, "missing")), (0, 4, 4));
     assert_eq!(due(&summary, "kept"), 4, "what did not match is for who asks next");
     assert_eq!(summary.failures(Failure::Timeout), 4);
@@ -280,13 +281,13 @@ fn an_answer_that_is_late_or_cut_short_fails_and_is_nobody_elses() {
         3,
     );
     assert_eq!((summary.failures(Failure::Timeout), summary.failures(Failure::Closed)), (6, 3));
-    // connect, send, and two that were waited for and had to come; the third counts for nothing.
+    // connect, send, and two answers that were required and came; the third is optional and not counted.
     assert_eq!((due(&summary, "receive"), due(&summary, "request")), (6, 9));
 }
 
 #[test]
 fn a_match_that_raises_ends_its_connection_and_nobody_elses() {
-    // Three messages come in one read; the function that looks at them fails at the first. Other users talk meanwhile.
+    // Three messages come in one read; the function that judges them fails at the first. Other users talk meanwhile.
     let summary = converse(
         "local ws = brunt.ws 'ws://127.0.0.1/'
          brunt.scenario('raises', function()

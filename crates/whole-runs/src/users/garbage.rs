@@ -1,11 +1,11 @@
-//! Servers that say anything: users who follow where they are led and keep the cookies that they are given.
+//! Servers that send anything: users follow their redirects and keep their cookies.
 
 use brunt_record::catalogue::Counter;
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a user does with what it is answered: everything that the library in Lua makes of a server's words.
+/// The user's handling of an answer, with every function of the Lua library that reads a server's words.
 const SCRIPT: &str = "brunt.scenario('s', function()
     local a = http:get('/a/b?c=d')
     local location, text = a.headers.location, a.body .. tostring(a.url)
@@ -28,7 +28,7 @@ struct Babbler {
 
 impl Peer for Babbler {
     fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
-        // A request is one write here, and is answered whether it is understood or not.
+        // A request is one write here, and is answered whether or not it can be parsed.
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
         self.heads.lock().unwrap().push(String::from_utf8_lossy(&bytes[..end]).into_owned());
         let answer = self.answers[self.given % self.answers.len()].clone();
@@ -37,7 +37,7 @@ impl Peer for Babbler {
     }
 }
 
-/// Words of URLs, cookies and dates, and what is none of these.
+/// Words of URLs, cookies and dates, and others.
 fn words() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         4 => prop::sample::select(vec![
@@ -73,7 +73,7 @@ fn answer() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever a server says: nothing vanishes, what is sent is a request a call, and an error that it leads to names the
+    /// Whatever a server sends: nothing vanishes, each call sends a request, and an error caused by an answer names the
     /// script's line and not the library's.
     #[test]
     fn users_stand_what_servers_say(answers in prop::collection::vec(answer(), 1..5)) {
@@ -92,7 +92,7 @@ proptest! {
             }
         }
         let total = &summary.total;
-        // A call may end before it is sent: there is no way to other hosts here.
+        // A call may end before it is sent: other hosts cannot be reached here.
         let received = heads.lock().unwrap().len() as u64;
         prop_assert!((total.statuses.total()..=total.numbers.get(Counter::Due)).contains(&received), "{received}: {total:?}");
         for (error, _) in &total.figures.scenarios.get("s").unwrap().tracebacks {

@@ -1,9 +1,9 @@
-//! How a user's iterations follow one another: at once, without the engine being asked, or not.
+//! How a user's iterations follow one another: at once, without a round through the engine, or not.
 
 use super::*;
 use brunt_record::catalogue::Counter;
 
-/// How long iterations took, in milliseconds: the shortest and the longest.
+/// The shortest and the longest iteration, in milliseconds.
 fn lengths(played: &Played) -> (Option<u64>, Option<u64>) {
     let iterations = &played.scenario("s").iterations.known;
     (iterations.min().map(|ns| ns / MS), iterations.max().map(|ns| ns / MS))
@@ -76,7 +76,7 @@ fn calls_that_are_the_same_each_time_keep_their_own_names_tags_and_timeouts() {
     assert_eq!(figures.checks.get("GET /slow: late").unwrap().passes, 2);
     let sent: Vec<_> = played.requests.iter().map(|(.., request)| request.len()).collect();
     let bytes: u64 = figures.requests.iter().map(|(_, calls)| calls.numbers.get(Counter::ClearOut)).sum();
-    // What was answered, which is all but the two that came too late.
+    // The bytes sent for answered calls: all but the two whose answers came too late.
     let late = played.requests.iter().find(|(.., request)| request.contains("/slow")).unwrap().2.len();
     assert_eq!(bytes as usize, sent.iter().sum::<usize>() - 2 * late);
 }
@@ -106,7 +106,7 @@ fn the_script_ends_the_run_for_its_reason() {
 
 #[test]
 fn the_most_users_are_seen_between_two_seconds() {
-    // All come in one moment, and have gone long before the second is over.
+    // All users come at one moment, and have gone long before the second is over.
     let played = play("brunt.scenario('s', function() http:get('/') end):inject { brunt.at_once(7) }", hello);
     assert_eq!(played.summary.run.series.most_users(), 7);
 }

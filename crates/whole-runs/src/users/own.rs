@@ -1,4 +1,4 @@
-//! Figures that a script declares for itself.
+//! A script's own figures.
 
 use super::*;
 

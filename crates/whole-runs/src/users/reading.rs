@@ -1,8 +1,8 @@
-//! What scripts look for in answers, and pages with what they name.
+//! Questions of scripts to answers, and pages with their resources.
 
 use super::*;
 
-/// How often the check of this name held, and did not.
+/// The numbers of passes and failures of the check with this name.
 fn check(played: &Played, name: &str) -> (u64, u64) {
     let checks = &played.summary.total.figures.checks;
     let check = checks.get(name).unwrap_or_else(|| panic!("{name}: {:?}", played.scenario("s").tracebacks));
@@ -110,7 +110,7 @@ fn a_body_is_held_against_a_schema() {
     );
     assert!(why("items: has a text").contains("at /none: null is not of type"), "{}", why("items: has a text"));
     assert!(why("text: is JSON").contains("it is no JSON"), "{}", why("text: is JSON"));
-    // A call is not ok once, however many of its checks fail.
+    // A call counts once as not ok, however many of its checks fail.
     assert_eq!(figures.requests.get("items").unwrap().not_ok(&played.summary.plan.ok_status), 1);
     assert_eq!(played.scenario("s").errors, 0);
 }
@@ -178,9 +178,9 @@ fn what_a_script_demands_of_an_answer_is_a_check_of_its_call() {
     ] {
         assert_eq!(check(&played, name), counted, "{name}");
     }
-    // What scripts make up without end becomes one.
+    // Questions that scripts make up without end become one check.
     assert_eq!(figures.checks.iter().count(), 27);
-    // One call is marked once, however much of it is missing.
+    // A call is marked once, however many demands on it fail.
     let form = figures.requests.get("form").unwrap();
     assert_eq!((form.numbers.get(Counter::Due), form.not_ok(&played.summary.plan.ok_status)), (2, 2));
     let scenario = played.scenario("s");
@@ -190,7 +190,7 @@ fn what_a_script_demands_of_an_answer_is_a_check_of_its_call() {
     assert!(example.status == Some(200) && example.body.starts_with("order=17"), "{example:?}");
 }
 
-/// What is said of a script before the load.
+/// The error about a script before the load.
 fn refused(looks: &str) -> String {
     let script = format!("brunt.scenario('s', function() {looks} end):inject {{ brunt.iterations_each(1, 1) }}");
     let plan = plan_of(&script, &[]).unwrap();
@@ -252,7 +252,7 @@ fn a_page_brings_what_it_names_and_a_cache_spares_it_the_second_time() {
 
 #[test]
 fn a_check_that_raises_an_error_does_not_hold_and_the_others_count() {
-    // However the table is ordered, of many names some come before and some after.
+    // Whatever the order of a table, many names come both before and after the one in question.
     let others = (0..20).map(|n| format!("c{n} = true")).collect::<Vec<_>>().join(", ");
     let played = play(
         &format!(

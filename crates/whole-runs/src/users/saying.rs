@@ -15,17 +15,18 @@ use brunt_engine::simulated::{Act, Peer, Reaction};
 
 const ECHO: &str = "syntax = \"proto3\"; package t; message Text { string text = 1; }
     service Echo { rpc Chat(stream Text) returns (stream Text); }";
-/// When a message comes back after it was sent.
+/// The delay of an echoed message.
 const LATER: u64 = 10 * MS;
 
-/// Returns each message as it comes, and ends where its client does.
+/// Returns each message as it comes, and ends the stream when its client does.
 #[derive(Default)]
 struct Echo {
     partial: BTreeMap<u64, Vec<u8>>,
-    /// The streams that have begun, of all connections, and those of them that are refused after their first message.
+    /// The number of streams begun on all connections, and the number of first streams that are refused after their
+    /// first message.
     begun: usize,
     refuses: usize,
-    /// Whether windows stay as they are.
+    /// Whether the server never extends its windows.
     is_deaf: bool,
 }
 
@@ -89,7 +90,7 @@ impl Peer for Echo {
             write_settings(&[], &mut settings);
             reaction.push((MS, Act::Send(settings)));
         }
-        // The preface stays, and shows that it has come.
+        // The preface stays in the buffer, and shows that it has come.
         while let Some(head) = buffer.get(PREFACE.len()..).and_then(Head::read) {
             let (from, end) = (PREFACE.len() + HEAD_BYTES, PREFACE.len() + HEAD_BYTES + head.length);
             if buffer.len() < end {
@@ -104,7 +105,7 @@ impl Peer for Echo {
     }
 }
 
-/// One user who goes through this so often; every check holds.
+/// One user who runs this body `times` times; every check holds.
 fn run(times: u32, body: &str, peer: Echo) -> Summary {
     let script = format!(
         "local echo = brunt.grpc {{ base = 'grpc://127.0.0.1:80', proto = 'echo.proto', timeout = 5 }};
@@ -131,7 +132,7 @@ fn user_and_server_take_turns() {
     assert_eq!((total.statuses.sorted(), total.numbers.get(Counter::ConnectionsMade)), (vec![(0, 2)], 1));
     assert_eq!((messages.count(), messages.streams(), messages.left()), (6, 2, 0));
     assert_eq!(messages.first().known.min(), Some(LATER));
-    // What the user does between its messages is in the gap: the next comes when it has said more.
+    // The user's time between its messages is a part of the gap: the next message comes when it has sent more.
     assert_eq!(messages.gap().known.max(), Some(100 * MS + LATER));
 }
 
@@ -152,7 +153,7 @@ fn a_wait_ends_and_the_stream_goes_on() {
     assert_eq!((summary.total.statuses.sorted(), summary.total.messages().count()), (vec![(0, 3)], 9));
 }
 
-/// A stream that was refused is begun again, with all that was said on it.
+/// A refused stream is begun again, with everything that was sent on it.
 #[test]
 fn nothing_that_was_said_is_lost_by_a_refusal() {
     let body = "local chat, seen = talk(), {}

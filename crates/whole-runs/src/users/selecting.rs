@@ -1,8 +1,9 @@
-//! Calls told by several things at once, iterations whose calls are not ok, and calls that a script fails or passes itself.
+//! Selections of calls by several properties, iterations whose calls are not ok, and calls that a script fails or
+//! passes itself.
 
 use super::*;
 
-/// Says what went wrong under `/bad`, and takes 10 ms for it.
+/// Answers with an error under `/bad`, after 10 ms.
 fn some_are_bad(request: &str) -> (u64, String) {
     if request.contains(" /bad") {
         return (10 * MS, response("503 Oh", "", "oh"));
@@ -10,7 +11,7 @@ fn some_are_bad(request: &str) -> (u64, String) {
     (MS, response("200 OK", "", "hello"))
 }
 
-/// Each threshold that was written, with what it came to and whether it held.
+/// Each written threshold, with its value and whether it held.
 fn judged_of(played: &Played) -> Vec<(String, String, bool)> {
     let written = played.summary.thresholds.iter().filter(|result| !result.implicit);
     written.map(|result| (result.threshold.clone(), result.got.clone(), result.held)).collect()
@@ -178,7 +179,7 @@ fn a_call_may_expect_statuses_of_its_own() {
     assert_eq!(total.figures.checks.get("here: unexpected status 200").unwrap().reasons, 10);
     let failed: Vec<_> = judged_of(&played).into_iter().filter(|(.., held)| !held).collect();
     assert!(failed.is_empty(), "{failed:#?}");
-    // What a call expects counts as a success in times, too; what the script passes does so in counts alone.
+    // An expected status counts as a success in times, too; a call passed by the script does so only in counts.
     assert_eq!(total.times.known(Timing::Refused).count(), 20);
 }
 

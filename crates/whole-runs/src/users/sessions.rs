@@ -151,7 +151,7 @@ fn limits_are_the_runs_and_not_each_threads() {
     }
 }
 
-/// A site whose login leads on twice, and ends where its query says.
+/// A site whose login redirects twice, and ends where its query says.
 fn leading(request: &str) -> (u64, String) {
     let (path, query) = request.split(' ').nth(1).unwrap_or("").split_once('?').unwrap_or_default();
     let to = |status: &str, place: &str| response(status, &format!("Location: /{place}?{query}\r\n"), "");
@@ -165,7 +165,7 @@ fn leading(request: &str) -> (u64, String) {
     }
 }
 
-/// By name: how many were due and how many were not ok, and how long the longest took, in milliseconds.
+/// By name: the calls due, the calls not ok, and the longest time in milliseconds.
 fn calls(played: &Played) -> Vec<(&str, u64, u64, u64)> {
     let of = |(name, calls): (_, &brunt_record::figures::CallFigures)| {
         let longest = calls.times.get(Timing::Response).lower().max().unwrap() / MS;
@@ -219,7 +219,7 @@ fn a_chain_that_breaks_off_counts_once() {
          end):inject { brunt.iterations_each(1, 1) }",
         leading,
     );
-    // The second chain goes on when the first has ended.
+    // The second chain continues when the first has ended.
     let expected = [
         ("a", 1, 0, 60),
         ("a redirect 1", 1, 0, 10),
@@ -232,7 +232,7 @@ fn a_chain_that_breaks_off_counts_once() {
     let checks = &played.summary.total.figures.checks;
     let held: Vec<_> = checks.iter().map(|(name, check)| (name, check.passes)).collect();
     assert_eq!(held, [("a: there", 1), ("b: late", 1)]);
-    // A run that ends in the midst of a chain keeps its books, as for every run here; so does a redirect to nowhere.
+    // A run that ends in the middle of a chain keeps its books, like every run here; so does a redirect to nowhere.
     for length in [5, 15, 45, 75] {
         let script = format!(
             "brunt.scenario('s', function() http:get('/login?good', {{ name = 'a' }}) end)

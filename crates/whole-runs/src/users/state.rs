@@ -1,4 +1,4 @@
-//! What belongs to a user alone, and values on their way out of the script.
+//! State that belongs to a user alone, and values on their way out of the script.
 
 use super::*;
 

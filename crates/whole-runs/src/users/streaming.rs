@@ -24,7 +24,7 @@ fn run(script: &str, peer: Stream) -> Summary {
     run_with("", script, peer)
 }
 
-/// The same with more options of the client.
+/// A run with further options of the client.
 fn run_with(options: &str, script: &str, peer: impl Peer) -> Summary {
     let script = format!(
         "local llm = brunt.http {{ base = 'http://127.0.0.1', last_message = '[DONE]', stall_timeout = '40ms', {options} }};
@@ -39,7 +39,7 @@ fn run_with(options: &str, script: &str, peer: impl Peer) -> Summary {
     summary
 }
 
-/// A scenario of one user who goes through this so often.
+/// A scenario of one user who runs this body `times` times.
 fn scenario(times: u32, body: &str) -> String {
     format!("brunt.scenario('s', function(vu) {body} end):inject {{ brunt.iterations_each(1, {times}) }}")
 }
@@ -284,7 +284,7 @@ fn users_share_connections_and_another_is_made_once_all_streams_are_taken() {
         assert_eq!(total.numbers.get(Counter::ConnectionsMade), connections, "{users} users");
         assert!(total.numbers.get(Counter::HeldBackByStreamLimit) == 0, "another was to be had");
     }
-    // What the target does not process is called again, on other connections.
+    // Calls that the target does not process are made again, on other connections.
     let leaving = |connection: u64, stream: u32| {
         let mut acts = events(connection, stream);
         if stream == 7 {

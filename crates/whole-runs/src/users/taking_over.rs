@@ -1,4 +1,4 @@
-//! Users of a lost part, whom others take over.
+//! Users of a lost agent's part, whom others take over.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use brunt_engine::{Gate, Part, Takeover};
 
-/// Carries a part out: its figures, and when the target was asked for what.
+/// Carries out a part. Returns its recording, and the times and paths of the target's requests.
 fn carry_out(plan: &Plan, part: Part) -> (Recording, Vec<(u64, String)>) {
     let requests = Requests::default();
     let net = VirtualNet::new(Server { answer: hello, waiting: BTreeMap::new(), requests: Arc::clone(&requests) });
@@ -46,7 +46,8 @@ fn started(run: &Recording) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Users who come one after the other come when one machine would have had them come, whoever has them.
+    /// Users who arrive one after the other arrive at the times that they would have on one machine, whoever takes them
+    /// over.
     #[test]
     fn who_was_still_to_come_comes_elsewhere(
         poisson: bool, workers in prop::collection::vec(1_u32..4, 1..4), lost: prop::sample::Index, parts in 1_u32..5,
@@ -77,14 +78,15 @@ proptest! {
             for portion in portion.divided(parts) {
                 let (own, requests) = carry_out(&plan, elsewhere(portion, Some(after_ms * MS)));
                 users += started(&own);
-                // Its time begins when it joins.
+                // The taken-over part's clock begins when it joins.
                 asked.extend(requests.into_iter().map(|(at, path)| (at + after_ms * MS, path)));
             }
         }
         asked.sort_unstable();
         expected.sort_unstable();
         prop_assert_eq!(users, started(&whole));
-        // Where they come at random, a step deals them out from another worker on, and their numbers are not those of their places.
+        // Random arrivals are dealt out from another worker on at each step, so their numbers are not those of their
+        // places.
         let seen = |asked: &[(u64, String)]| asked.iter().map(|(at, path)| (*at, if poisson { "" } else { path }.to_owned())).collect::<Vec<_>>();
         prop_assert_eq!(seen(&asked), seen(&expected));
     }
@@ -117,13 +119,13 @@ fn a_throttle_makes_up_for_nothing_that_came_before() {
                   brunt.scenario('s', function() http:get('/') end):inject { brunt.users(20, '1s') }";
     let (_, asked) = carry_out(&plan_of(script, &[]).unwrap(), elsewhere(Portion::whole(1), Some(500 * MS)));
     assert!((45..=71).contains(&asked.len()), "{}", asked.len());
-    // Not fifty at once. Connecting takes 50 µs, and one call may be made that was not in the moment before.
+    // Not fifty at once. Connecting takes 50 µs, and one call may fall into the moment before.
     let close = asked.windows(2).filter(|pair| pair[1].0 - pair[0].0 < 9 * MS).count();
     assert!(close <= 1, "{asked:?}");
 }
 
-/// A process that is stopped and goes on later finds that its users were given to others. Calls that waited for a connection are not
-/// made, either.
+/// A process that is stopped and later goes on finds its users given to others. Calls that waited for a connection are
+/// not made, either.
 #[test]
 fn users_beyond_the_horizon_make_no_call() {
     let batch = "http:batch({ { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' }, { 'GET', '/' } })";
@@ -149,7 +151,7 @@ fn users_beyond_the_horizon_make_no_call() {
     }
 }
 
-/// Once the horizon moves on everybody goes on, those too who waited for a connection.
+/// Once the horizon moves on, all users go on, including those that waited for a connection.
 #[test]
 fn users_go_on_with_the_horizon() {
     /// Moves the horizon on after the clock has passed it.
@@ -165,7 +167,7 @@ fn users_go_on_with_the_horizon() {
     fn slow(request: &str) -> (u64, String) {
         (900 * MS, hello(request).1)
     }
-    // Eight users with connections of their own, or with one for all of them.
+    // Eight users, each with its own connection, or with one for all of them.
     for (prelude, least) in [("", 5.0), ("http = brunt.http { base = 'http://127.0.0.1', pool = 1 }", 0.9)] {
         let script = format!(
             "{prelude} brunt.scenario('s', function() http:get('/') brunt.pause(0.2) end):inject {{ brunt.users(8, '1h') }}"
@@ -175,7 +177,7 @@ fn users_go_on_with_the_horizon() {
         let part = Part { gate: Some(gate.clone()), ..Part::whole(1) };
         let plan = Plan { timeout_ns: 60 * SECOND_NS, ..plan_of(&script, &[]).unwrap() };
         let run = run_part_on(&net, &plan, part, &built_in(), &mut Extending(gate)).run;
-        // The observer acts in real time, for which made-up time does not wait. An hour of it is long enough.
+        // The observer acts in real time, which simulated time does not wait for. An hour of it is long enough.
         // Users go in step, so a single second may hold one round of theirs more or less.
         let last: Vec<f64> = run.series.points().iter().rev().skip(2).take(33).map(Point::rate).collect();
         assert!(last.iter().sum::<f64>() / last.len() as f64 > least, "{prelude}: {last:?}");
@@ -183,8 +185,8 @@ fn users_go_on_with_the_horizon() {
     }
 }
 
-/// A second has all users that were due in it, and no others, whatever the worker does when it ends: what a lost agent has reported of its users then ends
-/// where others begin to count those who never came.
+/// A second has all users that were due in it, and no others, whatever the worker does when it ends. So the report of a
+/// lost agent's users ends where others begin to count those who never came.
 #[test]
 fn a_second_has_the_users_that_were_due_in_it() {
     #[derive(Default)]
@@ -198,7 +200,7 @@ fn a_second_has_the_users_that_were_due_in_it() {
     }
     let script = "brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(50, '4s') }";
     let plan = plan_of(script, &[]).unwrap();
-    // The clock begins at a second. The worker stands still when second 1 ends, or ends all seconds in time.
+    // The clock begins at a full second. The worker stands still when second 1 ends, or ends all seconds on time.
     for still_ns in [0, 300 * MS] {
         let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Requests::default() };
         let net = VirtualNet::new(server).standing_still(2_900 * MS, still_ns);

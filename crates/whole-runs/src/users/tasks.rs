@@ -1,4 +1,4 @@
-//! What a user does beside what it does, and the flow of iterations.
+//! Tasks beside a user's own function, and the flow of iterations.
 
 use super::*;
 use brunt_record::catalogue::Counter;
@@ -29,7 +29,7 @@ fn tasks_go_on_beside_their_user_and_give_what_they_return() {
     assert_eq!(played.lines(), ["GET /main", "GET /a1", "GET /b", "GET /a2", "GET /all"]);
     assert_eq!(played.times(), [0, 0, 5, 10, 20]);
     assert_eq!(played.scenario("s").iterations.count(), 1);
-    // As a browser's: those of the user, whoever of its tasks calls.
+    // As in a browser, the connections are the user's, whichever of its tasks calls.
     assert_eq!(played.summary.total.numbers.get(Counter::ConnectionsMade), 3);
 }
 
@@ -61,7 +61,7 @@ fn an_iteration_ends_its_tasks_and_what_they_have_under_way_is_counted() {
         slow,
     );
     assert_eq!(played.lines(), ["GET /task"; 3]);
-    // The next iteration begins when the call of the last one's task has ended.
+    // The next iteration begins when the call of the last iteration's task has ended.
     assert_eq!(played.times(), [0, 10, 20]);
     assert_eq!(played.summary.total.statuses.total(), 3);
     let scenario = played.scenario("s");
@@ -131,7 +131,7 @@ fn a_cancelled_task_leaves_the_calls_that_a_throttle_holds_back() {
          end):inject { brunt.iterations_each(1, 2) }",
         slow,
     );
-    // The places of those that were dropped are not made up for: the second iteration begins in the midst of one.
+    // The throttle does not reuse the slots of dropped calls: the second iteration begins in the middle of one.
     assert_eq!(played.lines(), ["GET /1", "GET /2", "GET /after", "GET /1", "GET /after"]);
     assert_eq!((played.scenario("s").iterations.count(), played.scenario("s").errors), (2, 0));
 }
@@ -256,7 +256,7 @@ fn an_iteration_can_end_in_the_middle_and_last_for_a_while() {
     assert_eq!((scenario.iterations.count(), scenario.errors), (2, 0));
     let group = played.summary.total.figures.groups.get("g").unwrap();
     assert_eq!((group.with_pauses.count(), group.unfinished), (2, 0));
-    // What waits for nothing does not stop the clock.
+    // A function that waits for nothing does not stop the clock.
     let still = once("local n = 0 brunt.during('1ms', function() n = n + 1 end) http:get('/done')");
     assert_eq!(still.lines(), ["GET /done"]);
 }

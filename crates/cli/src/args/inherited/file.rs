@@ -9,9 +9,9 @@ use clap::{Arg, ArgAction};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The commands that make runs, which alone inherit flags. Each has a table of its own in `brunt.toml`.
+/// The commands that make runs: only these inherit flags. Each has a table of its own in `brunt.toml`.
 pub const COMMANDS: [&str; 5] = ["bench", "run", "find", "compare", "sweep"];
-/// Flags that only the command line has: what is run, and help.
+/// Flags that only the command line may have: the target of the run, and help.
 pub const BARRED: [&str; 7] = ["script", "plan", "a", "b", "help", "help-all", "version"];
 
 /// Whether a flag may be given several times.
@@ -33,13 +33,13 @@ enum Value {
     List(Vec<String>),
 }
 
-/// Says whether a run has a flag of this name; if not, which one is near.
+/// Whether a run has a flag of this name; otherwise the nearest one.
 pub type Known<'a> = dyn Fn(&str) -> Result<(), Option<&'a str>> + 'a;
 
-/// The entries that hold for a command, each with its line; what its own table has comes first.
+/// The entries for a command, each with its line; those of its own table come first.
 ///
 /// # Errors
-/// What is no TOML, or names no flag of a run, with its line.
+/// For text that is not TOML, or a name that is no flag of a run, with its line.
 pub fn entries(text: &str, command: &str, known: &Known<'_>) -> Result<Vec<(Entry, usize)>> {
     let whole = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or_else(String::new, |span| format!("{}: ", position(text, &span)));
@@ -106,7 +106,7 @@ const WANTED: &str = "expected a text, a number, true or false, or a list of tex
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.clone().into_owned()),
-        // As it is written, without the underscores that TOML allows.
+        // The digits as written, without the underscores that TOML allows.
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
         DeValue::Float(number) => Some(number.as_str().replace('_', "")),
         _ => None,
@@ -114,7 +114,7 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
 }
 
 impl Entry {
-    /// The values for the flag; none of a switch that is off.
+    /// The values for the flag; `None` for a switch that is off.
     ///
     /// # Errors
     /// When the flag takes no such value.

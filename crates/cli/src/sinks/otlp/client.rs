@@ -1,4 +1,4 @@
-//! One request after the other over HTTP, each until it is taken in, refused, or out of time
+//! Sequential requests over HTTP, each until it is accepted, refused, or out of time
 //! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>).
 
 use std::io::Write as _;
@@ -11,12 +11,14 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::super::backlog::now_unix_ns;
+use super::GRACE;
 use super::endpoint::Endpoint;
 use crate::https::{self, Pool, innermost};
 
@@ -28,38 +30,39 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
 /// The longest answer that is read, in bytes.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// The longest text of a receiver that is told, in characters.
+/// The longest text of a receiver that is shown, in characters.
 const LONGEST_TOLD: usize = 200;
 
 /// Sends requests to an endpoint.
 pub(super) struct Client {
     pool: Pool,
     endpoint: Endpoint,
-    /// Until when to try; none while the run goes on.
+    /// The deadline; `None` while the run goes on.
     deadline: watch::Receiver<Option<Instant>>,
 }
 
-/// What came of one request.
+/// The result of one request.
 #[derive(Debug, PartialEq, Eq)]
 enum Attempt {
     Taken(Taken),
-    /// It makes no sense to send it again.
+    /// Refused for good.
     Refused(String),
-    /// It does, after the time that was asked for.
+    /// To be repeated, after the requested time.
     Later(Option<Duration>, String),
 }
 
 impl Client {
     pub(super) fn new(endpoint: Endpoint, deadline: watch::Receiver<Option<Instant>>) -> Result<Self> {
-        let trust = endpoint.authorities.clone().map_or(Trust::System, Trust::Authorities);
-        let pool = https::pool(&trust, endpoint.timeout).context("OTEL_EXPORTER_OTLP_CERTIFICATE")?;
+        let is_secure = [&endpoint.metrics, &endpoint.logs].iter().any(|uri| uri.scheme() == Some(&Scheme::HTTPS));
+        let trust = endpoint.authorities.clone().map(Trust::Authorities).or(is_secure.then_some(Trust::System));
+        let pool = https::pool(trust.as_ref(), endpoint.timeout).context("OTEL_EXPORTER_OTLP_CERTIFICATE")?;
         Ok(Self { pool, endpoint, deadline })
     }
 
-    /// Sends `body` until it is taken in; with `patience`, while that lasts.
+    /// Sends `body` until it is accepted; with `patience`, while that lasts.
     ///
     /// # Errors
-    /// Why it was not: it was refused, or the time is over.
+    /// The reason for which it was not accepted: it was refused, or the time is over.
     pub(super) async fn deliver(
         &mut self,
         uri: &Uri,
@@ -69,7 +72,7 @@ impl Client {
         let body = self.encoded(body);
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut problem = "the run was over".to_owned();
+        let mut problem = format!("no answer within {} s after the run", GRACE.as_secs());
         loop {
             let Some(attempt) = self.until_deadline(self.post(uri, body.clone())).await else { return Err(problem) };
             let asked = match attempt {
@@ -103,7 +106,7 @@ impl Client {
         compressed.unwrap_or_default().into()
     }
 
-    /// What a future comes to; none if the time is over before.
+    /// The result of a future; `None` if the time is over before.
     async fn until_deadline<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut deadline = self.deadline.clone();
         let over = async move {
@@ -121,7 +124,8 @@ impl Client {
         }
     }
 
-    /// Waits before another attempt; `false` if there will be none. That the run is over ends a pause, since time is short then.
+    /// Waits before another attempt; `false` if there will be none. The end of the run ends a pause, since time is
+    /// short then.
     async fn wait(&mut self, pause: Duration) -> bool {
         let known = *self.deadline.borrow_and_update();
         if let Some(deadline) = known {
@@ -163,7 +167,7 @@ impl Client {
         }
     }
 
-    /// A text of the receiver's as it may be told.
+    /// A text of the receiver for display.
     fn told(&self, text: &str) -> String {
         let hidden = self.endpoint.secrets.hide(text);
         let mut plain: String = hidden.chars().filter(|c| !c.is_control()).collect();
@@ -187,7 +191,7 @@ fn outcome(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Attempt {
     }
 }
 
-/// Between half and all of a pause, so that many runs do not come back at once.
+/// Between half and all of a pause, so that many runs do not retry at once.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + (now_unix_ns() % 1000) as f64 / 2000.0)
 }

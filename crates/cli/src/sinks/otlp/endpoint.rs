@@ -13,11 +13,11 @@ use brunt_plan::target::Url;
 use brunt_record::redaction::Secrets;
 use http::{HeaderName, HeaderValue, Uri, header};
 
-/// What stands for the endpoint of the environment.
+/// The value that means the environment's endpoint.
 pub const ENVIRONMENT: &str = "env";
-/// How long a request may take, where nobody says.
+/// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most attributes of the resource that the environment may give.
+/// The most resource attributes from the environment.
 const MOST_ATTRIBUTES: usize = 64;
 
 /// Where requests go, and how.
@@ -37,11 +37,11 @@ pub struct Endpoint {
     pub authorities: Option<PathBuf>,
     /// Whether points are differences or sums so far.
     pub temporality: Temporality,
-    /// What the resource has besides, or instead of what brunt says.
+    /// Resource attributes that add to brunt's or replace them.
     pub resource: Vec<(String, String)>,
     /// Its URL, without secrets.
     pub shown: String,
-    /// What nobody may see of it.
+    /// Its secrets.
     pub secrets: Secrets,
 }
 
@@ -49,10 +49,10 @@ pub struct Endpoint {
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Endpoint {
-    /// The endpoint at `given`, a URL or [`ENVIRONMENT`], with what else `env` says.
+    /// The endpoint at `given`, a URL or [`ENVIRONMENT`], with the settings in `env`.
     ///
     /// # Errors
-    /// What cannot be read, by the name of its flag or variable.
+    /// For values that cannot be parsed, by the name of the flag or variable.
     pub fn new(given: &str, env: Env<'_>) -> Result<Self> {
         let of = |signal: &str, name: &str| {
             let all = format!("OTEL_EXPORTER_OTLP_{name}");
@@ -69,7 +69,7 @@ impl Endpoint {
                 .with_context(|| format!("OTEL_EXPORTER_OTLP_HEADERS: {name}"))?;
             value.set_sensitive(true);
             headers.push((name, value));
-            // `Bearer TOKEN`: both may come back.
+            // `Bearer TOKEN`: either part may be echoed.
             secrets.extend(pair.1.split_once(' ').map(|(_, token)| token.to_owned()));
             secrets.push(pair.1);
         }
@@ -124,7 +124,7 @@ impl Parts {
         Ok(Self { url, user })
     }
 
-    /// The same with `more` behind its path.
+    /// Appends `more` to its path.
     fn with(&self, more: &str) -> Self {
         let mut url = self.url.clone();
         let (path, query) = url.target.path.split_at(url.target.path.find('?').unwrap_or(url.target.path.len()));
@@ -151,7 +151,7 @@ fn of_url(given: &str) -> Result<(Parts, Parts, Parts)> {
     Ok((base, metrics, logs))
 }
 
-/// The same by the environment.
+/// The same from the environment.
 fn from_environment(env: Env<'_>) -> Result<(Parts, Parts, Parts)> {
     const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
     const METRICS: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
@@ -200,7 +200,7 @@ fn resource(env: Env<'_>) -> Result<Vec<(String, String)>> {
     Ok(given)
 }
 
-/// `name=value,…`, values percent-encoded (W3C Baggage). What is wrong is said without values, which may be secret.
+/// `name=value,…`, values percent-encoded (W3C Baggage). Errors do not include values, which may be secret.
 fn pairs(name: &str, text: &str) -> Result<Vec<(String, String)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).enumerate();
     let pair = |(place, part): (usize, &str)| {

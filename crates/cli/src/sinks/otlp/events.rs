@@ -1,4 +1,4 @@
-//! What happens to a run as a whole, as events.
+//! Events of a whole run.
 
 use brunt_judge::summary::Summary;
 use brunt_metrics::otlp::{Event, Severity};
@@ -18,7 +18,7 @@ pub(super) fn started(plan: &Plan) -> Event {
     event("brunt.run.started", Severity::Info, format!("a run of {} begins", plan.target.url()), attributes)
 }
 
-/// Somebody changes the run, or marks a moment of it.
+/// A change of the run, or a mark.
 pub(super) fn changed(change: &Change) -> Event {
     let name = if matches!(change.action, Action::Mark(_)) { "brunt.run.marked" } else { "brunt.run.changed" };
     let mut attributes = pair("brunt.change.at_s", &format!("{:.3}", change.at_ns as f64 / 1e9));
@@ -26,7 +26,7 @@ pub(super) fn changed(change: &Change) -> Event {
     event(name, Severity::Info, changes::what(&change.action), attributes)
 }
 
-/// What is to be said of a run that is over: its findings, its thresholds, its end.
+/// The events of a finished run: its findings, its thresholds, its end.
 pub(super) fn ended(summary: &Summary) -> Vec<Event> {
     let mut events = Vec::new();
     for finding in &summary.verdict.findings {
@@ -80,7 +80,7 @@ const fn ending(ending: &Ending) -> &'static str {
     }
 }
 
-/// What a kind is called in JSON.
+/// The name of a kind in JSON.
 fn key(kind: &serde_json::Value) -> String {
     kind.as_str().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What waits to be sent, between the run and the thread that sends.
+//! The queue between the run and the sending thread.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use tokio::time::Instant;
 
 use super::super::backlog::{Backlog, Pending, now_unix_ns};
 
-/// The most events that wait.
+/// The most waiting events.
 const MOST_EVENTS: usize = 256;
 
-/// What is to be sent next.
+/// The next thing to send.
 #[derive(Debug)]
 pub(super) enum Work {
     Second(Box<Pending>),
     Events(Vec<Event>),
 }
 
-/// Seconds and events that wait, and whether more will come.
+/// Waiting seconds and events, and whether more will come.
 #[derive(Debug)]
 pub(super) struct Inbox {
     waiting: Mutex<Waiting>,
@@ -53,7 +53,7 @@ impl Inbox {
         });
     }
 
-    /// Nothing more will come: whoever sends has so long.
+    /// Nothing more will come: the sender has this long.
     pub(super) fn close(&self, grace: Duration) {
         self.deadline.send_if_modified(|deadline| {
             let is_first = deadline.is_none();
@@ -63,14 +63,14 @@ impl Inbox {
         self.wake.notify_one();
     }
 
-    /// What is to be sent next; none once nothing will come any more.
+    /// The next thing to send; `None` once nothing more will come.
     pub(super) async fn next(&self) -> Option<Work> {
         loop {
             if let Some(work) = self.take() {
                 return Some(work);
             }
             if self.deadline.borrow().is_some() {
-                // What came between the two.
+                // It came between the two.
                 return self.take();
             }
             self.wake.notified().await;

@@ -1,5 +1,6 @@
-//! Metrics and events of a run to a receiver of OTLP (`--otlp`). A thread of its own sends them; the run hands it each second through a
-//! [backlog](super::backlog) that is bounded. A receiver that is down, slow or refuses costs the run nothing, and what it did not get is said.
+//! Metrics and events of a run to an OTLP receiver (`--otlp`). A thread of its own sends them; the run hands it each
+//! second through a bounded [backlog](super::backlog). A receiver that is down, slow or refuses costs the run nothing;
+//! the result states what it did not get.
 
 mod client;
 mod endpoint;
@@ -26,21 +27,21 @@ use super::{Sink, subject};
 use crate::args::Output;
 use crate::console;
 
-/// How long a receiver has, once the run is over, to take in what is left.
+/// How long a receiver has, once the run is over, to accept the rest.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long events are tried while seconds wait behind them: a receiver may take metrics in and no logs.
+/// How long events are retried while seconds wait behind them: a receiver may accept metrics and no logs.
 const EVENTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Metrics and events on their way to a receiver.
 pub struct OtlpSink {
     inbox: Arc<Inbox>,
     thread: Option<JoinHandle<Delivery>>,
-    /// What it got, once that is known.
+    /// Its account, once that is known.
     delivery: Option<Delivery>,
 }
 
 impl OtlpSink {
-    /// The receiver that flags ask for, if they do; says there that the run is called `run_id`.
+    /// The receiver by these flags, if there is one; the run's name there is `run_id`.
     ///
     /// # Errors
     /// When the URL or a variable cannot be read.
@@ -108,13 +109,13 @@ impl Sink for OtlpSink {
 }
 
 impl Drop for OtlpSink {
-    /// Where a run fails nobody judges it; what it came to is sent all the same.
+    /// A failed run is not judged; its figures are sent all the same.
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-/// What a receiver lacks, if it lacks anything.
+/// The parts that a receiver lacks, if it lacks some.
 fn shortfall(delivery: &Delivery) -> Option<String> {
     let mut parts = Vec::new();
     if delivery.seconds_missed > 0 {
@@ -136,11 +137,11 @@ fn shortfall(delivery: &Delivery) -> Option<String> {
     (!all.is_empty()).then(|| format!("otlp: {}", all.join("; ")))
 }
 
-/// What carries seconds and events to the receiver.
+/// Sends seconds and events to the receiver.
 struct Courier {
     subject: Subject,
     names: Names,
-    /// Sums so far, if these are what is sent.
+    /// Sums so far, if these are sent.
     sums: Sums,
     /// When the first second began.
     began_unix_ns: Option<u64>,

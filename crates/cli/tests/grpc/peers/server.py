@@ -3,6 +3,7 @@
 x-status: N   the call ends with this status, with a message and a detail
 x-sleep: S    it takes so many seconds
 x-left: 1     the answer's sku says whether the call has a deadline, and how many whole seconds are left
+x-trace: 1    the answer's sku is the call's traceparent
 
 Prints its ports, without TLS and with it, and ends with its standard input."""
 
@@ -34,6 +35,8 @@ def look_at(item, context):
     time.sleep(float(metadata.get("x-sleep", 0)))
     if "x-left" in metadata:
         item.sku = f"{round(context.time_remaining())} s left"
+    if "x-trace" in metadata:
+        item.sku = metadata.get("traceparent", "none")
     return item
 
 

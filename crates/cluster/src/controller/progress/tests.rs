@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 
 use brunt_engine::{Observer, RunningTotal};
 use brunt_plan::arrivals::{Arrivals, Spread};
-use brunt_plan::plan::{ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, ProtocolOptions, Stop};
 use brunt_plan::target::Url;
 use brunt_protocol::scenario::Value;
 use brunt_record::live::Live;

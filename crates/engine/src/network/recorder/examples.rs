@@ -1,4 +1,4 @@
-//! Calls of an interval that stand for others: how they failed, and what took long.
+//! Example calls of an interval: of each failure, and of slow calls.
 
 use brunt_record::examples::{Ended, FailedCall};
 use brunt_record::slowest::TracedCall;
@@ -8,7 +8,7 @@ use crate::network::NEVER;
 use crate::network::call::Call;
 
 impl Recorder {
-    /// Whether an example of a call that ended so would be of use. One with a trace may take the place of one without.
+    /// Whether an example of a call that ended so would be of use. A call with a trace may replace one without.
     pub(in crate::network) fn wants_example(&self, ended: Ended, has_trace: impl FnOnce() -> bool) -> bool {
         !self.exemplified.contains(&ended) || (has_trace() && self.snapshot.examples.wants(ended, true))
     }
@@ -26,7 +26,7 @@ impl Recorder {
         self.slow_from_ns = 0;
     }
 
-    /// The response time of a call that was answered, read at `now`: the target's part, as far as that is known.
+    /// The response time of an answered call, read at `now`: the target's part, as far as that is known.
     pub(in crate::network) fn response_ns<T>(&self, call: &Call<T>, now: u64) -> u64 {
         match self.reading {
             Reading::Arrived(at) => Self::times(call, Self::first_byte(call, at, now), at, now).response().value,
@@ -40,7 +40,7 @@ impl Recorder {
         self.slow_from_ns = self.snapshot.slowest.least_ns();
     }
 
-    /// Another interval begins, which has examples of its own.
+    /// Begins another interval with examples of its own.
     pub(super) fn forget_examples(&mut self) {
         self.exemplified.clear();
         if self.slow_from_ns != NEVER {

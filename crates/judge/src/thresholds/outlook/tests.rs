@@ -127,6 +127,7 @@ fn the_outlook_of_scenarios_follows_their_injection() {
         populations: vec![users, ramp],
         throttle: None,
         smallest_pool: None,
+        trace_ratio: None,
         own: Vec::new(),
     };
     let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);

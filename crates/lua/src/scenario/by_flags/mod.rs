@@ -1,5 +1,5 @@
-//! What a protocol is in scenarios that has no [`Dialect`] of its own: `brunt.SCHEME`, whose options
-//! and calls are given by the names of its flags. A call's bytes are those that a flood with these flags would send.
+//! Protocols in scenarios without their own [`Dialect`]: `brunt.SCHEME`, whose options and calls have the names of its
+//! flags. A call's bytes are those that a flood with these flags would send.
 
 mod remembered;
 
@@ -19,7 +19,7 @@ use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Registry, Scheme}
 /// A protocol in scenarios, with the schemes that its URLs may have.
 pub(crate) type Offered = (Box<dyn Dialect>, Vec<Scheme>);
 
-/// What the protocols are in scenarios; of those with the same name, the one registered last.
+/// The protocols' dialects; of several with one name, the one registered last.
 pub(super) fn dialects(registry: &Registry) -> Vec<Offered> {
     let mut dialects: Vec<Offered> = Vec::new();
     for protocol in registry.protocols() {
@@ -40,7 +40,7 @@ struct ByFlags {
 }
 
 impl ByFlags {
-    /// For a protocol whose first scheme can be a name in Lua.
+    /// The dialect of a protocol whose first scheme is a valid name in Lua.
     fn from_protocol(protocol: &Arc<dyn Protocol>) -> Option<Self> {
         let name = protocol.schemes().first()?.name;
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -73,7 +73,7 @@ impl Dialect for ByFlags {
     }
 }
 
-/// Options by name, in an order that does not change.
+/// The options by name, in a fixed order.
 fn entries(whose: &str, table: &Value<'_>) -> Result<Vec<(String, Value<'static>)>, OptionsError> {
     if !matches!(table, Value::Nil | Value::Table(_)) {
         return Err(OptionsError(format!("{whose} takes a table of options, not {}", table.kind())));
@@ -93,21 +93,21 @@ fn entries(whose: &str, table: &Value<'_>) -> Result<Vec<(String, Value<'static>
 struct ClientOptions {
     protocol: Arc<dyn Protocol>,
     base: Target,
-    /// The options that all calls have in common.
+    /// The options that all its calls share.
     shared: Vec<(String, Value<'static>)>,
 }
 
-/// What calls of one client go through.
+/// The caller of one client.
 struct CallerByFlags {
     options: ClientOptions,
-    /// What makes connections.
+    /// Makes connections.
     prepared: Arc<dyn Prepared>,
-    /// Calls that were made, by their options.
+    /// Encoded calls, by their options.
     known: Calls,
 }
 
 impl ClientOptions {
-    /// What a flood with these options would prepare.
+    /// Prepares the protocol as a flood with these options would.
     fn prepare(&self, whose: &str, own: &[(String, Value<'static>)]) -> Result<Arc<dyn Prepared>, OptionsError> {
         let flags = self.protocol.flags();
         let names: Vec<_> = flags.iter().map(|flag| flag.name.replace('-', "_")).collect();
@@ -125,7 +125,7 @@ impl ClientOptions {
         self.protocol.prepare(&Plan::of_calls(self.base.clone(), options))
     }
 
-    /// The call with these options of its own.
+    /// The call with these additional options.
     fn encode(&self, own: &[(String, Value<'static>)]) -> Result<Call, OptionsError> {
         let prepared = self.prepare("call", own)?;
         let mut user = prepared.user();
@@ -137,7 +137,7 @@ impl ClientOptions {
     }
 }
 
-/// Adds what a table says to what is given by flags.
+/// Adds the options of a table to the values of flags.
 fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) -> Result<(), OptionsError> {
     let text = |value: &Value<'_>| -> Result<String, OptionsError> {
         let number = value.as_number().map(|number| number.to_string());
@@ -146,7 +146,7 @@ fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) ->
         if let Some(check) = flag.check {
             check(&text).map_err(|problem| OptionsError(format!("{name}: {problem}")))?;
         }
-        // A script has its secrets by brunt.env; the environment itself is the command line's.
+        // A script gets its secrets by brunt.env; references to the environment work only on the command line.
         Ok(if flag.may_be_secret() { escaped(&text) } else { text })
     };
     let value = fields.value(name);
@@ -170,7 +170,7 @@ fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) ->
             }
             FlagValue::Text(text)
         }
-        // A file's content, as it is: what is in it is the script's.
+        // A file's content is given as it is, and belongs to the script.
         Takes::File(_) | Takes::TextOrFile(_) => match value {
             Value::Text(bytes) => {
                 FlagValue::File { name: name.to_owned(), content: Content(bytes.clone().into_owned()) }
@@ -227,11 +227,11 @@ mod tests {
 
     use super::*;
 
-    /// A protocol of one flag, which counts how often it is asked for options, and waits in the midst of one of them.
+    /// A protocol with one flag, which counts how often its options are read, and waits during one of these calls.
     #[derive(Default)]
     struct Counted {
         asked: Arc<AtomicU32>,
-        /// Tells that `slow` was asked for, and waits until it may go on.
+        /// Signals that `slow` was asked for, and waits until it may go on.
         slow: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     }
 
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 3, "the client, and two calls");
     }
 
-    /// While one worker's call is encoded for the first time, others' calls go on.
+    /// While one worker's call is encoded for the first time, the calls of other workers go on.
     #[test]
     fn no_call_waits_for_anothers_encoding() {
         let ((entered, has_entered), (go_on, may_go_on)) = (channel(), channel());

@@ -1,16 +1,16 @@
-//! Calls that were encoded once, found again by their options without a lock.
+//! Calls that were encoded once, found by their options without a lock.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::OnceLock;
 
 use brunt_protocol::scenario::{Encoded, Value};
 
-/// How many different calls are remembered at most.
+/// The most remembered calls.
 const MOST_REMEMBERED: usize = 1024;
-/// How many slots are looked at for a call.
+/// The most slots that are probed for a call.
 const MOST_PROBES: usize = 8;
 
-/// A call as it is encoded.
+/// An encoded call.
 pub(super) struct Call {
     pub(super) bytes: Vec<u8>,
     pub(super) idempotent: bool,
@@ -24,13 +24,13 @@ impl Call {
     }
 }
 
-/// A call, and the table of options that it was made of.
+/// A call, and the table of options from which it was made.
 struct Remembered {
     options: Value<'static>,
     call: Call,
 }
 
-/// A bounded table of calls, which only grows: each slot is written once, so that to read it is one atomic load.
+/// A bounded table of calls that only grows: each slot is written once, so reading it is one atomic load.
 pub(super) struct Calls {
     slots: Box<[OnceLock<Remembered>]>,
 }
@@ -42,7 +42,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// The call that was made of these options, if it is remembered.
+    /// The call made from these options, if it is remembered.
     pub(super) fn find(&self, options: &Value<'_>) -> Option<&Call> {
         let mut met = self.probes(options).map_while(OnceLock::get);
         met.find(|remembered| is_same(&remembered.options, options)).map(|remembered| &remembered.call)
@@ -52,7 +52,7 @@ impl Calls {
     pub(super) fn remember(&self, options: &Value<'_>, call: Call) {
         let mut remembered = Remembered { options: options.clone().into_owned(), call };
         for slot in self.probes(options) {
-            // Where another worker was faster, the next slot takes it.
+            // Another worker took the slot first, so the next slot is tried.
             match slot.set(remembered) {
                 Ok(()) => return,
                 Err(back) => remembered = back,
@@ -66,7 +66,7 @@ impl Calls {
     }
 }
 
-/// A number that equal values have in common, whatever the order of their tables' entries.
+/// A hash that equal values share, whatever the order of their tables' entries.
 fn hash(value: &Value<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     match value {

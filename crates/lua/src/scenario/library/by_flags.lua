@@ -1,11 +1,11 @@
--- `brunt.SCHEME` of a protocol that has no library of its own: options and calls by the names of its flags.
+-- `brunt.SCHEME` of a protocol without its own library: options and calls have the names of its flags.
 
 local core, name = ...
 
 local check_options = core.check_options
 
 local Answer = core.answer_type({
-  -- What came before the body.
+  -- The part of the answer before the body.
   head = function(self)
     return self.error and "" or core.read(self, "head")
   end,
@@ -16,7 +16,7 @@ local call_options = { name = true, tags = true, ok = true, timeout = true }
 local Client = {}
 Client.__index = Client
 
--- One call, by the protocol's flags: what is not given here is as the client has it.
+-- One call, by the protocol's flags: missing options come from the client.
 function Client:call(options, of_call)
   if of_call ~= nil then
     check_options("call", of_call, call_options)

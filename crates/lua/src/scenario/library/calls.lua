@@ -1,4 +1,4 @@
--- Clients and their calls, and the names that calls are counted by.
+-- Clients and their calls, and the names by which calls are counted.
 
 local host, brunt, core, shared = ...
 
@@ -8,21 +8,21 @@ local operations = host.operations
 local CALL, START, WAIT, READ, LABEL = operations.CALL, operations.START, operations.WAIT, operations.READ, operations.LABEL
 local PREPARE, CALL_PREPARED, CONTINUE = operations.PREPARE, operations.CALL_PREPARED, operations.CONTINUE
 
--- Numbers of calls' names. Those that scripts make up without end all become one, and are not remembered.
+-- Numbers of calls' names. If a script makes names up without end, further ones become one name and are not remembered.
 local labels, labelled = {}, 0
 local MOST_LABELS = 2000
 
 -- Whether thresholds tell calls apart by the scenario and the group of their user.
 local by_place = host.by_place
 
--- The scenario of the user that calls, and the group that it is in; a task is in its user's groups where it has none of its own.
+-- The scenario and the group of the user that calls; a task without groups is in those of its user.
 local function place_of_user()
   local user = core.user("a call")
   local home = user.home or user
   return home.vu.scenario, user.group or home.group or ""
 end
 
--- The label that was given out by `key`, or a new one; `...` are its tags.
+-- The label remembered under `key`, or a new one; `...` are its tags.
 local function placed_label(key, name, ok, ...)
   local scenario, group
   if by_place then
@@ -41,7 +41,7 @@ local function placed_label(key, name, ok, ...)
   return label
 end
 
--- The statuses that a call expects, as a text: those of { 200, 404 } are "200,404".
+-- The statuses that a call expects, as a text: { 200, 404 } becomes "200,404".
 local function expected(ok)
   local text = ok
   if type(ok) == "table" then
@@ -79,7 +79,7 @@ local function tagged_label(name, tags, ok)
   return not by_place and labels[key] or placed_label(key, name, ok, unpack(texts))
 end
 
--- The number of a name, with these tags if there are any, of calls that expect these statuses.
+-- The number of a name, with these tags, if any, for calls that expect these statuses.
 local function label_of(name, tags, ok)
   if tags or ok ~= nil then
     return tagged_label(name, tags, ok)
@@ -87,7 +87,7 @@ local function label_of(name, tags, ok)
   return not by_place and labels[name] or placed_label(name, name)
 end
 
--- What the engine takes of any call's options: the label to count the call by, and its timeout, or nil.
+-- The engine's options of any call: the label by which it is counted, and its timeout or nil.
 local function counting(name, options)
   if not options then
     return label_of(name)
@@ -99,7 +99,7 @@ shared.counting = counting
 
 -- Calls ---------------------------------------------------------------------------------------------------------------
 
--- Counts a call that is not ok: the groups that its user is in are not, either.
+-- Counts a call that is not ok: the user's current groups are not ok, either.
 function shared.count_not_ok()
   local user = core.user("a call")
   local home = user.home
@@ -109,7 +109,7 @@ function shared.count_not_ok()
   end
 end
 
--- Counts a call that was not ok as ok after all.
+-- Takes back that a call was counted as not ok.
 function shared.count_ok()
   local user = core.user("a call")
   local home = user.home
@@ -119,18 +119,18 @@ function shared.count_ok()
   end
 end
 
--- What the engine says of a call that has ended: an answer, which carries its ticket as its first element. Four fields fit
--- in a table of half the size that five take.
+-- The answer of a call that has ended, from the values that the engine returns. It carries its ticket as its first
+-- element. A table of four fields takes half as much memory as one of five.
 local function answer_of(label, is_optional, ticket, status, ok, flags, failure, reason)
   if not ticket then
-    -- In a rehearsal, what is wrong whatever comes.
+    -- In a rehearsal: an error that any answer would have.
     if ok then
       wrong(status, true)
     end
     raise(status)
   end
   if not ok then
-    -- What need not come and did not is no call.
+    -- An optional call without an answer is not counted.
     if not (is_optional and failure == "timeout") then
       shared.count_not_ok()
     end
@@ -143,8 +143,8 @@ end
 
 shared.answer_of = answer_of
 
--- One call of a client. `options` may have `name`, `tags` and `timeout`, and `continues`, an answer that has led on to this call; what
--- stands behind it is the protocol's.
+-- One call of a client. `options` may have `name`, `tags` and `timeout`, and `continues`, an answer that has led on to
+-- this call. The arguments after it are the protocol's.
 function core.call(client, name, options, ...)
   waiting("a call")
   local label, timeout
@@ -159,11 +159,11 @@ function core.call(client, name, options, ...)
   return answer_of(label, false, yield(CALL, client, label, timeout, ...))
 end
 
--- Calls that were prepared.
+-- Prepared calls.
 local prepared = 0
 local MOST_PREPARED = 2000
 
--- Encodes a call that may be made often, from what `core.call` takes behind its options; gives a number for
+-- Encodes a call for repeated use, from the arguments that `core.call` takes after its options. Returns a number for
 -- `core.call_prepared`, or nil when there are too many.
 function core.prepare(client, ...)
   waiting("a call")
@@ -178,7 +178,7 @@ function core.prepare(client, ...)
   return number
 end
 
--- As `core.call`, of what was prepared.
+-- Makes a prepared call, as `core.call` does.
 function core.call_prepared(number, name, options)
   waiting("a call")
   local label, timeout
@@ -190,13 +190,13 @@ function core.call_prepared(number, name, options)
   return answer_of(label, false, yield(CALL_PREPARED, number, label, timeout))
 end
 
--- Begins a call; its answer is among those of the next `core.wait`.
+-- Begins a call; the next `core.wait` returns its answer.
 function core.start(client, name, options, ...)
   local user = waiting("a call")
   local label, timeout = counting(name, options)
   local problem = yield(START, client, label, timeout, ...)
   if problem then
-    -- What was begun before it must not be taken for answers of calls that are begun later.
+    -- Earlier calls must not be taken for those that are begun later.
     core.wait()
     raise(problem)
   end
@@ -208,7 +208,7 @@ function core.start(client, name, options, ...)
   started[#started + 1] = label
 end
 
--- Waits until all calls that were started have ended; gives their answers in that order.
+-- Waits until all started calls have ended; returns their answers in the order of the starts.
 function core.wait()
   local user = waiting("waiting for calls")
   local started = user.started or {}
@@ -234,7 +234,7 @@ function core.read(answer, what)
   return value
 end
 
--- Makes a client: `options` with those that are the engine's.
+-- Makes a client; `options` includes those of the engine.
 function core.client(name, options)
   if shared.is_running() then
     wrong("brunt." .. name .. " makes a client for the whole run: make it at the top of the script, outside the functions")
@@ -246,7 +246,7 @@ function core.client(name, options)
   return client
 end
 
--- User and password in the base that a client with this one gets; nil where it has none.
+-- The user and the password in the base URL of a client with this one in the script; nil where it has none.
 function core.base_user(base)
   local user = host.base_user(type(base) == "string" and base or nil)
   if user then
@@ -254,7 +254,7 @@ function core.base_user(base)
   end
 end
 
--- The base of a client, such as "http://127.0.0.1:8080", or nil.
+-- The base URL of a client, such as "http://127.0.0.1:8080", or nil.
 function core.base(client)
   return host.base(client)
 end

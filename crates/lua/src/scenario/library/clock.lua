@@ -5,9 +5,9 @@ local host, brunt, core = ...
 local floor, date, gsub, format = math.floor, os.date, string.gsub, string.format
 local misused, shown = core.misused, core.shown
 
--- The years 0000 and 9999 in seconds since 1970: what has four digits.
+-- The first and the last second of the years 0000 to 9999, which have four digits, in seconds since 1970.
 local EARLIEST, LATEST = -62167219200, 253402300800
--- What C's strftime knows since 1999, but for what depends on where a machine stands.
+-- The conversions of C's strftime since 1999, except those that depend on the machine's place.
 local KNOWN = "[aAbBcCdDeFgGhHIjmMnprRStTuUVwWxXyYzZ%%]"
 local ISO_8601 = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -26,7 +26,7 @@ function brunt.date(form, time)
   end
   local seconds = floor(time)
   local unknown
-  -- Fractions and the seconds themselves, which strftime has not, or has by the machine's own zone.
+  -- Fractions and `%s`: strftime lacks the former, and uses the machine's own zone for the latter.
   local plain = gsub(form, "%%([369]?)(.?)", function(digits, letter)
     if digits ~= "" then
       if letter == "f" then

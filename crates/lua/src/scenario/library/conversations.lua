@@ -1,4 +1,4 @@
--- Calls on connections that a user has for itself, and calls that take several answers.
+-- Calls on connections that a user holds for itself, and calls with several answers.
 
 local host, brunt, core, shared = ...
 
@@ -7,18 +7,18 @@ local waiting = core.waiting_user
 local CONVERSE, RELEASE = host.operations.CONVERSE, host.operations.RELEASE
 local reading = core.reading
 
--- What a judge says of an answer: it is the last of its call, the call goes on (with the protocol's values for what it
--- waits for next), or the call fails as mismatch (for this reason).
+-- The verdicts of a judge on an answer: it is the last of its call; the call goes on (with the protocol's values for
+-- the next answer); or the call fails as mismatch (for this reason).
 core.TAKEN, core.READS_ON, core.REJECTED = 0, 1, 2
 local BROKEN = 3
 
 local users = shared.users
--- The number of the last connection that was opened.
+-- The number of the last opened connection.
 local handles = 0
 
 local function settle(user, label, ...)
   user.judge = nil
-  -- It is of this call alone, however that ends.
+  -- The option is of this call alone, however it ends.
   local is_optional = user.is_optional
   user.is_optional = nil
   local problem = user.problem
@@ -38,27 +38,27 @@ local function converse(way, client, name, options, judge, ...)
   return settle(user, label, yield(CONVERSE, client, label, timeout, way, judge ~= nil, optional, ...))
 end
 
--- One call of a client, as `core.call`. With the option `optional`, it counts only if it is answered or fails otherwise than
--- by taking too long. `judge` is shown the body of each answer, its flags and its status, and says what
--- becomes of the call; it cannot call or pause.
+-- One call of a client, as `core.call`. With the option `optional`, it counts only if it is answered, or fails
+-- otherwise than by a timeout. `judge` is given the body of each answer, its flags and its status, and returns a
+-- verdict; it cannot call or pause.
 function core.converse(client, name, options, judge, ...)
   return converse(0, client, name, options, judge, ...)
 end
 
--- One call on a new connection, which the user has for itself from then on. Gives the answer, and a number by which the
--- connection is called.
+-- One call on a new connection, which the user holds from then on. Returns the answer, and the number of the
+-- connection.
 function core.connect(client, name, options, ...)
   handles = handles + 1
   local handle = handles
   return converse(-handle, client, name, options, nil, ...), handle
 end
 
--- One call on a connection that the user has for itself. `judge` as in `core.converse`, or nil.
+-- One call on a connection that the user holds. `judge` as in `core.converse`, or nil.
 function core.on(handle, client, name, options, judge, ...)
   return converse(handle, client, name, options, judge, ...)
 end
 
--- Closes a connection that the user has for itself, and forgets what came on it.
+-- Closes a connection that the user holds, and forgets the bytes received on it.
 function core.release(handle)
   waiting("closing a connection")
   yield(RELEASE, handle)
@@ -72,7 +72,7 @@ local function judged(user, fine, verdict, ...)
   return BROKEN, tostring(verdict)
 end
 
--- Shows a user's judge an answer.
+-- Shows an answer to a user's judge.
 function shared.judge(slot, now, body, flags, status)
   local user = users[slot]
   user.now = now
@@ -81,8 +81,8 @@ end
 
 -- Answers ---------------------------------------------------------------------------------------------------------------
 
--- A metatable for answers, whose parts are read when they are asked for and kept then: `body` and `timings`, with the
--- methods of `core.reading`, and these, by functions of the answer.
+-- A metatable for answers, whose parts are read on demand and kept: `body` and `timings`, with the methods of
+-- `core.reading`, and the functions in `parts`, which take the answer.
 function core.answer_type(parts)
   parts = parts or {}
   return {
@@ -131,7 +131,7 @@ local function unpacked(problem, ...)
   return ...
 end
 
--- From a byte that is counted from the end if it is negative, as Lua's own does.
+-- A negative position counts from the end, as in Lua's own functions.
 function brunt.unpack(format, bytes, from)
   check_text("brunt.unpack", "the format", format)
   check_text("brunt.unpack", "what is unpacked", bytes)

@@ -19,7 +19,7 @@ end
 
 Data.circular, Data.random, Data.shuffled = feeder("circular"), feeder("random"), feeder("shuffled")
 
--- A feeder that comes to its end, and what it does then.
+-- A feeder that comes to an end, and its action then.
 local function ending(whose, self, options, ends)
   at_the_top("a feeder")
   check_options(whose, options, { at_end = true })
@@ -51,7 +51,7 @@ function Data:length()
   return host.length(self.data)
 end
 
--- The row after the last one that anybody was given. Where there is none, the scenario or the run ends.
+-- The place of the next row of a feeder that all users share. Where there is none, the scenario or the run ends.
 local function next_place(self)
   local place = host.next(self.feeder)
   while not place do
@@ -61,7 +61,7 @@ local function next_place(self)
     else
       yield(EXHAUSTED)
       if user.task then
-        -- Its user ends with the iteration that it is in.
+        -- The user ends with its current iteration.
         error(shared.EXIT, 0)
       end
     end
@@ -69,7 +69,7 @@ local function next_place(self)
   return place
 end
 
--- The place of the row that the user has for its whole life.
+-- The place of the row that the user keeps for its whole life.
 local function own_place(self)
   local places = core.kept("a row of a user's own", "rows")
   local place = places[self]
@@ -84,7 +84,7 @@ function Feeder:next()
   local place = self.is_users and own_place(self) or next_place(self)
   local data = self.data
   if data.rows then
-    -- A row is its user's own: what is written into it nobody else sees.
+    -- A row belongs to its user: no other user sees changes made to it.
     return shared.copied(data.rows[place])
   end
   local row = host.row(data.data, place)
@@ -97,7 +97,7 @@ local function rows_of(kind, name, options)
     wrong(problem)
   end
   if kind == "sqlite" then
-    -- Every row of a query has the same columns.
+    -- All rows of a query have the same columns.
     columns = {}
     for column in pairs(host.row(data, 1)) do
       columns[#columns + 1] = column
@@ -135,7 +135,7 @@ local function data_of(kind, name, options)
   return rows_of(kind, name, options)
 end
 
--- Rows from a query or another server: what was found is the plan's.
+-- Rows from a query or another server, whose results are kept in the plan.
 function brunt.sqlite(file, query)
   at_the_top("brunt.sqlite")
   if type(file) ~= "string" or type(query) ~= "string" then
@@ -158,7 +158,7 @@ for _, kind in ipairs({ "csv", "jsonl", "lines" }) do
   end
 end
 
--- `brunt.json` is a table with functions as well.
+-- `brunt.json` is also a table with functions.
 function shared.json_rows(name, options)
   return data_of("json", name, options)
 end

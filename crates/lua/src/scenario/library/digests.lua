@@ -1,11 +1,11 @@
--- Digests, message authentication codes, and tokens that are signed.
+-- Digests, message authentication codes, and signed tokens.
 
 local host, brunt, core, shared = ...
 
 local shown, check_options = core.shown, core.check_options
 local misused, text_of = core.misused, core.text_of
 
--- An encoding is its name, or nil.
+-- Whether an encoding is a name, or nil.
 local function is_encoding(encoding)
   return encoding == nil or type(encoding) == "string"
 end
@@ -43,13 +43,13 @@ function brunt.hmac(algorithm, key, value, encoding)
   return code
 end
 
--- The digest of a text, for protocols: by hexadecimal digits unless `encoding` says otherwise.
+-- The digest of a text, for protocols: in hexadecimal digits unless `encoding` says otherwise.
 function core.digest(algorithm, text, encoding)
   local _, digest = host.digest(algorithm, text, encoding)
   return digest
 end
 
--- The HMAC of a text, likewise.
+-- The HMAC of a text, in the same encodings.
 function core.hmac(algorithm, key, text, encoding)
   local _, code = host.hmac(algorithm, key, text, encoding)
   return code
@@ -89,7 +89,7 @@ function jwt.sign(claims, key, options)
     if head then
       body, problem = host.json_encode(claims)
     end
-    -- A table with nothing in it is an object, and a list is none.
+    -- An empty table is an object; a list is not.
     if not problem and body:sub(1, 1) ~= "{" then
       problem = "claims are a table by their names, not a list"
     end

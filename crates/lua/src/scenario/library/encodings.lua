@@ -1,12 +1,13 @@
--- Texts that stand for bytes or values: JSON, base64, hexadecimal digits, URLs.
+-- Texts that encode bytes or values: JSON, base64, hexadecimal digits, URLs.
 
 local host, brunt, core, shared = ...
 
 local type, tostring, format = type, tostring, string.format
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
--- Refuses arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it may follow from
--- a made-up answer: then the result is made up as well. Later it may follow from what a server said, and ends the iteration.
+-- Rejects arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it
+-- may follow from a made-up answer: then the result is made up as well. During the load it may follow from a server's
+-- answer, and ends the iteration.
 function core.misused(message, ...)
   if not shared.is_rehearsing() then
     raise(message)
@@ -27,14 +28,14 @@ local function text_of(value)
   if type(value) ~= "number" then
     return nil
   end
-  -- Lua shows fourteen digits; a whole number has all of its own up to 2^53.
+  -- Lua shows fourteen digits; a whole number up to 2^53 is shown with all of its digits.
   local is_whole = value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53
   return is_whole and format("%d", value) or tostring(value)
 end
 
 core.text_of = text_of
 
--- Makes a function of a text of one that gives a problem, or nil and what there is.
+-- Defines `brunt[name]`, a function of a text, by a function that returns a problem, or nil and the result.
 local function of_text(name, carry_out)
   brunt[name] = function(value)
     local text = text_of(value)
@@ -64,7 +65,7 @@ end)
 
 core.base64, core.url_encode, core.url = brunt.base64, host.url_encode, host.url
 
--- JSON. `brunt.json(file)` is data; see there.
+-- JSON. `brunt.json(file)` makes data; see data.lua.
 local json = {}
 brunt.json, brunt.null = setmetatable(json, {
   __call = function(_, file, options)

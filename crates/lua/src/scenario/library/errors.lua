@@ -1,25 +1,25 @@
--- Errors of scripts, and the values that they give: what every other part of the module `brunt` begins with.
+-- Errors of scripts, and checks of their arguments: the first part of the module `brunt`.
 --
--- Each part is given `host` (what Rust does for it), `brunt` (the module), `core` (what protocols make their parts of) and
--- `shared` (what the parts have in common, and what the engine calls).
+-- Each part is given `host` (functions in Rust), `brunt` (the module), `core` (the interface for protocols' parts) and
+-- `shared` (state and functions that the parts share, and functions that the engine calls).
 
 local host, brunt, core, shared = ...
 
 local getinfo = debug.getinfo
 
--- What is wrong with the script, whatever comes of its calls: it ends the run.
+-- An error that ends the run: the script is wrong, whatever its calls return.
 local Wrong = {}
 Wrong.__index = Wrong
 Wrong.__tostring = function(self)
   return self.text
 end
 
--- The text of such an error; nil for any other.
+-- The text of such an error; nil for any other error.
 function shared.wrong_text(problem)
   return getmetatable(problem) == Wrong and problem.text or nil
 end
 
--- "file:line: " of the innermost function that is not ours.
+-- "file:line: " of the innermost function outside of the library.
 local function position()
   for level = 2, 50 do
     local info = getinfo(level, "Sl")
@@ -33,12 +33,12 @@ local function position()
   return ""
 end
 
--- `certain` says that it is wrong whatever servers answer.
+-- Raises such an error. `certain`: it is wrong whatever servers answer.
 local function wrong(message, certain)
   error(setmetatable({ text = position() .. message, certain = certain }, Wrong), 0)
 end
 
--- The text of such an error that is certain; nil for any other.
+-- The text of a certain error; nil for any other error.
 function shared.certainly_wrong(problem)
   return getmetatable(problem) == Wrong and problem.certain and problem.text or nil
 end
@@ -49,7 +49,7 @@ end
 
 core.wrong, core.raise = wrong, raise
 
--- What a value is, for errors.
+-- A value in words, for errors.
 local function shown(value)
   if type(value) == "string" then
     return "'" .. value .. "'"
@@ -57,7 +57,7 @@ local function shown(value)
   return type(value) == "number" and tostring(value) or (value == nil and "nil" or "a " .. type(value))
 end
 
--- Checks that a table of options has no others than those known, a set.
+-- Checks that a table of options has only known options, given as a set.
 local function check_options(whose, options, known)
   if options == nil then
     return
@@ -79,7 +79,7 @@ end
 
 core.check_options = check_options
 
--- A duration in seconds, of a number of them or a text such as "500ms".
+-- A duration in seconds, from a number of seconds or a text such as "500ms".
 local function seconds(what, value)
   local read = value
   if type(value) == "string" then

@@ -1,7 +1,9 @@
--- What users do besides calling: pauses, groups, checks, and how they end.
+-- Actions of users besides calls: pauses, groups, checks, and their ends.
 
 local host, brunt, core, shared = ...
 
+-- Locals, because the interpreter looks a global up each time.
+local next, pairs, rawget, type = next, pairs, rawget, type
 local yield, traceback = coroutine.yield, debug.traceback
 local log, random = math.log, math.random
 local wrong, raise, shown, seconds, me = core.wrong, core.raise, core.shown, core.seconds, core.user
@@ -54,7 +56,8 @@ local function end_groups(user, depth, ok)
   end
 end
 
--- Keeps where an error was raised that ends a group: the error goes on from there, and its traceback would begin there.
+-- Keeps the traceback of an error that ends a group: the group raises the error again, and its own traceback would
+-- begin there.
 local function keep_traceback(thrown)
   local user = me("brunt.group")
   if user.thrown ~= thrown then
@@ -63,7 +66,7 @@ local function keep_traceback(thrown)
   return thrown
 end
 
--- Ends a group, with what its function has returned or raised.
+-- Ends a group, with the values that its function has returned or raised.
 local function leave_group(user, depth, outer, fine, ...)
   end_groups(user, depth, fine)
   user.group = outer
@@ -92,12 +95,12 @@ function brunt.group(name, run, ...)
   return leave_group(user, depth, outer, xpcall(run, keep_traceback, ...))
 end
 
--- Numbers of checks, by label (0 for none) and name; how often each has held since it was last asked.
+-- Numbers of checks by label (0 for none) and name; and the passes of each since they were last taken.
 local checks, passes = {}, {}
--- Whether somebody wants to see each check that holds.
+-- Whether each passed check is traced.
 local traced = false
 
--- Checks that are remembered: those that scripts make up without end all become one in the engine.
+-- The most remembered checks. If a script makes them up without end, further ones become one in the engine.
 local MOST_CHECKS = 5000
 local known_checks = 0
 
@@ -118,13 +121,13 @@ local function check_id(label, name, of, is_reason)
   return id
 end
 
--- Counts that a check of this number did not hold for `subject`; `reason` if it raised an error. The first that does not marks an answer as
--- not ok.
+-- Counts a failure of the check with this number for `subject`; `reason` is the error that it raised, if any. The first
+-- failed check marks an answer as not ok.
 local function count_failed(id, subject, is_answer, label, reason)
   local first = false
   if is_answer and not rawget(subject, "failed") then
     rawset(subject, "failed", true)
-    -- What is not ok by its status is counted already.
+    -- An answer that is not ok by its status is counted already.
     first = rawget(subject, "ok")
     if first then
       shared.count_not_ok()
@@ -143,10 +146,10 @@ function brunt.check(subject, held_by_name)
   if next(held_by_name) == nil then
     shared.learn_caller()
     missing = shared.missing_checks(held_by_name, nil, 0)
-  end
-  if next(held_by_name) == nil and not missing then
-    -- Nothing would be counted, and every threshold on it hold.
-    raise('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
+    -- Otherwise nothing would be counted, and every threshold on the check would hold.
+    if not missing then
+      raise('the table of brunt.check is empty: a check whose value is nil is not in it. Write { name = value ~= nil }')
+    end
   end
   local is_answer = type(subject) == "table" and rawget(subject, "label") ~= nil
   local label = is_answer and subject.label or 0
@@ -158,13 +161,13 @@ function brunt.check(subject, held_by_name)
     if type(held) == "function" then
       local returned, value = pcall(held, subject)
       if not returned then
-        -- The others have their turn first, whatever the order of the table.
+        -- The other checks are evaluated first, whatever the order of the table.
         reason, problem, value = tostring(value), problem or value, false
       end
       held = value
     end
     local id = of_label and of_label[name] or check_id(label, name)
-    -- JSON's null is no nil in Lua, and nothing all the same.
+    -- JSON's null is not nil in Lua, but still counts as no value.
     if held and held ~= null then
       passes[id] = (passes[id] or 0) + 1
       if traced then
@@ -186,14 +189,14 @@ function brunt.check(subject, held_by_name)
   if problem ~= nil then
     error(problem, 0)
   end
-  -- What is checked of a made-up answer says nothing: a rehearsal goes on where users would.
+  -- A check of a made-up answer proves nothing: a rehearsal goes on where users would.
   return all or shared.is_rehearsing()
 end
 
--- Numbers of the reasons for which calls were failed, as of checks.
+-- Numbers of the reasons for which calls were failed, like those of checks.
 local reasons = {}
 
--- Counts an answer as not ok, for this reason.
+-- Counts an answer as not ok, for `reason`.
 function shared.fail_answer(answer, reason)
   local label = rawget(answer, "label")
   if type(reason) ~= "string" or reason == "" then
@@ -217,12 +220,12 @@ function shared.pass_answer(answer)
   shared.count_ok()
 end
 
--- Numbers of what is demanded of answers, by label and what it is: by what was asked, for the first that were.
+-- Numbers of demands on answers, by label and kind, and by question for the first ones.
 local demands = {}
 local MOST_QUESTIONS = 20
 
--- Counts a demand on an answer as a check of its call. `kind` is the method (json, css, …), `question` its argument, if there is one; the check
--- holds if `was_there`.
+-- Counts a demand on an answer as a check of its call. `kind` is the method (json, css, …), `question` its argument, if
+-- it has one; the check holds if `was_there`.
 function shared.count_demand(answer, kind, question, was_there)
   local label = rawget(answer, "label")
   if not label or shared.is_rehearsing() then
@@ -259,7 +262,7 @@ function shared.count_demand(answer, kind, question, was_there)
   end
 end
 
--- Counts a check of an answer that its reader makes; it does not hold if there is a `reason`.
+-- Counts a check made by the reader of an answer; it fails if there is a `reason`.
 function shared.count_reading(answer, name, reason)
   local label = rawget(answer, "label")
   if not label then
@@ -273,7 +276,7 @@ function shared.count_reading(answer, name, reason)
   end
 end
 
--- How often checks have held since this was last asked: number, count, number, count …
+-- The passes of checks since the last call: number, count, number, count …
 function shared.take_passes()
   local taken = {}
   for id, count in pairs(passes) do
@@ -285,7 +288,7 @@ end
 
 local levels = { debug = true, info = true, warn = true, error = true }
 
--- Writes down what is said, at one of four levels: where --log says, and with --once.
+-- Logs a text at one of four levels: to the file of --log, and with --once.
 function brunt.log(level, ...)
   waiting("brunt.log")
   if not levels[level] then
@@ -319,7 +322,7 @@ function brunt.exit_here()
   error(shared.EXIT, 0)
 end
 
--- Does `run` over and over for so long: what has begun by then is done to its end.
+-- Repeats `run` for a length of time: the last call that has begun by then is finished.
 function brunt.during(length, run, ...)
   local user = waiting("brunt.during")
   if type(run) ~= "function" then
@@ -330,13 +333,13 @@ function brunt.during(length, run, ...)
     local began = user.now
     run(...)
     if user.now == began then
-      -- It waits for nothing: time goes on all the same.
+      -- The function waits for nothing: time has to go on all the same.
       yield(PAUSE, 1e-6)
     end
   until user.now >= ends or shared.is_rehearsing()
 end
 
--- Does one of several functions, each by its weight; gives what it returns.
+-- Calls one of several functions, chosen by weight; returns its values.
 function brunt.choose(choices)
   waiting("brunt.choose")
   local usage = "brunt.choose takes functions with their weights, such as brunt.choose { { browse, 90 }, { buy, 10 } }"
@@ -369,13 +372,13 @@ function brunt.choose(choices)
   return choices[#choices][1]()
 end
 
--- Whether what a function gave is a call that has failed, or whose status is no success.
+-- Whether a returned value is a call that has failed, or whose status is no success.
 local function has_failed(first)
   return type(first) == "table" and rawget(first, "ok") == false
 end
 
--- Does `run` until it succeeds, but no more than `times` times: it has failed when it raises an error, or when `when` says so
--- of what it gave. Gives what it gave the last time, or raises its last error.
+-- Repeats `run` until it succeeds, at most `times` times. It has failed when it raises an error, or when `when` returns
+-- true for its values. Returns the values of the last try, or raises its error.
 function brunt.retry(options, run, ...)
   local user = waiting("brunt.retry")
   check_options("brunt.retry", options, { times = true, pause = true, when = true })
@@ -408,11 +411,11 @@ function brunt.retry(options, run, ...)
   end
 end
 
--- How long users wait for others who do not come, in seconds, where the script does not say.
+-- How long users wait for others who do not come, in seconds, if the script does not set a timeout.
 local LONGEST_MEETING = 60
 
--- Waits until so many users have come to the meeting of this name, all threads together; then they go on at once. Gives
--- whether they have come within `timeout`.
+-- Waits until `users` users have come to the meeting of this name, on all threads together. Returns whether they have
+-- come within `timeout`.
 function brunt.rendezvous(name, users, timeout)
   local user = waiting("brunt.rendezvous")
   if type(name) ~= "string" then
@@ -432,7 +435,7 @@ function brunt.stop_run(reason)
   yield(STOP, reason ~= nil and tostring(reason) or "no reason given")
 end
 
--- From now on each check that holds is told of.
+-- From now on each passed check is traced.
 function shared.trace()
   traced = true
 end

@@ -1,4 +1,4 @@
--- Scenarios, and what surrounds them: who comes when, setup and teardown, thresholds, what the command line gives.
+-- Scenarios and their surroundings: injections, setup and teardown, thresholds, values from the command line.
 
 local host, brunt, core, shared = ...
 
@@ -55,7 +55,7 @@ function brunt.iterations_shared(users, iterations)
   return { kind = "iterations_shared", users = number("users", users, 1), iterations = number("iterations", iterations, 1) }
 end
 
--- Steps of stairs: from, up by, how many, how long each, and how long between them.
+-- The steps of stairs: the first level, the increment, their number, the length of each, and the length between them.
 local function stairs(whose, options, hold, ramp)
   check_options(whose, options, { from = true, by = true, steps = true, hold = true, ramp = true })
   local level, by = number(whose .. ": from", options.from, 0), number(whose .. ": by", options.by, -1e12)
@@ -78,7 +78,7 @@ function brunt.user_stairs(options)
   return stairs("brunt.user_stairs", options, brunt.users, brunt.ramp_users)
 end
 
--- What makes steps, and what takes its arguments by name.
+-- Functions that make steps, and those that take their arguments by name.
 local makers = { nothing_for = brunt.nothing_for, at_once = brunt.at_once, rate = brunt.rate, ramp_rate = brunt.ramp_rate,
   ramp = brunt.ramp, peak = brunt.peak, users = brunt.users, ramp_users = brunt.ramp_users,
   iterations_each = brunt.iterations_each, iterations_shared = brunt.iterations_shared }
@@ -88,8 +88,8 @@ local function value_of(text)
   return tonumber(text) or text
 end
 
--- Steps as they are written on a command line: `rate(50, 1m), users(10, 30s)`, or `stairs(from=10, by=10, steps=5, hold=1m)`.
--- A problem, or nil and the steps.
+-- The steps written on a command line: `rate(50, 1m), users(10, 30s)`, or `stairs(from=10, by=10, steps=5, hold=1m)`.
+-- Returns a problem, or nil and the steps.
 function shared.steps(text)
   local steps, rest = {}, text
   if not rest:find("%S") then
@@ -142,7 +142,7 @@ Scenario.__index = Scenario
 
 local injecting = { arrivals = true, most_alive = true, after = true }
 
--- Says when users come to the scenario (or those of a mix).
+-- Sets when users come to the scenario (or to those of a mix).
 function Scenario:inject(what)
   at_the_top("inject")
   if type(what) ~= "table" then
@@ -186,7 +186,7 @@ function Scenario:inject(what)
   return self
 end
 
--- Says what each user does last, once its iterations are over: log out, tell a server. It is no iteration of its own.
+-- Sets the last function of each user, after its iterations: log out, tell a server. It is not an iteration.
 function Scenario:on_stop(run)
   at_the_top("on_stop")
   if type(run) ~= "function" then
@@ -262,8 +262,8 @@ function brunt.handle_summary(run)
   handle_summary = once_a_run("brunt.handle_summary", run, handle_summary)
 end
 
--- Gives the script the result of its run, a JSON document as text; the texts that it makes of it, by the names of their files.
--- nil where it wants none.
+-- Gives the script the result of its run, a JSON document as text. Returns the texts that the script makes of it, by
+-- the names of their files; nil if it makes none.
 function shared.handle_summary(document)
   if not handle_summary then
     return nil
@@ -288,7 +288,7 @@ function brunt.expect(expected)
   if type(expected) ~= "table" then
     wrong("brunt.expect takes a table such as { p99 = \"< 50ms\" }, not " .. shown(expected))
   end
-  -- In an order that is the same in every run.
+  -- Sorted, so that the order is the same in every run.
   local figures = {}
   for figure in pairs(expected) do
     if type(figure) ~= "string" then
@@ -354,7 +354,7 @@ function shared.names()
   return names
 end
 
--- Makes setup or teardown a scenario of its own; nil if there is none.
+-- Makes setup or teardown a separate scenario; nil if the script has none.
 function shared.once(which)
   local run = which == "setup" and setup or which == "teardown" and teardown
   if not run then

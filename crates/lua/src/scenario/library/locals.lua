@@ -1,4 +1,5 @@
--- Locals of the script's top that its scenarios assign. All users of a thread share them, where users of other tools have variables of their own.
+-- Locals at the script's top that its scenarios assign. All users of a thread share them, whereas in other tools each
+-- user has its own variables.
 
 local host, brunt, core, shared = ...
 
@@ -6,14 +7,14 @@ local getinfo, getupvalue = debug.getinfo, debug.getupvalue
 local band, rshift = bit.band, bit.rshift
 local known, util = pcall(require, "jit.util")
 
--- The bytecodes that assign a local of an outer function, learnt from functions that do.
+-- The opcodes that assign a local of an outer function, learnt from functions that do so.
 local assigning = {}
 for _, assignment in ipairs(known and { "x = v", "x = 'text'", "x = 1.5", "x = nil" } or {}) do
   local sample = loadstring("local x return function(v) " .. assignment .. " end")()
   assigning[band(util.funcbc(sample, 1), 0xff)] = true
 end
 
--- Adds the outer locals that a function assigns, and that functions within it do: by name, the line that does it first.
+-- Adds the outer locals that a function, or a function within it, assigns: by name, the first line that does so.
 local function add_assigned(run, lines)
   local info = util.funcinfo(run)
   for place = 1, info.bytecodes - 1 do
@@ -31,7 +32,8 @@ local function add_assigned(run, lines)
   end
 end
 
--- Looks through a function and those that it reaches by its outer locals, which all are the script's top, or a module's.
+-- Searches a function and the functions that it reaches by its outer locals, which all belong to the top of the script
+-- or of a module.
 local function look_through(value, seen, found)
   if type(value) == "table" and not seen[value] then
     seen[value] = true
@@ -61,7 +63,7 @@ local function look_through(value, seen, found)
   end
 end
 
--- The top's locals that scenarios assign, and where they do.
+-- The locals at the top that scenarios assign, with the places of the assignments.
 function shared.assigned_locals()
   local found, seen, all = {}, {}, {}
   for _, scenario in ipairs(known and shared.scenarios or {}) do

@@ -1,11 +1,11 @@
--- Figures of a script's own: counters, rates, trends and gauges, which users record into.
+-- A script's own figures: counters, rates, trends and gauges, into which users record.
 
 local host, brunt, core, shared = ...
 
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 local record, me = host.record, core.user
 
--- By name: its kind, and the object that the script has.
+-- By name: the kind of the figure, and the script's object for it.
 local declared = {}
 
 local function value_of(whose, value)
@@ -18,10 +18,11 @@ local function value_of(whose, value)
   return value
 end
 
--- The most sets of tags that one figure tells apart; what comes after counts together.
+-- The most sets of tags that one figure tells apart; further ones count together.
 local MOST_TAGGED = 20
 
--- The figure of the values with these tags, by its number: `basket{page=a}` of `basket`. False where the script has as many figures as it may.
+-- The number of the figure for values with these tags: `basket{page=a}` of `basket`. False where the script has as many
+-- figures as it may.
 local function tagged(self, tags)
   if type(tags) ~= "table" then
     wrong("tags of a figure must be a table such as { page = \"a\" }, not " .. shown(tags), true)
@@ -62,7 +63,7 @@ for _, methods in pairs(kinds) do
   methods.__index = methods
 end
 
--- Adds to the sum: 1 unless it says otherwise. A sum only grows: by that it is known while the run goes on what it cannot be any more.
+-- Adds to the sum: 1 by default. A sum only grows, so that a threshold on it can be decided while the run goes on.
 function Counter:add(amount, tags)
   amount = amount == nil and 1 or value_of("a counter", amount)
   if amount < 0 then
@@ -71,12 +72,12 @@ function Counter:add(amount, tags)
   keep(self, "adding to a counter", amount, tags)
 end
 
--- One more that is true, or not.
+-- Records a value that is true or false.
 function Rate:add(held, tags)
   keep(self, "adding to a rate", held and 1 or 0, tags)
 end
 
--- One more value, of 0 or above.
+-- Records a value of 0 or above.
 function Trend:add(value, tags)
   value = value_of("a trend", value)
   if value < 0 then
@@ -85,7 +86,7 @@ function Trend:add(value, tags)
   keep(self, "adding to a trend", value, tags)
 end
 
--- What the value is from now on.
+-- Sets the current value.
 function Gauge:set(value, tags)
   keep(self, "setting a gauge", value_of("a gauge", value), tags)
 end
@@ -119,7 +120,7 @@ for _, kind in ipairs({ "counter", "trend", "gauge" }) do
   end
 end
 
--- `brunt.rate` with a name is a figure; with a number it is a step of an injection.
+-- `brunt.rate` with a name makes a figure; with a number it makes a step of an injection.
 local step = brunt.rate
 function brunt.rate(name, options)
   if type(name) == "string" then

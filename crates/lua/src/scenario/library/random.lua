@@ -1,4 +1,4 @@
--- What is drawn at random: all of it from `math.random`, which the run's seed and the thread's number begin.
+-- Random values, all of them from `math.random`, which is seeded by the run's seed and the thread's number.
 
 local _, brunt, core = ...
 
@@ -33,14 +33,15 @@ function brunt.random(least, most)
   return random(least, most)
 end
 
--- The letters of alphabets, so that each is split once; those that scripts make up without end are not remembered.
+-- The letters of alphabets, so that each is split once. If a script makes alphabets up without end, further ones are
+-- not remembered.
 local alphabets, known, MOST_ALPHABETS = {}, 0, 100
 
 local function letters_of(alphabet)
   local letters = alphabets[alphabet]
   if not letters then
     letters = {}
-    -- A letter of UTF-8 is one, however many bytes it has.
+    -- A character of UTF-8 counts as one letter, however many bytes it has.
     for letter in gmatch(alphabet, "[%z\1-\127\194-\244][\128-\191]*") do
       letters[#letters + 1] = letter
     end
@@ -80,7 +81,7 @@ function brunt.sample(list, count)
     local problem = "brunt.sample draws from 0 to as many as the list has, " .. length .. ", not "
     return misused(problem .. shown(count), list, count)
   end
-  -- The first draws of a shuffle (Fisher and Yates), of which only what moved is written down.
+  -- The first draws of a shuffle (Fisher and Yates), which stores only the moved elements.
   local moved, drawn = {}, {}
   for place = 1, count do
     local other = random(place, length)

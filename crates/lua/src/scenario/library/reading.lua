@@ -1,10 +1,10 @@
--- What answers are asked: Lua's patterns, regular expressions, JSON, JSONPath, CSS selectors, XPath.
+-- Questions to answers: Lua's patterns, regular expressions, JSON, JSONPath, CSS selectors, XPath.
 
 local host, brunt, core, shared = ...
 
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
--- Methods of answers, whatever their protocol; each looks in the body.
+-- Methods of answers of any protocol; each searches the body.
 local reading = {}
 
 -- The answer in words, for errors.
@@ -24,9 +24,9 @@ local function beginning(body)
   return "; it begins: " .. shown .. (is_cut and "…" or "")
 end
 
--- The body as JSON: a table, or whatever else it is. Raises an error if it is not JSON.
+-- The body as JSON: a table, or another value. Raises an error if it is not JSON.
 function reading.json(self)
-  -- A made-up body is not read: what it leads to would not be seen to be made up.
+  -- A made-up body is not parsed: the result would not show that it is made up.
   local value = rawget(self, "decoded") or core.made_up()
   if value == nil then
     local problem
@@ -40,7 +40,7 @@ function reading.json(self)
   return value
 end
 
--- Counts the answer as not ok, for this reason.
+-- Counts the answer as not ok, for `reason`.
 function reading.fail(self, reason)
   shared.fail_answer(self, reason)
 end
@@ -50,7 +50,7 @@ function reading.pass(self)
   shared.pass_answer(self)
 end
 
--- What was found, or false: in the table of a check, nil would be no check at all.
+-- The values found, or false: in a table of checks, nil would not be a check at all.
 local function or_false(first, ...)
   if first == nil then
     return false
@@ -58,12 +58,13 @@ local function or_false(first, ...)
   return first, ...
 end
 
--- Where a pattern of Lua stands in the body, as string.find, but false where it does not; `plain` takes the text as it is.
+-- The place of a Lua pattern in the body, as string.find, but false where there is none; `plain` takes the pattern
+-- literally.
 function reading.find(self, pattern, plain)
   return or_false(self.body:find(pattern, 1, plain))
 end
 
--- What a pattern of Lua captures in the body, as string.match, but false where it does not match.
+-- The captures of a Lua pattern in the body, as string.match, but false where it does not match.
 function reading.match(self, pattern)
   return or_false(self.body:match(pattern))
 end
@@ -71,7 +72,7 @@ end
 local Element = {}
 Element.__index = Element
 
--- The answer that an element is from.
+-- The answer that contains an element.
 local answers = setmetatable({}, { __mode = "k" })
 
 local function element_of(answer, element)
@@ -79,7 +80,7 @@ local function element_of(answer, element)
   return setmetatable(element, Element)
 end
 
--- The value of an attribute. Raises an error if the element has none of that name.
+-- The value of an attribute. Raises an error if the element does not have it.
 function Element:attr(name)
   local value = self.attributes[name]
   local answer = answers[self]
@@ -92,7 +93,7 @@ function Element:attr(name)
   return value
 end
 
--- How what was found is given to the script: several values where a regular expression has groups.
+-- Conversions of results for the script: a regular expression with groups gives several values.
 local given = {
   css = function(element, answer)
     return element_of(answer, element)
@@ -112,7 +113,7 @@ local function as_found(found)
 end
 given.jsonpath, given.xpath = as_found, as_found
 
--- What a question is called in errors, and what was not found by it.
+-- The words for each kind of question in errors: for a wrong one, and for one without a result.
 local words = {
   css = { "css takes a CSS selector", "has no element that matches " },
   jsonpath = { "jsonpath takes a JSONPath", "has nothing at " },
@@ -120,7 +121,7 @@ local words = {
   xpath = { "xpath takes an XPath", "has nothing at " },
 }
 
--- All that was found, or the first of it in a list; nil in a rehearsal, in which there is nothing to be found.
+-- All results, or only the first, as a list; nil in a rehearsal, where there is nothing to find.
 local function look_for(kind, answer, question, all, namespaces)
   if type(question) ~= "string" then
     wrong(words[kind][1] .. ", not " .. shown(question), true)
@@ -142,7 +143,7 @@ end
 core.look_for = look_for
 
 for kind, give in pairs(given) do
-  -- The first that is found. Raises an error if there is none.
+  -- The first result. Raises an error if there is none.
   reading[kind] = function(self, question, namespaces)
     local found = look_for(kind, self, question, false, namespaces)
     if not found then
@@ -154,7 +155,7 @@ for kind, give in pairs(given) do
     end
     return give(found[1], self)
   end
-  -- A list of all that are found. Of several groups each is a table.
+  -- A list of all results. If there are several groups, each result is a table.
   reading[kind .. "_all"] = function(self, question, namespaces)
     local found = look_for(kind, self, question, true, namespaces)
     if not found then
@@ -169,7 +170,7 @@ for kind, give in pairs(given) do
     end
     return found
   end
-  -- Whether there is one. What XPath says as true or false is taken at its word.
+  -- Whether there is a result. A boolean result of an XPath is returned as it is.
   reading["has_" .. kind] = function(self, question, namespaces)
     local found = look_for(kind, self, question, false, namespaces)
     if not found then
@@ -179,7 +180,7 @@ for kind, give in pairs(given) do
   end
 end
 
--- The texts of schemas that were given as tables, each read once.
+-- The texts of schemas given as tables, each encoded once.
 local schemas = setmetatable({}, { __mode = "k" })
 
 local function text_of_schema(schema)
@@ -199,7 +200,8 @@ local function text_of_schema(schema)
   return text
 end
 
--- Whether the body is JSON as a schema has it. That is a check of its own, called `name`; one that does not hold says where it does not, and why.
+-- Whether the body is JSON that matches a schema. It counts as a check called `name`; a failed one tells the place and
+-- the reason of the mismatch.
 function reading.matches_schema(self, schema, name)
   local problem, certain, found = host.look_for("schema", self.body, text_of_schema(schema), false)
   if problem and certain then

@@ -1,16 +1,16 @@
--- Going through a scenario once before there is any load, with answers that are made up, to find what is misspelt: options,
--- units, columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, nothing outside is changed, and what goes
--- wrong otherwise says nothing, since the answers were none.
+-- Rehearsal: running a scenario once, before any load, with made-up answers, to find misspellings: options, units,
+-- columns, arguments that do not fit an IDL. Nothing is sent, nothing waits, and nothing outside is changed. Other
+-- errors mean nothing, since the answers were not real.
 
 local host, brunt, core, shared = ...
 
 local operations = host.operations
--- What is not there any more once the sandbox has closed.
+-- Functions that are gone once the sandbox has closed.
 local sethook, compile_nothing, stdin = debug.sethook, jit.off, io.stdin
 
--- What stands for everything that a server, or setup, would have given.
+-- The placeholder for every value that a server, or setup, would have given.
 local anything = {}
--- Whether something was made of that which does not show it.
+-- Whether a made-up value was turned into one that does not show it, such as a text.
 local hidden = false
 local function same()
   return anything
@@ -31,10 +31,10 @@ setmetatable(anything, {
   end,
 })
 
--- The deepest tables that are looked through for what is made up.
+-- The deepest tables that are searched for made-up values.
 local MOST_DEPTH = 20
 
--- Whether some of a value is made up, or too deep to be looked at.
+-- Whether a value contains made-up parts, or is nested too deeply to be searched.
 local function is_made_up(value, depth)
   if type(value) ~= "table" then
     return false
@@ -49,14 +49,14 @@ local function is_made_up(value, depth)
   return false
 end
 
--- How much of a function is gone through: instructions, in thousands, and waits.
+-- The most instructions, in thousands, and the most waits of a rehearsed function.
 local MOST_THOUSANDS, MOST_WAITS = 1000, 1000
 
--- What was met on the way, each once: calls, groups and checks.
+-- The calls, groups and checks on the way, each once.
 local met, known = {}, {}
--- The most of that: scripts may make up names without end.
+-- The most of them: scripts may make up names without end.
 local MOST_MET = 1000
--- The names that calls are counted by, by the numbers that they were given; clients of prepared calls by theirs.
+-- The names by which calls are counted, by their numbers; and the clients of prepared calls, by the calls' numbers.
 local labels, prepared = {}, {}
 
 local function meet(kind, name, client, tags)
@@ -78,12 +78,12 @@ local function meet_call(client, number)
   end
 end
 
--- What each operation is resumed with; those that are missing end the rehearsal.
+-- The values with which each operation is resumed; any other operation ends the rehearsal.
 local started = 0
 local function answered()
   return 0, 200, true, 0
 end
--- A call whose values are the script's own must be one that its protocol takes.
+-- Checks that a protocol takes a call whose values are all the script's own.
 local function called(client, label, _, ...)
   meet_call(client, label)
   if hidden or is_made_up({ ... }, 0) then
@@ -96,7 +96,7 @@ local function called(client, label, _, ...)
   return 0, status, true, 0
 end
 local function nothing() end
--- Every other message is the end of its stream.
+-- Every second message is the end of its stream.
 local messages = 0
 local results = {
   [operations.CALL] = called,
@@ -177,39 +177,39 @@ local results = {
   [operations.LOG] = nothing,
 }
 
--- Whether a function is gone through now.
+-- Whether a function is being rehearsed.
 local rehearses = false
 
 shared.anything = anything
 
--- What was met in all rehearsals of this state.
+-- The calls, groups and checks of all rehearsals of this state.
 function shared.met()
   return met
 end
 
--- Whether a function is gone through now.
+-- Whether a function is being rehearsed.
 function shared.is_rehearsing()
   return rehearses
 end
 
 core.is_rehearsing = shared.is_rehearsing
 
--- Whether something was made of made-up values that does not show it: what is wrong may follow from that.
+-- Whether a made-up value was turned into one that does not show it: an error may follow from that.
 function shared.is_hidden()
   return hidden
 end
 
--- In a rehearsal, what stands for a value that an answer would have; nil when there are answers.
+-- In a rehearsal, the placeholder for a value of an answer; nil when answers are real.
 function core.made_up()
   return rehearses and anything or nil
 end
 
--- What stands for a result of these values, if some of them are made up; nil otherwise.
+-- The placeholder for a result of these values, if one of them contains made-up parts; nil otherwise.
 function shared.made_up(...)
   return is_made_up({ ... }, 0) and anything or nil
 end
 
--- Lets `of[name]` do nothing in a rehearsal, and give `instead`, unless `is_harmless` says of its arguments that it may do it.
+-- Makes `of[name]` do nothing in a rehearsal and return `instead`, unless `is_harmless` returns true for its arguments.
 local function withhold(of, name, instead, is_harmless)
   local real = of[name]
   of[name] = function(...)
@@ -232,9 +232,9 @@ local function is_no_terminal(file)
   return file ~= stdin
 end
 
--- Files, other programs and the terminal are for users to change and to read from: what a script's functions do to them, even
--- by names of their own for what does it, is not done in a rehearsal. To be called before the sandbox closes and the script is
--- run; what stands at its top is done.
+-- Withholds from a rehearsal the functions that change files, run other programs or use the terminal, even where the
+-- script calls them by its own names. Called before the sandbox closes and the script runs; code at the script's top
+-- has its effects.
 function shared.withhold()
   withhold(_G, "print")
   withhold(os, "execute", 0)
@@ -259,23 +259,23 @@ function shared.withhold()
   end
 end
 
--- An error of Lua that no answer makes: a global or a method that is not there.
+-- An error of Lua that no answer can cause: a missing global or method.
 local function of_no_answer(problem)
   local is_one = type(problem) == "string"
     and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call method '[^']*' %(a nil value%)"))
   return is_one and problem or nil
 end
 
--- What is misspelt in the function of the scenario at `place`, or nil; and behind it what else is wrong whatever answers come. The state is good
--- for nothing else afterwards.
+-- The misspelling in the function of the scenario at `place`, or nil; then any other error that no answer can cause.
+-- The state cannot be used for anything else afterwards.
 function shared.rehearse(place)
-  -- Compiled code would not see the hook.
+  -- Compiled code does not call the hook.
   compile_nothing()
   rehearses = true
   shared.give(anything)
   local thousands = 0
   local thread = shared.begin_rehearsal(place)
-  -- Hooks are there for all coroutines.
+  -- Hooks are shared by all coroutines.
   local limit
   function limit()
     if coroutine.running() ~= thread then
@@ -283,7 +283,7 @@ function shared.rehearse(place)
     end
     thousands = thousands + 1
     if thousands > MOST_THOUSANDS then
-      -- At each instruction from now on, so that a pcall in an endless loop does not keep it.
+      -- From now on at each instruction, so that a pcall in an endless loop cannot catch it for long.
       sethook(limit, "", 1)
       error("this is enough", 0)
     end

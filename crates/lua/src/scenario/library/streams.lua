@@ -6,13 +6,13 @@ local yield = coroutine.yield
 local raise, seconds, waiting = core.raise, core.seconds, core.waiting_user
 local STREAM, NEXT, LEAVE, SAY = host.operations.STREAM, host.operations.NEXT, host.operations.LEAVE, host.operations.SAY
 
--- Begins a call whose answer comes as messages; gives its stream. `options` as in `core.call`.
+-- Begins a call whose answer comes as messages; returns its stream. `options` as in `core.call`.
 function core.stream(client, name, options, ...)
   waiting("a call")
   local label, timeout = shared.counting(name, options)
   local ticket, problem, certain = yield(STREAM, client, label, timeout, ...)
   if not ticket then
-    -- In a rehearsal, what is wrong whatever comes.
+    -- In a rehearsal: an error that any answer would have.
     if certain then
       core.wrong(problem, true)
     end
@@ -31,18 +31,19 @@ local function told(stream, first, second, ...)
   return nil, shared.answer_of(stream.label, false, first, second, ...)
 end
 
--- Waits for the next message of a stream; nil and the answer once there is none, nil alone if it has not come within `timeout`.
+-- Waits for the next message of a stream. Returns nil and the answer at the end of the stream, and nil alone if no
+-- message came within `timeout`.
 function core.next_message(stream, timeout)
   waiting("a message")
   return told(stream, yield(NEXT, stream.ticket, stream.part, timeout and seconds("timeout", timeout)))
 end
 
--- Says more on the call of a stream; whether it still goes on.
+-- Sends more on the call of a stream; returns whether the call still goes on.
 function core.say(stream, ...)
   waiting("saying something")
   local goes_on, problem, certain = yield(SAY, stream.ticket, stream.client, nil, ...)
   if goes_on == nil then
-    -- In a rehearsal, what is wrong whatever comes.
+    -- In a rehearsal: an error that any answer would have.
     if certain then
       core.wrong(problem, true)
     end
@@ -51,7 +52,7 @@ function core.say(stream, ...)
   return goes_on == 1
 end
 
--- Wants no more of a stream; gives the answer.
+-- Leaves a stream, whose further messages are not wanted; returns the answer.
 function core.leave(stream)
   waiting("leaving a stream")
   local _, answer = told(stream, yield(LEAVE, stream.ticket))

@@ -1,5 +1,5 @@
--- Tasks: what a user does beside what it does. Each is a coroutine of its own that the engine goes on with as with a user, but
--- it shares its user's connections, cookies and `vu`, and ends with its user's iteration.
+-- Tasks, which run beside a user's own function. Each is a coroutine that the engine resumes like a user, but it shares
+-- its user's connections, cookies and `vu`, and ends with its user's iteration.
 
 local host, brunt, core, shared = ...
 
@@ -15,7 +15,7 @@ Task.__index = Task
 -- The most tasks that a user may have at once.
 local MOST_TASKS = 100
 
--- In a rehearsal, tasks that nobody has waited for so far: a rehearsal has one coroutine, which goes through them last.
+-- In a rehearsal, the tasks not waited for yet: a rehearsal has a single coroutine, which runs them last.
 local unrehearsed = {}
 
 local function go_through(task)
@@ -36,7 +36,7 @@ function shared.rehearse_tasks()
   end
 end
 
--- What a task does, from its first step to its last.
+-- The life of a task, from its first step to its last.
 local function live(task, run, ...)
   local function keep(...)
     task.values = { n = select("#", ...), ... }
@@ -59,7 +59,7 @@ local function alive(tasks)
   return count
 end
 
--- Begins to do `run` while its user goes on.
+-- Starts `run` as a task, while its user goes on.
 function brunt.spawn(run, ...)
   local user = waiting("brunt.spawn")
   if type(run) ~= "function" then
@@ -98,7 +98,7 @@ function brunt.spawn(run, ...)
   return task
 end
 
--- What a task that has ended gave. Raises its error.
+-- The values that an ended task has returned. Raises its error.
 local function values_of(task)
   task.told = true
   if task.problem then
@@ -110,7 +110,7 @@ local function values_of(task)
   end
 end
 
--- Waits until `is_done()` or the time is up; gives whether it is done.
+-- Waits until `is_done()` or the time is up; returns whether it is done.
 local function join(user, length, is_done)
   local ends = length and user.now + length * 1e9
   while not is_done() do
@@ -134,8 +134,8 @@ local function check_task(whose, task)
   end
 end
 
--- Waits until the task has ended, and gives what its function has returned; with `timeout`, no longer than that: then it
--- gives nil and "timeout", and the task goes on. Raises the task's error, if it ended with one.
+-- Waits until the task has ended, and returns the values of its function. With `timeout`, it waits no longer than that:
+-- then it returns nil and "timeout", and the task goes on. Raises the task's error, if it ended with one.
 function Task:wait(timeout)
   check_task("wait", self)
   local user = waiting("waiting for a task")
@@ -154,7 +154,7 @@ function Task:wait(timeout)
   return values_of(self)
 end
 
--- Ends the task where it stands. A call that it has under way is waited for at the iteration's end, and counted.
+-- Ends the task where it stands. The end of its iteration waits for a call under way, which is counted.
 function Task:cancel()
   check_task("cancel", self)
   local user = waiting("cancelling a task")
@@ -173,7 +173,7 @@ function Task:has_ended()
   return self.ended == true
 end
 
--- Waits until all tasks of the user have ended. Raises the first error of one.
+-- Waits until all tasks of the user have ended. Raises the first error among them.
 function brunt.wait(timeout)
   local user = waiting("brunt.wait")
   local length = timeout ~= nil and seconds("the timeout of brunt.wait", timeout) or nil
@@ -203,7 +203,7 @@ function brunt.wait(timeout)
   return true
 end
 
--- Does `run`, but no longer than `length`: gives what it returns, or nil and "timeout".
+-- Calls `run`, but for no longer than `length`: returns its values, or nil and "timeout".
 function brunt.timeout(run, length)
   waiting("brunt.timeout")
   if type(run) ~= "function" then
@@ -220,7 +220,7 @@ function brunt.timeout(run, length)
   return settle(task:wait(length))
 end
 
--- The error of a task that nobody has heard of.
+-- The error of a task that the script has not been told of.
 function shared.problem_of_tasks(user)
   for _, task in ipairs(user.tasks) do
     if task.problem and not task.told then
@@ -229,7 +229,7 @@ function shared.problem_of_tasks(user)
   end
 end
 
--- At the end of an iteration: an error that nobody has waited for is the iteration's; the engine ends the tasks.
+-- At the end of an iteration: an error that no wait has raised becomes the iteration's; the engine ends the tasks.
 function shared.end_tasks(user)
   local problem = shared.problem_of_tasks(user)
   user.tasks, user.goes_on = nil, false

@@ -1,25 +1,26 @@
--- Virtual users. Each is a coroutine: whatever it wants of the engine it yields, an operation and its values, and is
--- resumed with what came of it; the engine calls `step` and gets the next operation back. All of a user's state that is not
--- the engine's is in the table `users`, by the engine's number for the user.
+-- Virtual users. Each is a coroutine. For anything that it wants of the engine, it yields an operation and its
+-- arguments, and is resumed with the result. The engine calls `step`, which returns the next operation. State of a user
+-- outside the engine is in the table `users`, by the engine's number for the user.
 
 local host, brunt, core, shared = ...
 
+local next, type = next, type
 local yield, resume, create = coroutine.yield, coroutine.resume, coroutine.create
 local running, is_yieldable = coroutine.running, coroutine.isyieldable
 local traceback = debug.traceback
 local wrong = core.wrong
--- What is yielded, as `operation.rs` has it.
+-- Numbers of operations, as in `operation.rs`.
 local ITERATED, FAILED, AGAIN = host.operations.ITERATED, host.operations.FAILED, host.operations.AGAIN
 local TASK_ENDED = host.operations.TASK_ENDED
 
 local users = {}
--- The user that runs now.
+-- The user that is running.
 local current
--- Coroutines whose user has ended between two iterations: another can have them.
+-- Coroutines whose user has ended between two iterations: other users can reuse them.
 local spare, spares = {}, 0
 local MOST_SPARE = 1000
 
--- What scenarios do, by their places; and what setup has given.
+-- The functions of scenarios, by their places; and the value that setup has returned.
 local scenarios, given = {}, nil
 
 shared.scenarios, shared.users = scenarios, users
@@ -33,13 +34,14 @@ end
 
 core.user = me
 
--- The user on whose behalf whatever runs now does: itself, or the one whose task it is.
+-- The user on whose behalf the current code runs: the running user, or the one whose task it is.
 function core.home(what)
   local user = me(what)
   return user.home or user
 end
 
--- A table of the user's own, for what it keeps from one iteration to the next: `vu.store` by a name that every function has.
+-- A table for values that the user keeps from one iteration to the next: `vu.store`, under a name that every function
+-- can use.
 brunt.user = setmetatable({}, {
   __index = function(_, key)
     return core.home("brunt.user").vu.store[key]
@@ -49,7 +51,7 @@ brunt.user = setmetatable({}, {
   end,
 })
 
--- A table of that user's own by this name, which its tasks share; empty when it is first asked for.
+-- The table of the running user's home under this name, which its tasks share; empty at first.
 function core.kept(what, name)
   local user = core.home(what)
   local table = user[name]
@@ -60,7 +62,7 @@ function core.kept(what, name)
   return table
 end
 
--- What is raised to end an iteration, or a task, that is no error.
+-- Raised to end an iteration, or a task, without an error.
 local EXIT = setmetatable({}, {
   __tostring = function()
     return "brunt.exit_here"
@@ -74,7 +76,7 @@ local WAITS_FOR_C = " cannot wait inside table.sort, string.gsub, or any other f
 local WAITS_ASIDE = " cannot wait in a coroutine that the script has made: what is yielded there goes to who resumes it, and "
   .. "not to brunt; use a plain function"
 
--- The user that runs now, where it can wait for what it calls.
+-- The running user, where it can wait for a result.
 local function waiting(what)
   local user = me(what)
   if not is_yieldable() then
@@ -87,24 +89,24 @@ end
 
 core.waiting_user = waiting
 
--- Whether the user that runs now can wait.
+-- Whether the running user can wait.
 function shared.can_wait()
   return current ~= nil and is_yieldable() and running() == current.thread
 end
 
--- That something is for the top of the script.
+-- Checks that a function is called at the top of the script.
 function shared.at_the_top(what)
   if current then
     wrong(what .. " is for the top of the script, before anybody comes", true)
   end
 end
 
--- Whether a user runs now.
+-- Whether a user is running.
 function shared.is_running()
   return current ~= nil
 end
 
--- A copy of a value with all tables in it; `copies` has those that were made.
+-- A copy of a value with all tables in it; `copies` has the tables copied so far.
 local function copied(value, copies)
   if type(value) ~= "table" or value == shared.anything then
     return value
@@ -135,7 +137,7 @@ local function live(user)
     end
     local failed = (user.not_ok or 0) > (user.before or 0)
     if user.goes_on and not user.pacing and not failed then
-      -- Once, so that a function that never waits comes back all the same.
+      -- Only once, so that a function that never waits returns to the engine, too.
       user.goes_on, user.again = false, true
     else
       user = yield(ITERATED, user.pacing, failed) or user
@@ -143,14 +145,14 @@ local function live(user)
   end
 end
 
--- Where the error was raised that has ended a coroutine: a group passes errors on, and has kept it then.
+-- The traceback of the error that has ended a coroutine: a group passes errors on, and has kept the traceback then.
 local function traceback_of(user, thread, thrown)
   local kept = user.thrown == thrown and user.traceback
   user.thrown, user.traceback = nil, nil
   return kept or traceback(thread, tostring(thrown))
 end
 
--- What it is that a coroutine which is dead has ended with: an error, but for one that was to end it.
+-- The operation for a dead coroutine: its error, unless it was raised to end it.
 local function ended(user, again, thrown)
   local thread, task = user.thread, user.task
   user.thread = nil
@@ -172,7 +174,7 @@ local function ended(user, again, thrown)
   return ITERATED + again, user.pacing, (user.not_ok or 0) > (user.before or 0)
 end
 
--- What a step came to. A coroutine that is dead has failed: the error stands where the operation would.
+-- The result of a step. For a dead coroutine, the error is in the operation's place.
 local function settle(user, alive, operation, ...)
   current = nil
   local again = 0
@@ -180,27 +182,27 @@ local function settle(user, alive, operation, ...)
     user.again, again = false, AGAIN
   end
   if alive then
-    -- What a function has yielded by itself is no operation.
+    -- A value that a function has yielded by itself is not an operation.
     return type(operation) == "number" and operation + again or operation, ...
   end
   return ended(user, again, operation)
 end
 
--- Goes on with a user, with what came of its operation.
+-- Resumes a user with the result of its operation.
 function shared.step(slot, now, ...)
   local user = users[slot]
   current, user.now, user.goes_on = user, now, false
   return settle(user, resume(user.thread, ...))
 end
 
--- Goes on with a user whose call was answered. `goes_on` says that it may begin its next iteration without asking.
+-- Resumes a user whose call was answered. `goes_on`: it may begin its next iteration without asking.
 function shared.answered(slot, now, goes_on, ...)
   local user = users[slot]
   current, user.now, user.goes_on = user, now, goes_on
   return settle(user, resume(user.thread, ...))
 end
 
--- Begins an iteration of a user: a new one (with its number and its scenario's place), or one that was there.
+-- Begins an iteration of a user: a new user (with its number and its scenario's place), or an existing one.
 function shared.begin(slot, now, id, place)
   local user = users[slot]
   if not user then
@@ -209,7 +211,7 @@ function shared.begin(slot, now, id, place)
       vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
       run = scenario.run,
       stop = scenario.stop,
-      -- What setup has returned is each user's own: what it writes into it nobody else sees.
+      -- Each user has its own copy of the value of setup: no other user sees changes made to it.
       given = copied(given),
       paused = 0,
       goes_on = false,
@@ -232,7 +234,7 @@ function shared.begin(slot, now, id, place)
   return settle(user, resume(thread, user))
 end
 
--- Begins what a user does last; nil if that is nothing. `between` says that it stands between two iterations.
+-- Begins the last function of a user; nil if it has none. `between`: it stands between two iterations.
 function shared.begin_stop(slot, now, between)
   local user = users[slot]
   if not user or not user.stop then
@@ -240,7 +242,7 @@ function shared.begin_stop(slot, now, between)
   end
   local vu = user.vu
   user.run, user.stop, user.pacing = user.stop, nil, nil
-  -- It is none of its iterations.
+  -- The last function is not an iteration.
   vu.iteration = vu.iteration - 1
   if not between then
     user.thread, user.tasks = nil, nil
@@ -248,7 +250,7 @@ function shared.begin_stop(slot, now, between)
   return shared.begin(slot, now)
 end
 
--- Forgets a user. `between` says that it stands between two iterations.
+-- Forgets a user. `between`: it stands between two iterations.
 function shared.forget(slot, between)
   local user = users[slot]
   users[slot] = nil
@@ -258,7 +260,7 @@ function shared.forget(slot, between)
   end
 end
 
--- The groups that a user is in, outermost first, as number, time with pauses, time without; they end here.
+-- Ends the groups that a user is in. Returns them, outermost first, as number, time with pauses, time without.
 function shared.leave_groups(slot, now)
   local user = users[slot]
   local groups, ended = user and user.groups, {}
@@ -272,7 +274,7 @@ function shared.leave_groups(slot, now)
   return ended
 end
 
--- The value of setup, and who receives it.
+-- The value of setup, and the function that receives it.
 function shared.given()
   return given
 end
@@ -281,7 +283,7 @@ function shared.give(values)
   given = values
 end
 
--- A coroutine that goes through a scenario's function, for a rehearsal.
+-- A coroutine that runs a scenario's function, for a rehearsal.
 function shared.begin_rehearsal(place)
   local scenario = scenarios[place]
   local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }

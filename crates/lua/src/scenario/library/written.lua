@@ -1,12 +1,13 @@
--- Checks whose names stand in the script's text. Lua keeps no key whose value is nil, so that a table of checks lacks it; the text has it.
+-- Checks whose names are in the script's text. Lua keeps no key whose value is nil, so a table of checks lacks it; the
+-- text has it.
 
 local host, brunt, core, shared = ...
 
 local getinfo = debug.getinfo
 
--- By source: the tables of checks that are written where brunt.check is called, by the line of the call.
+-- By source: the tables of checks written in calls of brunt.check, by the line of the call.
 local written = {}
--- By a check's name: how many checks a table with it has at most. And how many one has whose names are all computed.
+-- By a check's name: the most checks of a table with it. And the most checks of a table with computed names.
 local most, most_computed = {}, 0
 
 function shared.learn_checks(source, tables)
@@ -27,7 +28,7 @@ function shared.learn_checks(source, tables)
   end
 end
 
--- Source and line of the innermost function that is not ours.
+-- The source and the line of the innermost function outside of the library.
 local function place()
   for level = 3, 50 do
     local info = getinfo(level, "Sl")
@@ -39,7 +40,7 @@ local function place()
   end
 end
 
--- Reads the text of who calls brunt.check, once.
+-- Reads the text of the script that calls brunt.check, once.
 function shared.learn_caller()
   local source = place()
   if source and not written[source] then
@@ -47,7 +48,7 @@ function shared.learn_caller()
   end
 end
 
--- Whether a table of checks can be the one that the text has: it has no name that this has not.
+-- Whether a given table of checks can be the one in the text: the text has all of its names.
 local function fits(one, held_by_name)
   local others = 0
   for known in next, held_by_name do
@@ -56,7 +57,7 @@ local function fits(one, held_by_name)
   return others <= one.computed
 end
 
--- Whether two tables of a line are told apart by nothing: what one lacks the other lacks as well.
+-- Whether two tables of a line cannot be told apart: each lacks what the other lacks.
 local function is_same(one, other)
   if one.count ~= other.count or one.computed > 0 or other.computed > 0 then
     return false
@@ -69,7 +70,7 @@ local function is_same(one, other)
   return true
 end
 
--- The table that the text has on this line for the one that is given; nil if it has none.
+-- The table in the text on this line that fits the given one; nil if there is none.
 local function written_at(of_line, held_by_name)
   local found
   for _, one in ipairs(of_line) do
@@ -84,8 +85,8 @@ local function written_at(of_line, held_by_name)
   return found
 end
 
--- The names of the checks that the text has for a table of `count` checks, `name` among them, and the table has not; nil if it has all. A check
--- whose name is computed is named by its line.
+-- The names of the checks that the text has and a table of `count` checks, `name` among them, lacks; nil if it has all.
+-- A check with a computed name is named by its line.
 function shared.missing_checks(held_by_name, name, count)
   local expected = name == nil and 1 or most[name] or most_computed
   if count >= expected then

@@ -2,7 +2,7 @@
 ---@class brunt.OwnOptions
 ---@field unit? string What its values are counted in, for reports.
 
--- A sum, in the report by its name.
+-- A sum, which the report shows under its name.
 ---@class brunt.Counter
 local Counter = {}
 
@@ -10,7 +10,7 @@ local Counter = {}
 ---@param tags? table<string, any> What it is counted by besides: `{ page = "a" }` is `NAME{page=a}`.
 function Counter:add(amount, tags) end
 
--- How often something is true.
+-- The share of values that are true.
 ---@class brunt.Rate
 local Rate = {}
 
@@ -52,13 +52,13 @@ function brunt.gauge(name, options) end
 -- Ends this iteration here, as if its function had returned; in a task, the task.
 function brunt.exit_here() end
 
--- Does `run` over and over for so long; what has begun by then is done to its end.
+-- Repeats `run` for a length of time; the last call that has begun by then is finished.
 ---@param length brunt.Duration
 ---@param run fun(...)
 ---@param ... any
 function brunt.during(length, run, ...) end
 
--- Does one of these functions, each by its weight, and gives what it returns.
+-- Calls one of these functions, chosen by weight, and returns its values.
 ---@param choices { [1]: fun(): any, [2]: number }[]
 ---@return any ...
 function brunt.choose(choices) end
@@ -68,7 +68,7 @@ function brunt.choose(choices) end
 ---@field pause? brunt.Duration Between two tries.
 ---@field when? fun(...): boolean? Whether what was returned is a failure; else an answer that is not ok is one.
 
--- Does `run` until it succeeds: it fails by an error too. Gives what it returned last, or raises its last error.
+-- Calls `run` until it succeeds; an error is a failure, too. Returns the values of the last try, or raises its error.
 ---@generic T
 ---@param options brunt.RetryOptions
 ---@param run fun(...): T
@@ -76,48 +76,48 @@ function brunt.choose(choices) end
 ---@return T
 function brunt.retry(options, run, ...) end
 
--- Waits until so many users are at the meeting of this name. Whether they came within the timeout.
+-- Waits until this many users are at the meeting of this name. Returns whether they came within the timeout.
 ---@param name string
 ---@param users integer
 ---@param timeout? brunt.Duration A minute unless it says otherwise.
 ---@return boolean
 function brunt.rendezvous(name, users, timeout) end
 
--- What a user does beside what it does.
+-- A task, which runs beside a user's own function.
 ---@class brunt.Task
 local Task = {}
 
--- Waits for its end, and gives what it returned; nil and "timeout" if that takes longer. Raises its error.
+-- Waits for its end, and returns the values of its function; nil and "timeout" if that takes longer. Raises its error.
 ---@param timeout? brunt.Duration
 ---@return any ...
 function Task:wait(timeout) end
 
--- Ends it where it stands.
+-- Ends the task where it stands.
 function Task:cancel() end
 
--- Whether it has ended.
+-- Whether the task has ended.
 ---@return boolean
 function Task:has_ended() end
 
--- Begins to do `run` while the user goes on. The task ends with the user's iteration.
+-- Starts `run` as a task while the user goes on. The task ends with the user's iteration.
 ---@param run fun(...): any
 ---@param ... any
 ---@return brunt.Task
 function brunt.spawn(run, ...) end
 
--- Waits for all tasks of the user; false and "timeout" if that takes longer. Raises the first error of one.
+-- Waits for all tasks of the user; false and "timeout" if that takes longer. Raises the first error among them.
 ---@param timeout? brunt.Duration
 ---@return boolean
 ---@return string?
 function brunt.wait(timeout) end
 
--- Does `run`, but no longer than this: gives what it returns, or nil and "timeout".
+-- Calls `run`, but for no longer than this: returns its values, or nil and "timeout".
 ---@param run fun(): any
 ---@param length brunt.Duration
 ---@return any ...
 function brunt.timeout(run, length) end
 
--- Rows that users take, each in turn, one for all users and workers.
+-- Rows that users take in turn, from one sequence for all users and workers.
 ---@class brunt.Feeder
 local Feeder = {}
 
@@ -129,29 +129,30 @@ function Feeder:next() end
 ---@class brunt.Data
 local Data = {}
 
--- In order, beginning anew after the last.
+-- All rows in order, beginning anew after the last.
 ---@return brunt.Feeder
 function Data:circular() end
 
--- Any of them, each time.
+-- A random row each time.
 ---@return brunt.Feeder
 function Data:random() end
 
--- Each once in a random order, then all again in the same.
+-- Each row once in a random order, then all again in the same order.
 ---@return brunt.Feeder
 function Data:shuffled() end
 
--- Each once over the whole run; then the scenario that asks ends, or the run.
+-- Each row once in the whole run; then the scenario that asks for another ends, or the run.
 ---@param options? { at_end?: "stop_scenario"|"stop_run" }
 ---@return brunt.Feeder
 function Data:queue(options) end
 
--- Each user has a row of its own for its whole life. Where there are more users than rows the run ends, or rows are given out again.
+-- Each user has its own row for its whole life. Where there are more users than rows, the run ends or rows are given
+-- out again.
 ---@param options? { at_end?: "stop_run"|"repeat" }
 ---@return brunt.Feeder
 function Data:per_user(options) end
 
--- How many rows there are.
+-- The number of rows.
 ---@return integer
 function Data:length() end
 
@@ -216,13 +217,13 @@ function brunt.file(file) end
 local json = {}
 brunt.json = json
 
--- A value of Lua as JSON; nil and the problem if there is no such JSON.
+-- A Lua value as JSON; nil and the problem if it has none.
 ---@param value any
 ---@return string? text
 ---@return string? problem
 function json.encode(value) end
 
--- A text of JSON as a value of Lua; nil and the problem if it is not JSON. JSON's null is `brunt.null`.
+-- JSON text as a Lua value; nil and the problem if it is not JSON. JSON's null is `brunt.null`.
 ---@param text string
 ---@return any value
 ---@return string? problem
@@ -245,32 +246,32 @@ function brunt.pack(format, ...) end
 ---@return any ...
 function brunt.unpack(format, bytes, from) end
 
--- A UUID of version 4. All that is random comes from the run's seed; each thread has random numbers of its own.
+-- A UUID of version 4. All randomness comes from the run's seed; each thread has its own random numbers.
 ---@return string
 function brunt.uuid() end
 
--- Marks a list as one: an empty one is `[]` in JSON, and no `{}`.
+-- Marks a table as a list: an empty one is `[]` in JSON, and not `{}`.
 ---@param list? any[]
 ---@return any[]
 function brunt.array(list) end
 
--- The table of the user that runs now, `vu.store`: what it keeps from one iteration to the next.
+-- The table of the running user, `vu.store`, whose values stay from one iteration to the next.
 ---@type table
 brunt.user = nil
 
--- A whole number from `least` to `most`, both included; without them a number from 0 to 1, without 1.
+-- A random whole number from `least` to `most`, both included; without arguments a number from 0 to 1, without 1.
 ---@param least? integer
 ---@param most? integer
 ---@return number
 function brunt.random(least, most) end
 
--- So many random letters of an alphabet: letters and digits of ASCII unless it says otherwise.
+-- This many random letters of an alphabet: by default the letters and digits of ASCII.
 ---@param length integer
 ---@param alphabet? string
 ---@return string
 function brunt.random_string(length, alphabet) end
 
--- One of a list; or a list of so many of them, each at most once.
+-- A random element of a list; or a list of this many of them, each at most once.
 ---@generic T
 ---@param list T[]
 ---@param count integer
@@ -278,7 +279,7 @@ function brunt.random_string(length, alphabet) end
 ---@overload fun(list: T[]): T
 function brunt.sample(list, count) end
 
--- How a digest is written: hexadecimal digits unless it says otherwise.
+-- The encoding of a digest: hexadecimal digits by default.
 ---@alias brunt.Encoding "hex"|"base64"|"base64url"|"binary"
 ---@alias brunt.DigestAlgorithm "md5"|"sha1"|"sha256"|"sha384"|"sha512"
 
@@ -325,7 +326,7 @@ function brunt.base64(text) end
 ---@return string
 function brunt.base64url(text) end
 
--- What base64 stands for, in either alphabet, with padding or without. Raises an error if it is not base64.
+-- The bytes of a base64 text, in either alphabet, with padding or without. Raises an error if it is not base64.
 ---@param text string
 ---@return string
 function brunt.base64_decode(text) end
@@ -335,7 +336,7 @@ function brunt.base64_decode(text) end
 ---@return string
 function brunt.hex(text) end
 
--- What hexadecimal digits stand for. Raises an error if they are none, or one is without its partner.
+-- The bytes of hexadecimal digits. Raises an error for any other character, or an odd number of digits.
 ---@param text string
 ---@return string
 function brunt.hex_decode(text) end
@@ -345,7 +346,7 @@ function brunt.hex_decode(text) end
 ---@return string
 function brunt.url_encode(text) end
 
--- What a text in a URL stands for; + stays +. Raises an error if two digits do not follow a %.
+-- The bytes of a percent-encoded text; + stays +. Raises an error if two digits do not follow a %.
 ---@param text string
 ---@return string
 function brunt.url_decode(text) end
@@ -366,7 +367,7 @@ brunt.jwt = jwt
 ---@return string
 function jwt.sign(claims, key, options) end
 
--- The claims and the header of a token. Its signature is not checked. Raises an error if it is no token.
+-- The claims and the header of a token. Its signature is not checked. Raises an error if the text is not a token.
 ---@param token string
 ---@return table<string, any> claims
 ---@return table<string, any> header
@@ -376,8 +377,8 @@ function jwt.claims(token) end
 ---@return number
 function brunt.now() end
 
--- A date in UTC, by the format of C's strftime, with %3f, %6f and %9f for fractions of a second: "%Y-%m-%dT%H:%M:%SZ" unless it says
--- otherwise.
+-- A date in UTC, by the format of C's strftime, with %3f, %6f and %9f for fractions of a second: "%Y-%m-%dT%H:%M:%SZ"
+-- by default.
 ---@param format? string
 ---@param time? number Seconds since 1970; now unless it says otherwise.
 ---@return string

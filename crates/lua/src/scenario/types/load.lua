@@ -8,8 +8,7 @@ local brunt = {}
 -- A length of time: seconds as a number, or a text with its unit such as "500ms", "30s", "5m".
 ---@alias brunt.Duration number|string
 
--- One virtual user. Its table is the user's own: `store` is for whatever the script wants to keep from one iteration to the
--- next.
+-- One virtual user. Its table belongs to the user: `store` keeps the script's values from one iteration to the next.
 ---@class brunt.User
 ---@field id integer Unique over the whole run, from 1.
 ---@field iteration integer Which iteration of this user it is, from 1.
@@ -21,21 +20,21 @@ local brunt = {}
 ---@field name string
 local Scenario = {}
 
--- When users come: steps, one after the other, made by `brunt.rate`, `brunt.users` and their like. Steps of rates are open:
--- users come at times of their own, each for one iteration. Steps of users are closed: so many are there, each beginning anew
--- when it has ended.
+-- The injection of users: steps, one after the other, made by `brunt.rate`, `brunt.users` and the like. Steps with a
+-- rate are open: users arrive at their own times, each for one iteration. Steps with users are closed: a number of
+-- users is present, each beginning anew when its iteration has ended.
 ---@class brunt.Injection
 ---@field [integer] brunt.Step
 ---@field arrivals? "uniform"|"poisson" How the arrivals of rates are spread; uniform unless it says otherwise.
 ---@field most_alive? integer The most users alive at once: who comes when there is no place is counted as not admitted.
 ---@field after? brunt.Scenario Begins when the users of this scenario, injected before, have ended.
 
--- Says when users come to the scenario. Once for each scenario, or for a mix.
+-- Sets when users come to the scenario. Once for each scenario, or for a mix.
 ---@param injection brunt.Injection
 ---@return brunt.Scenario
 function Scenario:inject(injection) end
 
--- What each user does last, once its iterations are over. Its calls count; it is no iteration.
+-- Sets the last function of each user, after its iterations. Its calls count, but it is not an iteration.
 ---@param run fun(vu: brunt.User, given: any)
 ---@return brunt.Scenario
 function Scenario:on_stop(run) end
@@ -43,7 +42,8 @@ function Scenario:on_stop(run) end
 -- A step of an injection.
 ---@class brunt.Step
 
--- A scenario: a name, and what a user does in one iteration. The second value is what `brunt.setup` returned.
+-- A scenario: a name, and the function that a user runs in one iteration. Its second argument is the value that
+-- `brunt.setup` returned.
 ---@param name string
 ---@param run fun(vu: brunt.User, given: any)
 ---@return brunt.Scenario
@@ -68,62 +68,62 @@ function brunt.teardown(run) end
 ---@param run fun(summary: table): table<string, string>?
 function brunt.handle_summary(run) end
 
--- Open: all come in the same moment.
+-- Open: all users come at the same moment.
 ---@param users integer
 ---@return brunt.Step
 function brunt.at_once(users) end
 
--- Open: so many users a second.
+-- Open: a constant rate of users per second.
 ---@param users_per_s number
 ---@param length brunt.Duration
 ---@return brunt.Step
 ---@overload fun(name: string, options?: brunt.OwnOptions): brunt.Rate A figure of the script's own: how often something is true.
 function brunt.rate(users_per_s, length) end
 
--- Open: from so many users a second to so many.
+-- Open: a rate of users per second that changes from `from` to `to`.
 ---@param from number
 ---@param to number
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.ramp_rate(from, to, length) end
 
--- Open: so many users in all, evenly over this time.
+-- Open: a number of users in all, spread evenly over the time.
 ---@param users integer
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.ramp(users, length) end
 
--- Open: so many users in all, slowly at first, then fast, then slowly again.
+-- Open: a number of users in all, slowly at first, then fast, then slowly again.
 ---@param users integer
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.peak(users, length) end
 
--- Nobody comes for a while; who is there goes on.
+-- Nobody comes for a while; present users go on.
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.nothing_for(length) end
 
--- Closed: so many users at a time.
+-- Closed: a constant number of users at a time.
 ---@param users integer
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.users(users, length) end
 
--- Closed: from so many users at a time to so many.
+-- Closed: a number of users at a time that changes from `from` to `to`.
 ---@param from integer
 ---@param to integer
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.ramp_users(from, to, length) end
 
--- Closed: so many users, each for so many iterations. The only step of its injection.
+-- Closed: a number of users, each with a number of iterations. The only step of its injection.
 ---@param users integer
 ---@param iterations integer
 ---@return brunt.Step
 function brunt.iterations_each(users, iterations) end
 
--- Closed: so many users share so many iterations. The only step of its injection.
+-- Closed: a number of users who share a number of iterations. The only step of its injection.
 ---@param users integer
 ---@param iterations integer
 ---@return brunt.Step
@@ -136,7 +136,7 @@ function brunt.iterations_shared(users, iterations) end
 ---@field hold brunt.Duration How long each is held.
 ---@field ramp? brunt.Duration How long it takes from one to the next; at once if it does not say.
 
--- Open: levels of users a second, one after the other.
+-- Open: levels of users per second, one after the other.
 ---@param stairs brunt.Stairs
 ---@return brunt.Step
 function brunt.stairs(stairs) end
@@ -153,17 +153,19 @@ function brunt.throttle(profile) end
 -- A condition on a figure: `"< 50ms"`, or `{ "< 50ms", abort = true }`, which ends the run when it is beyond repair.
 ---@alias brunt.Condition string|{ [1]: string, abort?: boolean }
 
--- What must hold at the end, else brunt exits with 1: `brunt.expect { p99 = "< 50ms", ["home:p95"] = "< 20ms" }`.
+-- Conditions that must hold at the end, otherwise brunt exits with 1: `brunt.expect { p99 = "< 50ms", ["home:p95"] = "<
+-- 20ms" }`.
 ---@param conditions table<string, brunt.Condition>
 function brunt.expect(conditions) end
 
--- What was given with `--env NAME=VALUE`, else `default`; without one it is an error.
+-- The value given with `--env NAME=VALUE`, otherwise `default`; an error if neither is given.
 ---@param name string
 ---@param default? string
 ---@return string
 function brunt.env(name, default) end
 
--- What came of a call, to be looked into; false, or an error that names what was not there, where nothing is found.
+-- The answer of a call, which can be searched. Where nothing is found, methods return false or raise an error that
+-- names the question.
 ---@class brunt.Body
 ---@field body string
 local Body = {}
@@ -179,7 +181,7 @@ function Body:fail(reason) end
 -- Counts the answer as ok, whatever its status.
 function Body:pass() end
 
--- Where a pattern of Lua stands in the body, as string.find; false if it does not.
+-- The place of a Lua pattern in the body, as string.find; false if it does not match.
 ---@param pattern string
 ---@param plain? boolean The pattern is a text as it is.
 ---@return integer|false first
@@ -187,7 +189,7 @@ function Body:pass() end
 ---@return any ...
 function Body:find(pattern, plain) end
 
--- What a pattern of Lua captures in the body, as string.match; false if it is not there.
+-- The captures of a Lua pattern in the body, as string.match; false if it does not match.
 ---@param pattern string
 ---@return any ...
 function Body:match(pattern) end
@@ -207,20 +209,20 @@ function Body:css_all(selector) end
 ---@return boolean
 function Body:has_css(selector) end
 
--- The first that is at an XPath 1.0, in XML or HTML: the text of a node, or the text, number or boolean that the XPath says.
--- Raises an error if there is nothing.
+-- The first result of an XPath 1.0, in XML or HTML: the text of a node, or the text, number or boolean to which the
+-- XPath evaluates. Raises an error if there is none.
 ---@param path string
 ---@param namespaces? table<string, string> The namespaces of XML by their prefixes in the path.
 ---@return string|number|boolean
 function Body:xpath(path, namespaces) end
 
--- All that is at an XPath.
+-- All results of an XPath.
 ---@param path string
 ---@param namespaces? table<string, string>
 ---@return (string|number|boolean)[]
 function Body:xpath_all(path, namespaces) end
 
--- Whether something is at an XPath, or what it says is true.
+-- Whether an XPath has a result, or evaluates to true.
 ---@param path string
 ---@param namespaces? table<string, string>
 ---@return boolean
@@ -241,21 +243,21 @@ function Body:jsonpath_all(path) end
 ---@return boolean
 function Body:has_jsonpath(path) end
 
--- Whether the body is JSON as a JSON Schema has it. Counts that as a check, called `name` or "matches_schema"; one that does not hold says where
--- and why.
+-- Whether the body is JSON that matches a JSON Schema. It counts as a check, called `name` or "matches_schema"; a
+-- failed one tells the place and the reason.
 ---@param schema table|string The schema, or its text, as `brunt.file` gives it.
 ---@param name? string
 ---@return boolean
 function Body:matches_schema(schema, name) end
 
--- The first match of a regular expression: the whole without groups, what the groups captured as several values, or a table by
--- their names. Raises an error if there is none.
+-- The first match of a regular expression: all of it without groups; the captures of groups as several values, or of
+-- named groups as a table. Raises an error if there is none.
 ---@param pattern string
 ---@return string|table<string, string|false> first
 ---@return string|false ...
 function Body:regex(pattern) end
 
--- All matches of a regular expression: texts without groups, else tables of what the groups captured.
+-- All matches of a regular expression: texts without groups, otherwise tables of the groups' captures.
 ---@param pattern string
 ---@return (string|table)[]
 function Body:regex_all(pattern) end
@@ -272,21 +274,21 @@ function Body:has_regex(pattern) end
 ---@field attributes table<string, string>
 local Element = {}
 
--- The value of an attribute. Raises an error if there is none of that name.
+-- The value of an attribute. Raises an error if the element does not have it.
 ---@param name string
 ---@return string
 function Element:attr(name) end
 
--- Waits: a fixed time, one between two, or exponentially distributed ones around a mean.
+-- Waits: for a fixed time, a time between two, or an exponentially distributed time around a mean.
 ---@param length brunt.Duration|{ exponential: brunt.Duration }
 ---@param longest? brunt.Duration
 function brunt.pause(length, longest) end
 
--- From now on, this user's iterations begin at least so long after one another.
+-- From now on, this user's iterations begin at least this long after one another.
 ---@param length brunt.Duration
 function brunt.pacing(length) end
 
--- Times what `run` does as one, with and without its pauses; gives what `run` returns. Groups within groups are named
+-- Times `run` as a group, with and without its pauses; returns its values. Groups within groups are named
 -- `outer/inner`.
 ---@generic T
 ---@param name string
@@ -295,14 +297,14 @@ function brunt.pacing(length) end
 ---@return T
 function brunt.group(name, run, ...) end
 
--- Counts whether each of these holds. One that does not marks the answer as not ok; its time still counts. True if all hold. One
--- whose value is nil does not, where the table is written in the call.
+-- Counts whether each of these checks holds. A failed one marks the answer as not ok; its time still counts. Returns
+-- whether all hold. A check whose value is nil fails, where the table is written in the call.
 ---@param subject any An answer, or whatever the functions among the checks look at.
 ---@param checks table<string, any> By name: true or false, or a function of `subject` that says so.
 ---@return boolean
 function brunt.check(subject, checks) end
 
--- Writes down what is said, into the file of --log, and with --once.
+-- Logs a text to the file of --log, and with --once.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param ... any
 function brunt.log(level, ...) end

@@ -1,4 +1,4 @@
-//! The files that a server told, put in an order in which each stands behind those that it imports.
+//! The files that a server sent, ordered so that each stands after those that it imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,14 +17,14 @@ pub(super) struct FileSet {
     bytes: usize,
 }
 
-/// A file as the server told it.
+/// A file from the server.
 struct File {
     bytes: Vec<u8>,
     imports: Vec<String>,
 }
 
 impl FileSet {
-    /// Takes serialized `FileDescriptorProto`s. What has come already stays.
+    /// Adds serialized `FileDescriptorProto`s. A file that is there already is not replaced.
     pub(super) fn add(&mut self, files: Vec<Vec<u8>>) -> Result<(), ReflectionError> {
         for bytes in files {
             let read = FileDescriptorProto::decode(bytes.as_slice());
@@ -45,7 +45,7 @@ impl FileSet {
         Ok(())
     }
 
-    /// A request came to nothing: Google's own files are known here, too.
+    /// Handles a refused request: Google's own files are known here, too.
     pub(super) fn refused(&mut self, request: &Request, problem: &Problem) -> Result<(), ReflectionError> {
         let known = match request {
             Request::File(name) => GoogleFileResolver::new().open_file(name).ok(),
@@ -57,23 +57,23 @@ impl FileSet {
         }
     }
 
-    /// Requests for the files that others import and that have not come.
+    /// Requests for imported files that are missing.
     pub(super) fn missing(&self) -> Vec<Request> {
         let imported = self.files.values().flat_map(|file| &file.imports);
         let missing: BTreeSet<_> = imported.filter(|name| !self.files.contains_key(*name)).collect();
         missing.into_iter().cloned().map(Request::File).collect()
     }
 
-    /// A `FileDescriptorSet` of them, in which each file stands behind those that it imports.
+    /// The `FileDescriptorSet`, in which each file stands after those that it imports.
     pub(super) fn to_set(&self) -> Result<Vec<u8>, ReflectionError> {
         let order = self.in_order()?;
         let files = order.into_iter().filter_map(|name| self.files.get(name)).map(|file| file.bytes.clone()).collect();
-        // Its only field is that of `FileDescriptorSet`.
+        // `Files` has the only field of `FileDescriptorSet`.
         Ok(Files { files }.encode_to_vec())
     }
 
-    /// Lets each file import those that define the types that it names. Some servers (@grpc/reflection for Node.js) tell files without
-    /// their imports. False if there was nothing to add.
+    /// Adds missing imports: each file imports those that define the types that it names. Some servers
+    /// (@grpc/reflection for Node.js) send files without their imports. Returns false if there was nothing to add.
     pub(super) fn import_what_is_used(&mut self) -> bool {
         let (mut defined, mut used) = (BTreeMap::new(), Vec::new());
         for (name, file) in &self.files {
@@ -98,12 +98,12 @@ impl FileSet {
         has_added
     }
 
-    /// The names of all, each behind those of the files that it imports.
+    /// The names of the files, each after those that it imports.
     fn in_order(&self) -> Result<Vec<&str>, ReflectionError> {
         let mut order: Vec<&str> = Vec::with_capacity(self.files.len());
         let mut done: BTreeSet<&str> = BTreeSet::new();
         for name in self.files.keys() {
-            // The files on the way to this one, each with how many of its imports have been seen to.
+            // The files on the path to this one, each with the number of its imports that have been visited.
             let mut way: Vec<(&str, usize)> = vec![(name, 0)];
             while let Some((name, seen)) = way.pop() {
                 if done.contains(name) {
@@ -133,7 +133,7 @@ impl FileSet {
     }
 }
 
-/// The full names of the types that a file defines, and of those that it names.
+/// The full names of the types that a file defines, and of the types that it names.
 #[derive(Default)]
 struct Types {
     package: String,
@@ -153,7 +153,7 @@ impl Types {
         self.used.extend(methods.flat_map(|method| [method.input_type(), method.output_type()]).map(str::to_owned));
     }
 
-    /// Nested messages are as deep as decoding lets them be.
+    /// The recursion is bounded by the depth that decoding allows.
     fn look_at_message(&mut self, scope: &str, message: &DescriptorProto) {
         self.define(scope, std::iter::once(message.name()));
         let inner = format!("{scope}.{}", message.name());

@@ -25,11 +25,11 @@ use file_set::FileSet;
 
 /// The schema of reflection itself.
 const PROTO: &str = include_str!("../reflection.proto");
-/// The names that its version has had, in the order in which they are tried.
+/// The versions of the service, in the order in which they are tried.
 const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
-/// What the names of its services begin with.
+/// The beginning of the service's own names.
 const OWN: &str = "grpc.reflection.";
-/// The most calls that one schema takes: as deep as files import each other.
+/// The most calls for one schema, which allow for files that import each other that deep.
 const MOST_CALLS: usize = 64;
 /// The most requests in one call.
 const MOST_REQUESTS: usize = 500;
@@ -38,13 +38,13 @@ const UNIMPLEMENTED: u16 = 12;
 /// The longest text of a server that an error shows, in characters.
 const MOST_SHOWN: usize = 200;
 
-/// A schema that a server does not tell, or not in a way that it could be used.
+/// Why a server's schema is not to be had, or cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReflectionError {
-    /// Nothing was answered.
+    /// No answer came.
     #[error("server reflection got no answer: {0}")]
     Unanswered(String),
-    /// The server has no such service.
+    /// The server has no reflection service.
     #[error(
         "the server has no reflection (neither v1 nor v1alpha): turn it on there, or give the .proto files or a descriptor set"
     )]
@@ -52,50 +52,50 @@ pub enum ReflectionError {
     /// The call ended with another status.
     #[error("server reflection ended with status {status}{}: {message}", named(*.status))]
     Refused {
-        /// Its number.
+        /// The status's number.
         status: u16,
-        /// What the server says of it.
+        /// The server's message.
         message: String,
     },
-    /// The answer is none of reflection's.
+    /// The answer is not one of reflection.
     #[error("server reflection: {0}")]
     Malformed(String),
     /// The server refuses one of the requests.
     #[error("server reflection: the server has no {what}: {message}")]
     Unknown {
-        /// What it was asked for.
+        /// What was requested.
         what: String,
-        /// Its own words.
+        /// The server's message.
         message: String,
     },
     /// No service is called that.
     #[error("the server has no service '{service}'; it has {known}")]
     Service {
-        /// What was asked for.
+        /// The requested name.
         service: String,
-        /// The services that there are.
+        /// The server's services.
         known: String,
     },
-    /// Nothing is called that.
+    /// Nothing has this name.
     #[error("the server has no service, method, message or enum '{symbol}'")]
     Symbol {
-        /// What was asked for.
+        /// The requested name.
         symbol: String,
     },
     /// Several are called that.
     #[error("give the full name of '{symbol}', as the server has {known}")]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         symbol: String,
-        /// What it may be.
+        /// The possible full names.
         known: String,
     },
     /// The schema has more than is taken.
     #[error("server reflection: the schema has more than {most} {what}")]
     TooMuch {
-        /// The most that is taken.
+        /// The limit.
         most: usize,
-        /// Of what.
+        /// What is limited.
         what: &'static str,
     },
     /// Files import each other in a circle.
@@ -106,17 +106,17 @@ pub enum ReflectionError {
     Schema(#[from] SchemaError),
 }
 
-/// A status' name in brackets, with the space before it.
+/// A status's name in brackets, after a space.
 fn named(status: u16) -> String {
     status::name(status).map_or(String::new(), |name| format!(" {name}"))
 }
 
-/// What of a server's text an error shows.
+/// The part of a server's text that an error shows.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MOST_SHOWN).collect()
 }
 
-/// A request of the stream, by the name of its field.
+/// A request on the stream, by the name of its field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
     List,
@@ -193,7 +193,7 @@ struct Problem {
 pub struct Reflection<'a> {
     ask: &'a Inquiry<'a>,
     metadata: Vec<Header>,
-    /// The version that it has been found to have.
+    /// The server's version of the service, once it is known.
     version: Option<&'static str>,
     calls: usize,
 }
@@ -207,7 +207,7 @@ impl<'a> Reflection<'a> {
     /// The names of the services, sorted.
     ///
     /// # Errors
-    /// When the server does not tell them.
+    /// When the server does not name them.
     pub fn services(&mut self) -> Result<Vec<String>, ReflectionError> {
         let mut names = BTreeSet::new();
         for (_, told) in self.call(&[Request::List])? {
@@ -282,10 +282,10 @@ impl<'a> Reflection<'a> {
         Ok(set)
     }
 
-    /// What the server has under this name: in full, or as far as it takes to tell it from others.
+    /// The definition that the server has under this name, which is complete or long enough to be unique.
     ///
     /// # Errors
-    /// When it has nothing or several of that name, or as [`descriptor_set`](Self::descriptor_set).
+    /// When it has none or several of that name, or as [`descriptor_set`](Self::descriptor_set).
     pub fn definition(&mut self, symbol: &str) -> Result<Definition, ReflectionError> {
         let symbol = symbol.trim_start_matches(['.', '/']);
         let container = symbol.split('/').next().unwrap_or(symbol);
@@ -313,7 +313,7 @@ impl<'a> Reflection<'a> {
         }
     }
 
-    /// One call with these requests, and what each was answered with.
+    /// Makes one call with these requests, and returns each with its answer.
     fn call(&mut self, requests: &[Request]) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
         let versions: &[&'static str] = self.version.as_ref().map_or(&VERSIONS, std::slice::from_ref);
         for version in versions {
@@ -352,7 +352,7 @@ impl<'a> Reflection<'a> {
     }
 }
 
-/// What each of the requests was answered with.
+/// The requests, each with its answer.
 fn told(requests: &[Request], reply: &Reply) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
     if reply.status != 0 {
         let field = |name: &str| {

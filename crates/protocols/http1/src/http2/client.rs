@@ -1,4 +1,4 @@
-//! What HTTP makes of streams: a request and its answer on each.
+//! HTTP over streams: a request and its answer on each.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,22 +27,22 @@ const MOST_SPARE: usize = 100;
 pub(crate) struct Call {
     status: u16,
     keeps_body: bool,
-    /// What of its answer is kept, if answers are.
+    /// The kept parts of its answer, if answers are kept.
     kept: Option<Box<KeptAnswer>>,
-    /// What cuts its answer into messages, if the answer comes so.
+    /// The reader of its answer's messages, if it comes as messages.
     reader: Option<Box<Reader>>,
-    /// What is seen of its answer, if that is looked at.
+    /// The look at its answer, if it is sampled.
     seen: Option<Box<Seen>>,
 }
 
 /// Whether answers are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Looking {
-    /// None is.
+    /// No answer is sampled.
     Not,
-    /// The next one that begins is.
+    /// The next answer that begins is sampled.
     Next,
-    /// That of this stream is, by its id.
+    /// The answer on the stream with this id is sampled.
     At(u32),
 }
 
@@ -56,16 +56,16 @@ pub(crate) struct Http2 {
     /// Readers whose answers have ended, for the next ones.
     #[expect(clippy::vec_box, reason = "a reader goes from call to call as it is, without an allocation")]
     spare: Vec<Box<Reader>>,
-    /// Where the first redirect led, if that is noted.
+    /// The location of the first redirect, if it is noted.
     redirect: Option<Arc<OnceLock<String>>>,
-    /// The answer that was complete last, or the message that came last with its answer's head.
+    /// The last complete answer, or the last message with its answer's head.
     kept: Box<KeptAnswer>,
-    /// What answers must have, which are kept for that.
+    /// The expected content of answers, which are kept for the comparison.
     expected: Option<Expected>,
     looking: Looking,
-    /// What was seen of the answer that was complete last, if that was looked at.
+    /// The look at the last complete answer, if it was sampled.
     seen: Option<Box<Seen>>,
-    /// What the heads of requests take in HTTP/1.1, in bytes, since that was last told.
+    /// The size of requests' heads in HTTP/1.1, in bytes, since it was last reported.
     head_bytes: u64,
 }
 
@@ -86,17 +86,17 @@ impl Http2 {
         }
     }
 
-    /// The same, whose answers must be such.
+    /// Sets the expected content of answers.
     pub(crate) fn expecting(self, expected: Option<Expected>) -> Self {
         Self { expected, ..self }
     }
 
-    /// The same; the first redirect's goal is noted in `redirect`.
+    /// Makes it note the location of the first redirect in `redirect`.
     pub(crate) fn noting(self, redirect: Option<Arc<OnceLock<String>>>) -> Self {
         Self { redirect, ..self }
     }
 
-    /// A reader of the messages that the answer to a request with this hint comes as, if it does.
+    /// A reader of messages for the answer to a request with this hint, if it comes as messages.
     #[inline]
     fn reader(&mut self, hint: u32) -> Option<Box<Reader>> {
         let messages = self.streaming.messages(hint)?;
@@ -106,7 +106,7 @@ impl Http2 {
         Some(spare.unwrap_or_else(|| Box::new(messages.reader(self.keeps))))
     }
 
-    /// Keeps what the head that came last says of its answer.
+    /// Takes the look at the head that came last.
     #[cold]
     fn see(&mut self, streams: &mut Connection<Call>, position: usize, status: u16) {
         let fields = streams.fields();
@@ -139,7 +139,7 @@ impl Call {
     }
 }
 
-/// The head that came last as a text, in the form of HTTP/1.1's.
+/// The last head as text, in the form of HTTP/1.1.
 fn head_as_text(connection: &Connection<Call>, status: u16) -> Vec<u8> {
     let mut text = format!("HTTP/2 {status}\r\n").into_bytes();
     for (name, value) in connection.fields().iter().filter(|(name, _)| !name.starts_with(b":")) {
@@ -205,7 +205,7 @@ impl OverStreams for Http2 {
         }
         match &mut call.reader {
             Some(reader) if (200..300).contains(&status) => reader.begin(),
-            // What is no success is no stream.
+            // An answer that is no success is no stream.
             Some(_) => {
                 let reader = call.reader.take();
                 self.give_back(reader);
@@ -275,7 +275,7 @@ impl OverStreams for Http2 {
     }
 
     fn look(&mut self, streams: &Connection<Call>) -> bool {
-        // One whose stream was given up is not complete any more.
+        // An answer whose stream was given up will not be completed.
         let is_coming = matches!(self.looking, Looking::At(id) if streams.place(id).is_some());
         if !is_coming {
             self.looking = Looking::Next;

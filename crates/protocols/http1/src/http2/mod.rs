@@ -1,7 +1,7 @@
 //! HTTP/2 (RFC 9113): the same requests on streams.
 //!
-//! A request is written down as HTTP/1.1 has it, whoever makes it, and [`request::Writer`] puts it into a header block. So what a
-//! connection speaks need not be known before it is made, and everything that makes requests makes them for both.
+//! All requests are written in the form of HTTP/1.1, and [`request::Writer`] puts them into header blocks. So the
+//! version of a connection need not be known before it is made, and all code that makes requests makes them for both.
 
 mod client;
 mod narration;

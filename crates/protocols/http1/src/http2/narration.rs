@@ -9,7 +9,7 @@ use brunt_protocol::{Direction, Narration, Narrator};
 pub(crate) struct Frames {
     sent: Reader,
     received: Reader,
-    /// Whether it does, once something was sent.
+    /// Whether it is HTTP/2, once something was sent.
     is_http2: Option<bool>,
 }
 

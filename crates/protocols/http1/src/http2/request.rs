@@ -2,21 +2,21 @@
 
 use brunt_http2::hpack::Encoder;
 
-/// Puts requests of HTTP/1.1 into header blocks of one connection. One that comes again is compared and copied.
+/// Puts requests of HTTP/1.1 into header blocks of one connection. A repeated request is compared and copied.
 #[derive(Debug)]
 pub(super) struct Writer {
     scheme: &'static str,
     /// The request that was written last.
     message: Vec<u8>,
     block: Vec<u8>,
-    /// What the table's changes were when the block was complete; none if it changed the table itself.
+    /// The encoder's number of changes when the block was complete; `None` if the block itself changed the table.
     changes: Option<u64>,
     shape: Shape,
     /// Memory for a field's name in lower case.
     name: Vec<u8>,
 }
 
-/// What of a request is not in its header block.
+/// The parts of a request outside its header block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Shape {
     /// Where its body begins.
@@ -52,7 +52,7 @@ impl Writer {
         (&self.block, self.shape)
     }
 
-    /// What comes again takes a place in the table, but a path only once it has come again.
+    /// Repeated fields enter the table, but a path only once it was repeated.
     fn write_anew(&mut self, message: &[u8], again: bool, encoder: &mut Encoder) {
         let before = encoder.changes();
         let (block, name) = (&mut self.block, &mut self.name);
@@ -70,7 +70,7 @@ impl Writer {
             name.extend_from_slice(given);
             name.make_ascii_lowercase();
             if !is_of_http1(name, value) {
-                // What no other request has takes no place in the table.
+                // Fields that no other request has stay out of the table.
                 let is_index = name != b"traceparent" && (again || name != b"content-length");
                 encoder.field(name, value, is_index, block);
             }
@@ -82,7 +82,7 @@ impl Writer {
     }
 }
 
-/// Whether a field, with its name in lower case, is of HTTP/1.1 alone (RFC 9113, section 8.2.2), or has another place.
+/// Whether a field, with its name in lower case, is specific to HTTP/1.1 (RFC 9113, section 8.2.2), or goes elsewhere.
 fn is_of_http1(name: &[u8], value: &[u8]) -> bool {
     match name {
         b"host" | b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => true,

@@ -3,7 +3,7 @@
 /// The most turns of all lines together.
 const MOST_TURNS: u64 = 10_000_000;
 
-/// Which line each turn takes: each as often as it weighs, and each evenly over all turns. Empty where all weigh the same.
+/// The line of each turn: each as often as its weight, evenly over all turns. Empty where all weights are equal.
 pub(super) fn turns(weights: &[u32]) -> Result<Vec<u32>, String> {
     if weights.windows(2).all(|pair| matches!(pair, [a, b] if a == b)) {
         return Ok(Vec::new());
@@ -13,7 +13,7 @@ pub(super) fn turns(weights: &[u32]) -> Result<Vec<u32>, String> {
         return Err(format!("the weights of all lines are {all} together, and may be {MOST_TURNS}: give smaller ones"));
     }
     let of_line = |(line, weight): (u32, u32)| {
-        // The middle of each of as many equal parts as it weighs.
+        // The middle of each of as many equal parts as its weight.
         (0..weight).map(move |nth| ((f64::from(nth) + 0.5) / f64::from(weight), line))
     };
     let mut turns: Vec<_> = (0..).zip(weights.iter().copied()).flat_map(of_line).collect();

@@ -1,4 +1,4 @@
-//! The head of an answer: status line and header fields, and what they say of the body.
+//! The head of an answer: status line and header fields, and their meaning for the body.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ pub(super) const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
 pub const MOST_HEADERS: usize = 128;
 
-/// What a head says about what follows it.
+/// The meaning of a head for the bytes behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) bytes: usize,
@@ -44,12 +44,12 @@ struct LastHead {
 }
 
 thread_local! {
-    // Servers say the same head again and again: to parse each took 2 % of the flood's CPU.
+    // Servers send the same head again and again: to parse each took 2 % of the flood's CPU.
     static LAST_HEAD: RefCell<LastHead> = const { RefCell::new(LastHead { bytes: Vec::new(), head: None }) };
 }
 
-/// Reads a head, if it is complete. One that begins as the last one on this thread is not parsed again: what a complete
-/// head means depends on nothing that follows it.
+/// Reads a head, if it is complete. One that equals the last one on this thread is not parsed again: the meaning of a
+/// complete head does not depend on the bytes behind it.
 pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     LAST_HEAD.with_borrow_mut(|last| {
         if let Some(head) = last.head
@@ -120,7 +120,7 @@ fn malformed_head(error: httparse::Error) -> Malformed {
     })
 }
 
-/// First bytes of other protocols, a set for each byte (an empty one holds all), and what to say of them.
+/// First bytes of other protocols, a set for each byte (an empty one holds all), and the advice for them.
 const OTHERS: [(&[&[u8]], &str); 3] = [
     // A TLS alert or handshake record of any version (RFC 8446 §5.1).
     (&[&[21, 22], &[3]], "the target speaks TLS: use https:// (or wss://)"),
@@ -130,13 +130,13 @@ const OTHERS: [(&[&[u8]], &str); 3] = [
     (&[b"S", b"S", b"H", b"-"], "the target speaks SSH"),
 ];
 
-/// What the first bytes of a connection say of other protocols.
+/// The other protocol that the first bytes of a connection suggest.
 enum OtherProtocol {
-    /// It is one; the way out.
+    /// It is this one; with the way out.
     Is(&'static str),
     /// More bytes may make it one.
     MayBe,
-    /// It is none of those that are known.
+    /// It is none of the known ones.
     Unknown,
 }
 

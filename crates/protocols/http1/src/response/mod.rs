@@ -1,4 +1,4 @@
-//! The answers of HTTP/1.1: a pure parser that takes bytes in whatever pieces they come.
+//! The answers of HTTP/1.1: a pure parser for bytes in pieces of any size.
 
 mod head;
 #[cfg(test)]
@@ -15,14 +15,14 @@ use brunt_record::kinds::Look;
 use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
 pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
 
-/// Why a call has failed whose answer came as messages, without the one that was to be the last.
+/// The reason of a call whose answer came as messages without the last one.
 pub(super) const ENDED_EARLY: &str = "the stream ended without its last message";
-/// The most bytes of a body that is kept.
+/// Limit on a kept body, in bytes.
 const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// The most interim answers (1xx) before the final one.
 const MOST_INTERIM: u8 = 16;
 
-/// What bytes meant.
+/// The meaning of received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// All bytes were taken and the answer is not complete.
@@ -39,19 +39,19 @@ pub enum Step {
         /// Whether the connection stays open after it.
         reusable: bool,
     },
-    /// The same, and the answer came as messages without the one that was to be the last.
+    /// The answer came as messages without the last one, and is complete.
     EndedEarly {
         /// Whether the connection stays open after it.
         reusable: bool,
     },
 }
 
-/// What follows the head that was read.
+/// The rest of an answer after its head.
 #[derive(Debug)]
 enum Body {
     /// Nothing: a head is being read.
     Head,
-    /// So many more bytes.
+    /// This many more bytes.
     Length(u64),
     /// Chunks.
     Chunked(Chunked),
@@ -66,15 +66,15 @@ pub struct Parser {
     status: u16,
     reusable: bool,
     interim: u8,
-    /// The beginning of a head whose end has not come yet.
+    /// The beginning of an incomplete head.
     partial: Vec<u8>,
-    /// The answer as it came, where answers are kept.
+    /// The answer as received, where answers are kept.
     kept: Option<Keeping>,
-    /// Where the first redirect led, if that is noted.
+    /// The location of the first redirect, if it is noted.
     redirect: Option<Arc<OnceLock<String>>>,
-    /// What cuts bodies into messages, of answers that come so.
+    /// The reader of messages, for answers that come as messages.
     reader: Option<Box<Reader>>,
-    /// Whether the body that is being read is cut into messages.
+    /// Whether the current body is cut into messages.
     is_streaming: bool,
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
@@ -84,12 +84,12 @@ pub struct Parser {
 /// Whether answers are looked at.
 #[derive(Debug, Default)]
 enum Looking {
-    /// None is, and none was since one was last to be.
+    /// No answer is sampled, and none has been since the last request for one.
     #[default]
     Not,
-    /// The next one is.
+    /// The next answer is sampled.
     Next,
-    /// One was.
+    /// An answer was sampled.
     Done(Box<Seen>),
 }
 
@@ -107,7 +107,7 @@ impl Keeping {
         kept.clear();
         kept.extend_from_slice(head);
         body.clear();
-        // What one large answer took is not held for ever.
+        // The memory of one large answer is not held for ever.
         body.shrink_to(1 << 20);
     }
 
@@ -152,7 +152,7 @@ impl Parser {
         self.looking = Looking::Next;
     }
 
-    /// What was seen of the answer whose head was looked at.
+    /// The look at the sampled answer.
     pub(super) fn looked(&self) -> Option<Look<'_>> {
         match &self.looking {
             Looking::Done(seen) => Some(seen.look()),
@@ -182,11 +182,11 @@ impl Parser {
         self.reader = reader;
     }
 
-    /// Exchanges the answer that is kept for `kept`, which is forgotten.
+    /// Exchanges the kept answer for `kept`, whose content is dropped.
     pub(super) fn hand_over(&mut self, kept: &mut KeptAnswer) {
         if let Some(keeping) = &mut self.kept {
             std::mem::swap(&mut keeping.answer, kept);
-            // What was kept of a body that is cut into messages is one of these.
+            // The kept part of a body that is cut into messages is one message.
             if self.is_streaming {
                 kept.body.clear();
             }
@@ -196,7 +196,7 @@ impl Parser {
     /// Takes bytes of the answer to a request (`head_request` if its method was HEAD); returns how many it took.
     ///
     /// # Errors
-    /// When they break the grammar or a limit. The parser is of no use after that.
+    /// When they break the grammar or a limit. The parser cannot be used after that.
     pub fn receive(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
         let mut taken = 0;
         loop {
@@ -292,14 +292,14 @@ impl Parser {
         }
     }
 
-    /// The peer closed its side; gives the answer that is complete by that, if one is. One that came as messages is not without
-    /// the one that was to be the last.
+    /// The peer closed its side. Returns the answer that is complete by that, if there is one: an answer that came as
+    /// messages is not complete without its last one.
     pub fn closed(&mut self) -> Option<Step> {
         let is_complete = matches!(self.body, Body::UntilClose);
         is_complete.then(|| self.step(true)).filter(|step| !matches!(step, Step::EndedEarly { .. }))
     }
 
-    /// Whether nothing of the next answer has come yet.
+    /// Whether no byte of the next answer has come yet.
     pub fn is_between_answers(&self) -> bool {
         matches!(self.body, Body::Head) && self.partial.is_empty() && self.interim == 0
     }
@@ -326,8 +326,8 @@ impl Parser {
         let head = if before == 0 {
             read_head(bytes)?
         } else {
-            // A long head is parsed only once its end is there, so that one in many small pieces costs no more than a
-            // whole one; a short one at once, so that garbage is seen for what it is.
+            // A long head is parsed only once its end has come, so that one in many small pieces costs no more than a
+            // whole one; a short one at once, so that garbage is recognised.
             let from = before.saturating_sub(3);
             self.partial.extend_from_slice(bytes.get(..bytes.len().min(MOST_HEAD_BYTES)).unwrap_or(bytes));
             let ended = has_head_end(self.partial.get(from..).unwrap_or(&[]));
@@ -394,7 +394,8 @@ impl Parser {
         match (bodiless, head.coding, head.length) {
             (true, ..) | (_, Coding::None, Some(0)) => return Ok(self.step(true)),
             (_, Coding::Chunked, length) => {
-                // With both, chunked rules and the connection is not to be trusted any further (RFC 9112 §6.3, 3.).
+                // With both, chunked takes precedence, and the connection cannot be trusted any further (RFC 9112 §6.3,
+                // 3.).
                 self.reusable &= length.is_none();
                 self.body = Body::Chunked(Chunked::new());
             }
@@ -408,7 +409,7 @@ impl Parser {
     }
 }
 
-/// What a head says of its answer. `bytes` begin with the whole head.
+/// The look at an answer by its head. `bytes` begin with the whole head.
 #[cold]
 fn see(bytes: &[u8]) -> Seen {
     with_fields(bytes, |status, fields| {
@@ -418,7 +419,7 @@ fn see(bytes: &[u8]) -> Seen {
     .unwrap_or_default()
 }
 
-/// What `read` makes of status and fields of a head that was parsed before. `bytes` begin with it.
+/// Calls `read` with status and fields of a head that was parsed before. `bytes` begin with it.
 fn with_fields<R>(bytes: &[u8], read: impl FnOnce(u16, &[httparse::Header<'_>]) -> R) -> Option<R> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -436,7 +437,7 @@ pub(super) fn keep_message(message: &Message, body: &mut Vec<u8>) {
     body.extend_from_slice(&message.data);
 }
 
-/// Notes where a redirect leads, if it is the first.
+/// Notes the location of a redirect, if it is the first.
 pub(super) fn note_location(redirect: &OnceLock<String>, location: &[u8]) {
     if redirect.get().is_none()
         && let Ok(location) = std::str::from_utf8(location)

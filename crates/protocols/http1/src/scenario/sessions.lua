@@ -2,6 +2,7 @@
 
 local core = ...
 
+local next, pairs, setmetatable, type = next, pairs, setmetatable, type
 local call, call_prepared, read = core.call, core.call_prepared, core.read
 local wrong, raise, check_options, reading = core.wrong, core.raise, core.check_options, core.reading
 local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub

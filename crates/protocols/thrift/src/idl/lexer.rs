@@ -1,11 +1,11 @@
-//! Words, numbers, literals and signs of an IDL file, with where they stand.
+//! The tokens of an IDL file, with their positions: words, numbers, literals and signs.
 
 use super::{IdlError, Position};
 
 /// The longest word, in bytes: long enough for any name, and for a service's and a method's to fit into a message.
 const MOST_WORD_BYTES: usize = 255;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     /// A keyword or an identifier, which may have dots in it.
@@ -14,11 +14,11 @@ pub(super) enum Kind {
     Integer(i64),
     /// A number with a fraction or an exponent.
     Double(f64),
-    /// What stands in quotes.
+    /// Text in quotes.
     Literal(String),
     /// A sign that stands for itself.
     Sign(char),
-    /// Nothing more.
+    /// The end of the file.
     End,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// A token and where it begins.
+/// A token, with the position where it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -78,7 +78,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind, at })
     }
 
-    /// Goes on behind so many bytes.
+    /// Takes this many bytes.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         for c in taken.chars() {
@@ -162,7 +162,7 @@ impl<'a> Lexer<'a> {
         let text = self.take(end);
         let negative = text.starts_with('-');
         let number = match hexadecimal {
-            // A sign does not count among hexadecimal digits, and i128 has room for any 16 of them.
+            // Hexadecimal digits have no sign, and i128 holds any 16 of them.
             Some(_) => i128::from_str_radix(text.get(sign + 2..).unwrap_or(""), 16)
                 .ok()
                 .and_then(|number| i64::try_from(if negative { -number } else { number }).ok())

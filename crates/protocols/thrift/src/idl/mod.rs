@@ -1,7 +1,7 @@
-//! Thrift's interface definition language: files into a [`Schema`].
+//! Thrift's interface definition language: turns files into a [`Schema`].
 //!
-//! Our own parser, since errors must say in which file, line and column a name or a value is wrong, which takes a syntax
-//! tree with positions.
+//! The parser is brunt's own: its errors name the file, the line and the column of a wrong name or value, which takes a
+//! syntax tree with positions.
 
 mod lexer;
 mod parser;
@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use self::resolve::Program;
 use super::schema::Schema;
 
-/// The most files that one includes, and those include.
+/// The most included files, in all.
 const MOST_FILES: usize = 1000;
 /// The most bytes of one file.
 const MOST_FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -60,7 +60,7 @@ impl IdlError {
     }
 }
 
-/// Gives the content of a path, or nothing if there is no such file.
+/// Reads the content at a path; `None` if there is no such file.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Reads the IDL file `main` and all that it includes. `read` gives the content of a path, or nothing if there is no such
@@ -160,12 +160,12 @@ fn parent(path: &str) -> PathBuf {
     Path::new(path).parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// The name by which a file's definitions are called from another: its own, without the extension.
+/// The prefix of a file's definitions in other files: its name without the extension.
 fn stem(path: &str) -> String {
     Path::new(path).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A path without `.` and, as far as names before them go, without `..`, so that one file has one path.
+/// A path without `.`, and without `..` where a name stands before it, so that a file has one path.
 fn normal(path: &Path) -> String {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -184,7 +184,7 @@ fn normal(path: &Path) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// Loads the first of some files.
+    /// Loads the first of these files.
     pub(crate) fn load_files(files: &[(&str, &str)]) -> Result<Schema, String> {
         let mut read =
             |path: &str| Ok(files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_bytes().to_vec()));

@@ -1,4 +1,4 @@
-//! One IDL file into what it says (the grammar: `doc/specs/idl.md` of Apache Thrift, and what its compiler takes besides:
+//! Parses one IDL file (the grammar: `doc/specs/idl.md` of Apache Thrift, with the extensions of its compiler:
 //! annotations, `&` before a field's name, `async`, hexadecimal numbers).
 
 use super::IdlError;
@@ -72,7 +72,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that something is given: no dots in it.
+    /// The name of a new definition, which has no dots.
     fn new_name(&mut self, what: &str) -> Result<Name, IdlError> {
         let name = self.word(what)?;
         if let Some(wrong) = name.text.chars().find(|c| matches!(c, '.' | '-')) {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `(key = "value", …)`, which says nothing about the wire.
+    /// Skips `(key = "value", …)`, which has no effect on the wire.
     fn annotations(&mut self) -> Result<(), IdlError> {
         if !self.takes('(')? {
             return Ok(());
@@ -265,10 +265,10 @@ impl Parser<'_> {
         Ok(Function { name, oneway, result, arguments, throws })
     }
 
-    /// Fields up to and with the sign that ends them.
+    /// Fields, up to and including the sign that ends them.
     fn fields(&mut self, end: char) -> Result<Vec<Field>, IdlError> {
         let mut fields: Vec<Field> = Vec::new();
-        // A field without an id gets a negative one, as Apache Thrift's compiler has it.
+        // A field without an id gets a negative one, as in Apache Thrift's compiler.
         let mut next_id: i16 = -1;
         while !self.takes(end)? {
             let field = self.field(&mut next_id)?;

@@ -1,4 +1,4 @@
-//! Names into what they stand for: types, constants, inherited methods.
+//! Resolves names: types, constants, inherited methods.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use crate::untyped::Untyped;
 
 /// How often typedefs, constants and services may lead on to each other.
 const MOST_STEPS: usize = 64;
-/// The most parts of one type, when all its typedefs are replaced.
+/// The most parts of one type, with all typedefs replaced.
 const MOST_TYPE_PARTS: usize = 256;
-/// The most values that the constants of an IDL have in all, when all their names are replaced.
+/// The most values in all constants of an IDL, with all names replaced.
 const MOST_CONSTANT_VALUES: usize = 1_000_000;
 
-/// One file, and which files its includes are.
+/// One file, with the indexes of the files that it includes.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) file: String,
-    /// What stands before its names elsewhere.
+    /// The prefix of its names in other files.
     pub(super) prefix: String,
     pub(super) syntax: File,
     pub(super) includes: HashMap<String, usize>,
 }
 
-/// What may have a name. Types, constants and services may be called the same.
+/// The classes of names. A type, a constant and a service may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Type,
@@ -43,7 +43,7 @@ impl Class {
     }
 }
 
-/// A definition, by its program and its place there.
+/// A definition, by the index of its file and its index in that.
 type Place = (usize, usize);
 
 struct Resolver<'a> {
@@ -55,7 +55,7 @@ struct Resolver<'a> {
     constant_values: usize,
 }
 
-/// Looks up every name. The first program is the main one, whose definitions have no prefix.
+/// Resolves every name. The first program is the main one, whose definitions have no prefix.
 pub(super) fn resolve(programs: &[Program]) -> Result<Schema, IdlError> {
     let mut resolver = Resolver {
         programs,
@@ -73,7 +73,7 @@ pub(super) fn resolve(programs: &[Program]) -> Result<Schema, IdlError> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Every definition with its place.
+    /// Every definition, with its place.
     fn definitions(&self) -> impl Iterator<Item = (Place, &'a Definition)> + use<'a> {
         self.programs.iter().enumerate().flat_map(|(program, of)| {
             of.syntax.definitions.iter().enumerate().map(move |(index, definition)| ((program, index), definition))
@@ -96,7 +96,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Gives every name its definition, and every enum and struct its place.
+    /// Registers the name of each definition, and the index of each enum and struct.
     fn register(&mut self) -> Result<(), IdlError> {
         for (place, definition) in self.definitions() {
             let (program, index) = place;
@@ -147,14 +147,14 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Fields with their types; their defaults come when all types are known.
+    /// Fields with their types. Their defaults are added once all types are known.
     fn fields(&self, program: usize, fields: &[syntax::Field], kind: StructKind) -> Result<Vec<Field>, IdlError> {
         let one = |field: &syntax::Field| {
             Ok(Field {
                 id: field.id,
                 name: field.name.text.clone(),
                 presence: match field.requiredness {
-                    // A union has one field, whatever its IDL says.
+                    // The fields of a union are optional, whatever its IDL says.
                     _ if kind == StructKind::Union => Presence::Optional,
                     Requiredness::Required => Presence::Required,
                     Requiredness::Optional => Presence::Optional,
@@ -211,7 +211,7 @@ impl<'a> Resolver<'a> {
         Ok(found)
     }
 
-    /// What a name stands for in a program: one of its own, or one of an included file.
+    /// The definition of a name in a file: one of its own, or one of an included file.
     fn find(&self, program: usize, class: Class, name: &str) -> Option<Place> {
         if let Some(index) = self.names.get(&(program, class, name)) {
             return Some((program, *index));
@@ -232,7 +232,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Looks up constants and defaults, and holds them against their types.
+    /// Resolves constants and defaults, and checks them against their types.
     fn defaults(&mut self) -> Result<(), IdlError> {
         let mut defaults = Vec::new();
         for (place, definition) in self.definitions() {
@@ -304,7 +304,7 @@ impl<'a> Resolver<'a> {
         {
             return self.constant(place.0, value, steps + 1);
         }
-        // ENUM.MEMBER, with the file's name before it if it is another's.
+        // ENUM.MEMBER, with a file's prefix if the enum is in another file.
         if let Some((of, member)) = name.rsplit_once('.')
             && let Some(place) = self.find(program, Class::Type, of)
             && let Some(DefinitionKind::Enum { members }) = self.definition(place).map(|found| &found.kind)
@@ -329,7 +329,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// A service's methods, those that it inherits first.
+    /// A service's methods, inherited ones first.
     fn functions(
         &mut self,
         program: usize,
@@ -389,7 +389,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// How many types a type is made of, structs and enums counted as one.
+/// The number of types in a type; structs and enums count as one.
 fn parts(written: &Type) -> usize {
     match written {
         Type::Base(_) | Type::Enum(_) | Type::Struct(_) => 1,

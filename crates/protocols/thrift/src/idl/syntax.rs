@@ -1,9 +1,9 @@
-//! What an IDL file says, before names are looked up.
+//! The syntax tree of an IDL file, before names are resolved.
 
 use super::Position;
 use crate::schema::{Base, StructKind};
 
-/// A name where it stands.
+/// A name with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Name {
     pub(super) text: String,
@@ -53,13 +53,13 @@ pub(super) struct Field {
 pub(super) struct Function {
     pub(super) name: Name,
     pub(super) oneway: bool,
-    /// None if it is `void`.
+    /// The type of the result; `None` for `void`.
     pub(super) result: Option<TypeRef>,
     pub(super) arguments: Vec<Field>,
     pub(super) throws: Vec<Field>,
 }
 
-/// A type as it is written.
+/// A type, unresolved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TypeRef {
     Base(Base),
@@ -69,7 +69,7 @@ pub(super) enum TypeRef {
     Map(Box<(TypeRef, TypeRef)>),
 }
 
-/// A constant's value as it is written.
+/// A constant's value, unresolved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Constant {
     pub(super) at: Position,

@@ -4,7 +4,7 @@ use super::super::value::WireType;
 use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, Wire, first, length_of};
 use brunt_protocol::Malformed;
 
-/// The binary protocol: numbers in network byte order, everything at its full width.
+/// The binary protocol: numbers in network byte order, each in its full width.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Binary;
 
@@ -46,7 +46,7 @@ fn type_of(number: u8) -> Result<WireType, Malformed> {
     })
 }
 
-/// What the elements of a container are. Where it is empty nothing is of that type, and some peers write 0.
+/// The type of a container's elements. In an empty one it is ignored, as some peers write 0.
 fn element_of(number: u8, length: u32) -> Result<WireType, Malformed> {
     if length == 0 && number == 0 { Ok(WireType::I8) } else { type_of(number) }
 }
@@ -125,12 +125,12 @@ impl Wire for Binary {
             let Some(length) = bytes.get(4..).and_then(word) else { return Ok(None) };
             (Some(MessageKind::from_number(begin as u8)?), length, 8)
         } else {
-            // The old head: a name's length comes first, which is never negative.
+            // The old head begins with a name's length, which is never negative.
             (None, begin, 4)
         };
         let length = length_of(length)? as usize;
         if length > MOST_NAME_BYTES {
-            // Most often a peer that speaks another protocol.
+            // The peer most likely speaks another protocol.
             return Err(Malformed::because("no message of the binary protocol: its name is longer than 1 KiB"));
         }
         let Some(name) = bytes.get(name_at..name_at + length) else { return Ok(None) };
@@ -193,7 +193,7 @@ impl Wire for Binary {
     }
 
     fn bool(bytes: &[u8]) -> Token<bool> {
-        // Any byte but 0 is true for the implementations there are.
+        // Existing implementations take any byte but 0 for true.
         Ok(bytes.first().map(|byte| (*byte != 0, 1)))
     }
 

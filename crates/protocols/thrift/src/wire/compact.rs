@@ -4,7 +4,7 @@ use super::super::value::WireType;
 use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, Wire, first, length_of};
 use brunt_protocol::Malformed;
 
-/// The compact protocol: integers in as few bytes as they need, field ids by their difference.
+/// The compact protocol: integers in as few bytes as they need, field ids as differences.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compact;
 
@@ -31,7 +31,7 @@ const fn number_of(wire_type: WireType) -> u8 {
     }
 }
 
-/// What elements are. Truth values are 2 by the specification, and 1 from some peers.
+/// The type of a container's elements. Truth values are 2 by the specification, and 1 from some peers.
 fn type_of(number: u8) -> Result<WireType, Malformed> {
     Ok(match number {
         1 | 2 => WireType::Bool,
@@ -73,7 +73,7 @@ fn varint(bytes: &[u8], most: usize) -> Token<u64> {
     if bytes.len() < most { Ok(None) } else { Err(Malformed::because("a number of more bytes than it can have")) }
 }
 
-/// A number of 32 bits: what lies beyond them is an error and not cut off.
+/// A number of 32 bits; a greater one is an error, and not cut off.
 #[inline]
 fn varint_32(bytes: &[u8]) -> Token<u32> {
     let Some((number, taken)) = varint(bytes, 5)? else { return Ok(None) };
@@ -225,7 +225,7 @@ impl Wire for Compact {
             length => (u32::from(length), 1),
         };
         let element = match (head & 0x0f, length) {
-            // Nothing is of the type that an empty one has; some peers write 0.
+            // In an empty one the type is ignored, as some peers write 0.
             (0, 0) => WireType::I8,
             (number, _) => type_of(number)?,
         };

@@ -22,24 +22,24 @@ pub const MOST_NESTED: usize = 64;
 /// The longest name of a method in an answer, in bytes, with the name of its service before it.
 pub const MOST_NAME_BYTES: usize = 1024;
 
-/// Something read from the beginning of some bytes and how many of them it took; none if more must come first.
+/// A token from the beginning of some bytes, with the number of bytes that it took; `None` if it is incomplete.
 pub type Token<T> = Result<Option<(T, usize)>, Malformed>;
 
-/// What a message is (`thrift-rpc.md`, "Message").
+/// The kind of a message (`thrift-rpc.md`, "Message").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
-    /// A call that is answered.
+    /// A call with an answer.
     Call,
     /// An answer: the result, or an exception that the method declares.
     Reply,
-    /// An exception that it does not declare (`TApplicationException`).
+    /// An exception that the method does not declare (`TApplicationException`).
     Exception,
-    /// A call that is not answered.
+    /// A call without an answer.
     Oneway,
 }
 
 impl MessageKind {
-    /// Its number on the wire.
+    /// The kind's number on the wire.
     pub const fn number(self) -> u8 {
         match self {
             Self::Call => 1,
@@ -63,7 +63,7 @@ impl MessageKind {
 /// The beginning of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageHead<'a> {
-    /// What it is.
+    /// The kind.
     pub kind: MessageKind,
     /// The method's name.
     pub name: &'a [u8],
@@ -78,32 +78,33 @@ pub enum FieldHead {
     Stop,
     /// A field whose value follows.
     Field {
-        /// Its id.
+        /// The field's id.
         id: i16,
-        /// What its value is.
+        /// The type of the field's value.
         wire_type: WireType,
     },
-    /// A truth value that has no bytes but this head's.
+    /// A field with a truth value, which is part of the head itself.
     Bool {
-        /// Its id.
+        /// The field's id.
         id: i16,
-        /// Its value.
+        /// The field's value.
         value: bool,
     },
 }
 
-/// One of the two ways to write Thrift down. Reading never looks beyond the slice it is given.
+/// One of Thrift's two encodings. Reading never looks beyond the given slice.
 pub trait Wire: Copy + Default + Send + 'static {
     /// Appends a message's head up to the sequence id.
     fn write_head_before_sequence(out: &mut Vec<u8>, kind: MessageKind, name: &[u8]);
-    /// Appends a sequence id as it stands in a message's head.
+    /// Appends a sequence id in the encoding of a message's head.
     fn write_sequence(out: &mut Vec<u8>, sequence: i32);
-    /// Appends what follows the sequence id in a message's head.
+    /// Appends the part of a message's head behind the sequence id.
     fn write_head_after_sequence(out: &mut Vec<u8>, name: &[u8]);
 
-    /// Appends the head of a field that is no truth value; `last` is the id of the one before it in its struct, or 0.
+    /// Appends the head of a field whose value is no truth value; `last` is the id of the field before it in its
+    /// struct, or 0.
     fn write_field(out: &mut Vec<u8>, last: i16, id: i16, wire_type: WireType);
-    /// Appends a field that is a truth value.
+    /// Appends a field whose value is a truth value.
     fn write_bool_field(out: &mut Vec<u8>, last: i16, id: i16, value: bool);
     /// Appends the head of a list or set.
     fn write_list(out: &mut Vec<u8>, element: WireType, length: u32);
@@ -119,19 +120,20 @@ pub trait Wire: Copy + Default + Send + 'static {
     fn write_i64(out: &mut Vec<u8>, value: i64);
     /// Appends an element of type [`WireType::Double`].
     fn write_double(out: &mut Vec<u8>, value: f64);
-    /// Appends a truth value that is an element.
+    /// Appends an element that is a truth value.
     fn write_bool(out: &mut Vec<u8>, value: bool);
 
     /// Reads a message's head.
     ///
     /// # Errors
-    /// When the bytes are no head, or its name is longer than [`MOST_NAME_BYTES`]; so for all that follow.
+    /// When the bytes are no head, or its name is longer than [`MOST_NAME_BYTES`]. The same holds for all methods
+    /// below.
     fn message(bytes: &[u8]) -> Token<MessageHead<'_>>;
-    /// Reads the head of a field; `last` is the id of the one before it in its struct, or 0.
+    /// Reads the head of a field; `last` is the id of the field before it in its struct, or 0.
     fn field(bytes: &[u8], last: i16) -> Token<FieldHead>;
-    /// Reads the head of a list or set: what its elements are, and how many.
+    /// Reads the head of a list or set: the type and the number of its elements.
     fn list(bytes: &[u8]) -> Token<(WireType, u32)>;
-    /// Reads the head of a map; it has no types if it is empty.
+    /// Reads the head of a map: its types (`None` if it is empty) and the number of its entries.
     fn map(bytes: &[u8]) -> Token<(Option<(WireType, WireType)>, u32)>;
     /// Reads the length of a string or binary.
     fn length(bytes: &[u8]) -> Token<u32>;
@@ -143,13 +145,13 @@ pub trait Wire: Copy + Default + Send + 'static {
     fn i64(bytes: &[u8]) -> Token<i64>;
     /// Reads an element of type [`WireType::Double`].
     fn double(bytes: &[u8]) -> Token<f64>;
-    /// Reads a truth value that is an element.
+    /// Reads an element that is a truth value.
     fn bool(bytes: &[u8]) -> Token<bool>;
-    /// How many bytes each value of a type takes, where all take the same.
+    /// The size of a value of a type, in bytes, if all its values have the same.
     fn fixed_size(wire_type: WireType) -> Option<u32>;
 }
 
-/// A length that a peer sent, which is a signed number on the wire.
+/// A length from a peer, which is a signed number on the wire.
 fn length_of(number: i32) -> Result<u32, Malformed> {
     u32::try_from(number).map_err(|_| Malformed::because("a negative length"))
 }
@@ -191,7 +193,7 @@ pub(super) mod tests {
                     let pair = (any_value_of(k, depth - 1), any_value_of(v, depth - 1));
                     (Just(k), Just(v), prop::collection::vec(pair, 0..4))
                 })
-                // The compact protocol does not say what an empty map is a map of.
+                // The compact protocol does not encode the types of an empty map.
                 .prop_map(|(k, v, pairs)| if pairs.is_empty() { empty_map() } else { WireValue::Map(k, v, pairs) })
                 .boxed(),
             WireType::Set => element()
@@ -228,7 +230,7 @@ pub(super) mod tests {
         let mut bytes = Vec::new();
         write_value::<W>(&mut bytes, value);
         assert_eq!(read_value::<W>(&bytes, value.wire_type()), Ok((value.clone(), bytes.len())));
-        // What is cut off is never taken for something else.
+        // A message that is cut off is never taken for another one.
         for cut in 0..bytes.len() {
             assert!(read_value::<W>(&bytes[..cut], value.wire_type()).is_err(), "{cut} of {bytes:?}");
         }

@@ -51,17 +51,17 @@ fn write_struct<W: Wire>(out: &mut Vec<u8>, fields: &[(i16, WireValue)]) {
     out.push(0);
 }
 
-/// Reads a value of a type from the beginning of `bytes`, which must hold it whole; returns how many of them it took.
+/// Reads a value of a type from the beginning of `bytes`; returns it with the number of bytes that it took.
 ///
 /// # Errors
-/// When the bytes are no such value, or it is not there whole.
+/// When the bytes are no such value, or it is incomplete.
 pub fn read_value<W: Wire>(bytes: &[u8], wire_type: WireType) -> Result<(WireValue, usize), Malformed> {
     let mut reader = Reader::<W> { rest: bytes, wire: PhantomData, depth: 0 };
     let value = reader.value(wire_type)?;
     Ok((value, bytes.len() - reader.rest.len()))
 }
 
-/// Reads a whole message: its head, and the struct that follows.
+/// Reads a complete message: its head, and the struct that follows.
 ///
 /// # Errors
 /// When the bytes are no message, or more than one.
@@ -151,7 +151,7 @@ impl<'a, W: Wire> Reader<'a, W> {
         }
     }
 
-    /// Every element has at least one byte, so that a length that lies takes no memory.
+    /// Every element has at least one byte, so a false length takes no memory.
     fn items(&mut self, element: WireType, length: u32) -> Result<Vec<WireValue>, Malformed> {
         if length as usize > self.rest.len() {
             return Err(CUT_OFF);

@@ -76,7 +76,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
     ));
     let trials = counted(capacity.trials.len() as u64, "trial");
     let caption = format!("{trials}; of several {}, the typical one", names.at_one);
-    // Each rate leads to the trial that is shown for it.
+    // Each rate links to the trial that is shown for it.
     let shown = capacity::groups(capacity).into_iter().map(|group| {
         let shown = capacity::typical(&group)?;
         let nth = capacity.trials.iter().position(|trial| std::ptr::eq(trial, shown))?;

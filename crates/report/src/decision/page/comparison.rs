@@ -17,7 +17,7 @@ const HEIGHT: f64 = 110.0;
 /// An interval's drawing, in its own units.
 const WIDTH: f64 = 280.0;
 const MIDDLE: f64 = 11.0;
-/// An interval that goes so many times as far as the usual one is no measure for the others.
+/// An interval that extends this many times as far as the usual one does not set the scale.
 const OUTLIER: f64 = 6.0;
 
 pub(super) fn content(compared: &Compared) -> Content {
@@ -48,7 +48,7 @@ pub(super) fn content(compared: &Compared) -> Content {
     content
 }
 
-/// How much worse B is: above 1 it is, whatever a figure counts.
+/// How much worse B is: above 1 it is worse, whatever the figure.
 fn worse(metric: Metric, ratio: f64) -> f64 {
     if metric.is_rate() { 2.0 - ratio } else { ratio }
 }
@@ -133,7 +133,7 @@ fn differences(compared: &Compared, found: &Comparison) -> Section {
     section
 }
 
-/// A scale for all intervals. One that lies far off all others would leave no room for them: it ends at the edge.
+/// A scale for all intervals. One that lies far from all others would leave no room for them: it ends at the edge.
 fn scale(found: &Comparison, limits: &[(Metric, f64, bool)]) -> Scale {
     let ends = |d: &Difference| [worse(d.metric, d.low_ratio), worse(d.metric, d.high_ratio)];
     let farthest = |d: &Difference| ends(d).into_iter().map(|end| (end - 1.0).abs()).fold(0.0, f64::max);
@@ -197,13 +197,13 @@ fn runs(compared: &Compared, is_b: bool) -> Vec<&Evidence> {
     compared.runs.iter().filter(|run| run.is_b == is_b).map(|run| &run.evidence).collect()
 }
 
-/// The geometric mean of what the runs of a side have at each place; as the figures in the table are, over rounds.
+/// The geometric mean over the runs of a side at each place, as in the table of figures.
 fn mean_of(lists: &[Vec<Option<u64>>]) -> Vec<Option<f64>> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let at = |place: usize| {
         let logarithms: Vec<_> =
             lists.iter().filter_map(|list| Some((list.get(place).copied()??.max(1) as f64).ln())).collect();
-        // A place that few runs reach would be of other runs than its neighbours.
+        // A place that few runs reach would average other runs than its neighbours.
         let enough = logarithms.len() * 2 > lists.len();
         enough.then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
     };

@@ -10,12 +10,12 @@ use crate::csv::Row;
 use crate::markup::Html;
 use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Section, Tool, Unit, change};
 
-/// The least room between two values that are named on the axis, as a share of it.
+/// The least distance between two named values on the axis, as a share of it.
 const APART: f64 = 0.045;
-/// How many times as large or small as what was measured a limit may be and still be drawn.
+/// A limit is drawn if it is at most this many times larger or smaller than the measured values.
 const NEAR: f64 = 10.0;
 
-/// A place that was measured: where, and what.
+/// A measured value, with its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) x: f64,
@@ -31,11 +31,11 @@ pub(super) enum How {
     Joined,
     /// A line alone.
     Line,
-    /// A dashed line: it was not measured.
+    /// A dashed line: not measured.
     Dashed,
 }
 
-/// How points are told apart without colours.
+/// Shapes of points, which differ even without colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     Disc,
@@ -53,7 +53,7 @@ impl Sign {
     }
 }
 
-/// Places of one kind.
+/// Points of one kind.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) name: &'static str,
@@ -72,7 +72,7 @@ pub(super) struct Chart {
     pub(super) is_logarithmic: bool,
     pub(super) height: f64,
     pub(super) lines: Vec<Line>,
-    /// Limits across, with what they are called, drawn where they are near what was measured.
+    /// Horizontal limits with their names, drawn where they are near the measured values.
     pub(super) limits: Vec<(f64, String)>,
 }
 
@@ -80,16 +80,16 @@ pub(super) struct Chart {
 #[derive(Debug)]
 pub(super) struct Axis {
     pub(super) scale: Scale,
-    /// What its values are of, as they are read out: `connections`.
+    /// The name of its values for screen readers: `connections`.
     pub(super) name: String,
     /// Values that are named on it.
     pub(super) named: Vec<(f64, String)>,
-    /// What a value is called.
+    /// Writes a value's name.
     pub(super) write: fn(f64) -> String,
 }
 
 impl Axis {
-    /// An axis on which these values lie, with those of them named that have room.
+    /// An axis for these values; those with enough room have their names.
     pub(super) fn through(values: impl IntoIterator<Item = f64>, name: &str, write: fn(f64) -> String) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -125,7 +125,7 @@ impl Axis {
     }
 }
 
-/// A value in full, as it is read out.
+/// A value in full, for screen readers.
 pub(super) fn in_full(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Ns => Duration(value.round() as u64).to_string(),
@@ -150,7 +150,7 @@ pub(super) fn plots(id: &str, axis: &Axis, charts: &[Chart]) -> Plots {
     }
 }
 
-/// What is said of each value that was measured at.
+/// The text for each measured value.
 fn points(axis: &Axis, charts: &[Chart]) -> Vec<Point> {
     let lines = || charts.iter().flat_map(|chart| chart.lines.iter().map(move |line| (chart, line)));
     let measured = lines().filter(|(_, line)| line.how != How::Dashed);
@@ -277,7 +277,7 @@ pub(super) fn section(id: &'static str, title: &str, plots: &Plots, csv: Tool) -
     section
 }
 
-/// The plan's thresholds on these percentiles of all calls, in nanoseconds, and what they are called.
+/// The plan's thresholds on these percentiles of all calls, in nanoseconds, with their names.
 pub(super) fn limits(plan: &Plan, shares: &[f64]) -> Vec<(f64, String)> {
     let limit = |threshold: &Threshold| {
         let is_of_all = threshold.subject().is_none() && threshold.selection().is_none();

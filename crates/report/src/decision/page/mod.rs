@@ -1,4 +1,4 @@
-//! A decision as a page: what was found, in the words of the other views; drawings; tables; and the runs that it rests on.
+//! A decision as a page: the result, in the words of the other views; drawings; tables; and the runs behind it.
 
 mod capacity;
 mod comparison;
@@ -25,17 +25,17 @@ use crate::text;
 /// Where the runs of a decision can be found.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Runs<'a> {
-    /// The numbers that they are kept under, in the order in which they were made; fewer than there are where some were not
-    /// kept.
+    /// The runs' numbers in the store, in the order in which they were made; fewer than there are runs where some were
+    /// not kept.
     pub kept: &'a [i64],
-    /// What stands before a number in the address of a run's page, where such pages are served; else empty.
+    /// The text before a number in the address of a run's page, where such pages are served; otherwise empty.
     pub address: &'a str,
-    /// The file that they are kept in, where it is not the usual one.
+    /// The file of the store, if it is not the default one.
     pub store: Option<&'a Path>,
 }
 
 impl Runs<'_> {
-    /// The number of each run; none where some were not kept, so that which is which is not known.
+    /// The number of each run; `None` where some were not kept, so that numbers cannot be matched to runs.
     fn numbers(&self, of: usize) -> Option<&[i64]> {
         (self.kept.len() == of).then_some(self.kept)
     }
@@ -48,17 +48,17 @@ impl Runs<'_> {
     }
 }
 
-/// What a page has of a decision.
+/// The content of a decision's page.
 #[derive(Debug, Default)]
 struct Content {
     title: String,
     how: Vec<String>,
-    /// What was found, in sentences. The first is the page's headline.
+    /// The result, in sentences. The first is the page's headline.
     found: Vec<(String, Role)>,
     sections: Vec<Section>,
 }
 
-/// The page of `decision`; `live` says how far it is, where it goes on.
+/// The page of `decision`; `live` is its progress, where it goes on.
 pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) -> Page {
     let mut content = match decision {
         Decision::Sweep(plan, sweep) => sweep::content(plan, sweep),
@@ -110,7 +110,7 @@ fn header(html: &mut Html, title: &str, decision: Decision<'_>, how: &[String]) 
     html.raw("</p></header>");
 }
 
-/// What was found; the first sentence leads.
+/// The result; the first sentence leads.
 fn sentences(html: &mut Html, found: &[(String, Role)], is_live: bool) {
     if found.is_empty() {
         return;
@@ -129,7 +129,7 @@ fn sentences(html: &mut Html, found: &[(String, Role)], is_live: bool) {
     html.raw("</section>");
 }
 
-/// What was decided, in a sentence.
+/// The decision in a sentence.
 pub fn conclusion(decision: Decision<'_>) -> String {
     match decision {
         Decision::Sweep(_, sweep) => {
@@ -140,7 +140,7 @@ pub fn conclusion(decision: Decision<'_>) -> String {
     }
 }
 
-/// The runs that a decision rests on, and what they are of.
+/// The runs behind a decision, with their names.
 fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     match decision {
         Decision::Sweep(_, sweep) => {
@@ -163,7 +163,7 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     }
 }
 
-/// What the runs behind `decision` are called, in the order in which they were made.
+/// The names of the runs behind `decision`, in the order in which they were made.
 pub fn names_of_runs(decision: Decision<'_>) -> Vec<String> {
     evidence(decision).into_iter().map(|(name, _)| name).collect()
 }

@@ -1,4 +1,4 @@
-//! The runs behind a decision, each with its shape and where its whole page is.
+//! The runs behind a decision, each with its shape and a link to its page.
 
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
@@ -64,7 +64,7 @@ fn time(ns: Option<AtLeast<u64>>) -> Cell {
     ns.map_or_else(Cell::none, |ns| Cell::sorted(figures::time(Some(ns)), ns.value as f64))
 }
 
-/// The command that makes the page of a run, its spectrum, and its p99 over time.
+/// A run's spectrum, its p99 over time, and the command that makes its page.
 fn shape(run: &Evidence, nth: usize, command: Option<String>) -> Html {
     let mut html = Html::default();
     if let Some(command) = command {
@@ -135,7 +135,7 @@ pub(super) fn one_in(calls: f64) -> String {
     percentile(1.0 / calls)
 }
 
-/// A drawing with little room at its right.
+/// A drawing with little room on its right.
 pub(super) fn narrow(plots: Plots) -> Plots {
     Plots { is_narrow: true, ..plots }
 }

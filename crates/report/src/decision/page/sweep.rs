@@ -40,7 +40,7 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
         "connections" => "one run per connection count".to_owned(),
         name => format!("one run per value of {name}"),
     };
-    // Each value leads to its run, on this page.
+    // Each value links to its run, on this page.
     let mut nth = 0;
     let hrefs: Vec<_> = sweep
         .steps
@@ -56,7 +56,7 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
     content
 }
 
-/// What was answered, how long it took, and what failed: one above the other.
+/// Answers, response times and failures, one above the other.
 fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     let places = |of: &dyn Fn(&Evidence) -> Option<f64>| {
         let place = |step: &Step| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
@@ -134,7 +134,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     section("charts", "Over the values", &plots, csv("sweep", &axis, &charts))
 }
 
-/// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over what was tried.
+/// The curve of the law, X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), over the tried values.
 fn fitted(sweep: &Sweep, fit: &Fit) -> Vec<Measured> {
     const POINTS: i32 = 60;
     let values = || sweep.steps.iter().map(|step| step.value as f64);

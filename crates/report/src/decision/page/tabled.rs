@@ -4,10 +4,10 @@ use super::super::table::Table as TextTable;
 use crate::page::{Cell, Column, Section, Table};
 use crate::style::Role;
 
-/// Columns of words in them.
+/// The columns that hold words.
 const WORDS: [&str; 4] = ["verdict", "not met because", "differs", "95 %"];
 
-/// `table` as a section of its own, whose first cells lead to `hrefs`.
+/// `table` as a section of its own, whose first cells link to `hrefs`.
 pub(super) fn tabled(
     id: &'static str,
     title: &str,

@@ -10,7 +10,7 @@ use crate::markup::Html;
 use crate::numbers::count;
 use crate::page::{ACROSS, Across, Label, Panel, Scale, Unit, steps};
 
-/// Heights of plots, in pixels; of answers and failures apart.
+/// The heights of plots, in pixels; of answers and of failures.
 const ANSWERED: f64 = 72.0;
 const FAILED: f64 = 32.0;
 const WAITING: f64 = 36.0;
@@ -19,12 +19,12 @@ const USERS: f64 = 28.0;
 const ROOM: f64 = 1.15;
 /// The share of stretches whose rate is usual.
 const USUAL: f64 = 0.95;
-/// A peak so many times above what is usual is cut off, so that the rest can be seen.
+/// A peak this many times above the usual value is cut off, so that the rest is visible.
 const PEAK: f64 = 2.0;
 /// Failures under this share of the scale of answers are drawn at a scale of their own.
 const LITTLE: f64 = 0.1;
 
-/// What ended a second: calls that ended well above zero, the others below.
+/// Calls by when they ended: successful ones above zero, the others below.
 pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Panel {
     let ok: Vec<_> = stretches.iter().map(|stretch| stretch.flow.ok / stretch.seconds()).collect();
     let due: Vec<_> = stretches.iter().map(|stretch| stretch.flow.due / stretch.seconds()).collect();
@@ -105,7 +105,8 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
     panel
 }
 
-/// Of calls that were not ok, those a second that ended in the most frequent way; none where there is no other, or where nobody knows when they did.
+/// Calls a second that were not ok, of the most frequent kind; `None` if that is the only kind, or their times are
+/// unknown.
 fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Way]) -> Option<Vec<f64>> {
     let [first, _, ..] = ways else { return None };
     let tracks = shown.document.drilldown.as_ref()?;
@@ -182,7 +183,7 @@ pub(super) fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Round values above zero up to `most`, about so many.
+/// Round values above zero up to `most`, at most about `at_most`.
 pub(super) fn round(most: f64, at_most: usize) -> Vec<f64> {
     let values = Scale::linear(0.0, most).round(at_most);
     values.into_iter().filter(|value| *value > 0.0 && *value <= most).collect()
@@ -202,7 +203,7 @@ fn line(
     html.raw("\"/>");
 }
 
-/// The area between a line and what stands for zero.
+/// The area between a line and the zero line.
 fn area(
     html: &mut Html,
     class: &'static str,

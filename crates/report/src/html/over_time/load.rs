@@ -1,4 +1,4 @@
-//! What the load was like, and brunt itself: the busiest worker, lag, open connections.
+//! The load, and brunt's own health: the busiest worker, lag, open connections.
 
 use super::super::stretches::Stretch;
 use super::Moment;
@@ -8,11 +8,11 @@ use crate::page::{Across, Label, Panel, Plots, Scale, Unit, steps};
 
 const HEIGHT: f64 = 60.0;
 const ROOM: f64 = 1.15;
-/// The least and the most that the axis of lag shows, in nanoseconds.
+/// The range of the axis of lag, in nanoseconds.
 const SHORTEST_LAG: f64 = 1e3;
 const LONGEST_LAG: f64 = 1e6;
 
-/// Its panels; none where nothing was measured.
+/// Its panels; empty where nothing was measured.
 pub(in crate::html) fn load(stretches: &[Stretch], moments: &[Moment]) -> Plots {
     let span = stretches.last().map_or(0, |stretch| stretch.to_ns);
     if span == 0 {

@@ -21,7 +21,7 @@ pub(super) use response::{Limit, limits};
 pub(super) use table::{Moment, moments, table};
 pub(super) use tracks::{OfCalls, bars_alone, calls_over_time, ends_over_time, sparkline};
 
-/// The panels of a run; none where nothing was measured.
+/// The panels of a run; empty where nothing was measured.
 pub(super) fn section(
     shown: Shown<'_>,
     statements: &[Statement],
@@ -58,13 +58,13 @@ pub(super) fn section(
     section
 }
 
-/// What was before the first second, and is not drawn.
+/// A note on the warm-up, which is not drawn.
 fn warmup(shown: Shown<'_>) -> Option<String> {
     let ns = Some(shown.document.plan.warmup_ns).filter(|ns| *ns > 0)?;
     Some(format!("{} of warm-up before 0:00 are in no figure", ExactDuration(ns)))
 }
 
-/// What is said of a stretch: `0:05, p50 4.49ms, p99 8.01ms, max 9.12ms, 500 ok/s, 3 under way`.
+/// The text for a stretch: `0:05, p50 4.49ms, p99 8.01ms, max 9.12ms, 500 ok/s, 3 under way`.
 fn point(shown: Shown<'_>, stretch: &Stretch, moment: &Moment, axis: Across) -> Point {
     let times = stretch.calls.response_times().quantiles([0.5, 0.99, 1.0]);
     let named = ["p50", "p99", "max"].into_iter().zip(times).map(|(name, time)| match time {
@@ -82,7 +82,7 @@ fn point(shown: Shown<'_>, stretch: &Stretch, moment: &Moment, axis: Across) -> 
     Point { from: axis.x(stretch.from_ns), to: axis.x(stretch.to_ns), words: words.collect::<Vec<_>>().join(", ") }
 }
 
-/// What the drawing shows, in words for screen readers.
+/// A description of the drawing for screen readers.
 fn in_words(shown: Shown<'_>, stretches: &[Stretch]) -> String {
     let most = stretches.iter().map(|stretch| stretch.flow.waiting).fold(0.0, f64::max);
     let p99s = stretches.iter().filter_map(|stretch| stretch.calls.response.quantile(0.99));
@@ -102,7 +102,7 @@ fn in_words(shown: Shown<'_>, stretches: &[Stretch]) -> String {
     )
 }
 
-/// Where findings have their place in time: a band through all panels, with the sign that stands before the sentence.
+/// The stretches of findings: a band through all panels, with the sign before the sentence.
 fn bands(statements: &[Statement], axis: Across) -> Vec<Mark> {
     let stretches = statements.iter().filter_map(Statement::stretch);
     let mark = |(number, (from, to)): (usize, (u64, u64))| Mark {

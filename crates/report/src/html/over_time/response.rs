@@ -1,5 +1,5 @@
-//! How long calls took, by when they were due: a heat map of calls, those that did not end well in their own colour, and the percentiles of those
-//! that did.
+//! Response times by when calls were due: a heat map of calls, with unsuccessful ones in their own colour, and
+//! percentiles of successful ones.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::page::{Across, Label, Panel, Scale, Unit, steps};
 const HEIGHT: f64 = 150.0;
 /// How many rows of the heat map double the time.
 const ROWS_AN_OCTAVE: f64 = 3.0;
-/// The least that the axis spans, so that noise stays flat.
+/// The least range of the axis, so that noise looks flat.
 const LEAST_RATIO: f64 = 10.0;
 /// How far beyond all times a limit may lie and still be drawn.
 const NEAR: f64 = 10.0;
@@ -55,7 +55,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
         others.for_each(|(ns, n)| add(ns, n));
     });
-    // Results of before the two were told apart have the times of all calls alone.
+    // Older results have only the times of all calls.
     let (whose, times) = match (&shown.document.times.ok, &shown.document.times.response) {
         (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
         (_, all) => ("", all.as_ref()),
@@ -120,7 +120,7 @@ pub(in crate::html) fn limits(shown: Shown<'_>) -> Vec<Limit> {
     shown.summary.thresholds.iter().filter_map(|result| limit(&result.threshold, result.held)).collect()
 }
 
-/// A scale on which every call has its place, and each limit that is not far off.
+/// A scale for every call, and for each limit near them.
 fn scale(stretches: &[Stretch], limits: &[Limit]) -> Option<Scale> {
     let mut ends: Option<(u64, u64)> = None;
     for calls in stretches.iter().map(|stretch| &stretch.calls) {

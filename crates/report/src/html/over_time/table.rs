@@ -10,7 +10,7 @@ use crate::csv::Row;
 use crate::numbers::{clean, count, duration, percent};
 use crate::page::{Cell, Column, Table};
 
-/// How brunt itself fared in a stretch: the worst of its seconds; and what stood open at its end.
+/// brunt's health in a stretch: the worst of its seconds; and the open connections at its end.
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) struct Moment {
     pub(in crate::html) lag_p99_ns: Option<u64>,
@@ -22,7 +22,7 @@ pub(in crate::html) struct Moment {
     pub(in crate::html) watched: Vec<Option<f64>>,
 }
 
-/// Those of each stretch.
+/// The moment of each stretch.
 pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<Moment> {
     let mut points = shown.document.series.as_slice();
     let moment = |stretch: &Stretch| {
@@ -88,7 +88,7 @@ pub(in crate::html) fn table(shown: Shown<'_>, stretches: &[Stretch], moments: &
     table
 }
 
-/// The same as CSV (RFC 4180), with units in the names.
+/// The table as CSV (RFC 4180), with units in the names.
 pub(super) fn csv(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -> String {
     let mut text = "start_s,length_s,due,ok,not_ok,p50_ns,p99_ns,max_ns,under_way,lag_p99_ns,busiest_worker_ratio,\
                     most_starved_worker_ratio,open_connections,users"

@@ -1,4 +1,4 @@
-//! Calls of one name, or that ended in one way, over time.
+//! Calls of one name, or with one ending, over time.
 
 use brunt_plan::units::{Clock, Duration, Number};
 
@@ -17,10 +17,11 @@ const ROOM: f64 = 1.15;
 const WIDTH: f64 = 160.0;
 const UPPER: f64 = 20.0;
 const LOWER: f64 = 8.0;
-/// The most that it has side by side.
+/// The most columns of a sparkline.
 const MOST_COLUMNS: usize = 60;
 
-/// From when to when each stretch lasts. A last one shorter than half of the others is left out: its rate would be mostly noise.
+/// The beginning and end of each stretch. A last one shorter than half of the others is left out: its rate would be
+/// mostly noise.
 fn stretches<T>(kind: &Kind<T>) -> impl Iterator<Item = (u64, u64)> {
     let usual = kind.length_ns.first().copied().unwrap_or(0);
     let is_cut = kind.length_ns.len() > 1 && kind.length_ns.last().is_some_and(|last| *last < usual / 2);
@@ -44,7 +45,7 @@ pub(in crate::html) struct OfCalls<'a> {
 }
 
 impl<'a> OfCalls<'a> {
-    /// Those of this name, where they are known over more than one stretch.
+    /// The calls of this name, where they are known over more than one stretch.
     pub(in crate::html) fn named(kind: &'a Kind<RequestTrack>, name: &str) -> Option<Self> {
         let track = kind.tracks.iter().find(|track| track.name == name)?;
         (stretches(kind).count() > 1).then_some(Self { kind, track })
@@ -57,7 +58,7 @@ impl<'a> OfCalls<'a> {
     }
 }
 
-/// Panels of its response times, and of its calls.
+/// Panels of response times, and of calls.
 pub(in crate::html) fn calls_over_time(id: String, calls: OfCalls<'_>) -> Plots {
     let OfCalls { kind, track } = calls;
     let axis = axis(kind);
@@ -110,7 +111,7 @@ pub(in crate::html) fn calls_over_time(id: String, calls: OfCalls<'_>) -> Plots 
     }
 }
 
-/// A panel of calls that ended in one way.
+/// A panel of calls with one ending.
 pub(in crate::html) fn ends_over_time<T>(id: String, name: &str, kind: &Kind<T>, calls: &[u64], is_ok: bool) -> Plots {
     let axis = axis(kind);
     let none = vec![0; calls.len()];
@@ -136,7 +137,7 @@ pub(in crate::html) fn ends_over_time<T>(id: String, name: &str, kind: &Kind<T>,
     }
 }
 
-/// Calls that ended: those that did well above zero, the others below.
+/// Calls by when they ended: successful ones above zero, the others below.
 fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Option<&[u64]>) -> Panel {
     let rates = |calls: &[u64]| stretches(kind).zip(calls).map(|(stretch, n)| per_s(*n, stretch)).collect::<Vec<_>>();
     let bad = not_ok.map(rates).unwrap_or_default();
@@ -170,7 +171,7 @@ fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Opt
     panel
 }
 
-/// The columns of a sparkline, at most [`MOST_COLUMNS`]; each stands for neighbouring stretches.
+/// The columns of a sparkline, at most [`MOST_COLUMNS`], each for several neighbouring stretches.
 struct Columns {
     /// From when to when, and which stretches.
     all: Vec<(u64, u64, std::ops::Range<usize>)>,
@@ -225,7 +226,7 @@ pub(in crate::html) fn sparkline(calls: OfCalls<'_>, scale: Scale) -> Html {
     html
 }
 
-/// Calls that ended in one way in a line.
+/// Calls with one ending in a line.
 pub(in crate::html) fn bars_alone<T>(kind: &Kind<T>, calls: &[u64], is_ok: bool) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"spark\" viewBox=\"0 0 160 28\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");

@@ -1,4 +1,4 @@
-//! What was watched beside the run: a panel for each figure, on the run's axis of time. A second without a value is a gap.
+//! Figures watched beside the run: a panel for each, on the run's axis of time. A second without a value is a gap.
 
 use brunt_judge::watched::WatchedSummary;
 use brunt_plan::watch::shown_value;
@@ -9,13 +9,13 @@ use super::flow::round;
 use crate::numbers::{clean, count};
 use crate::page::{Across, Label, Panel, steps};
 
-/// The most panels; what is beyond stands in the table and in results.
+/// The most panels; further figures are in the table and in results.
 const MOST: usize = 12;
 const HEIGHT: f64 = 48.0;
 /// The room above the greatest value.
 const ROOM: f64 = 1.15;
 
-/// Its panels.
+/// The panels of watched figures.
 pub(super) fn panels(shown: Shown<'_>, axis: Across) -> impl Iterator<Item = Panel> {
     shown.summary.watched.iter().take(MOST).filter_map(move |figure| panel(shown, figure, axis))
 }
@@ -57,7 +57,7 @@ fn panel(shown: Shown<'_>, figure: &WatchedSummary, axis: Across) -> Option<Pane
     Some(panel)
 }
 
-/// What is said of a moment: `cpu 93.5%, memory 12.0MB`.
+/// The text for a moment: `cpu 93.5%, memory 12.0MB`.
 pub(super) fn words(shown: Shown<'_>, moment: &Moment) -> impl Iterator<Item = String> {
     shown.summary.watched.iter().zip(&moment.watched).take(MOST).map(|(figure, value)| {
         let value = value.map_or("no value".to_owned(), |value| shown_value(figure.unit, value));

@@ -9,7 +9,7 @@ use crate::json::{self, Lost};
 use crate::numbers::{count, counted, duration};
 use crate::page::{Cell, Column, Section, Table};
 
-/// A line for each agent; while the run goes on, of its last second.
+/// A line for each agent; while the run goes on, for its last second.
 pub(super) fn agents(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
     let mut section = Section::new("agents", "Agents");
     let table = match (live, &shown.document.agents) {
@@ -101,7 +101,8 @@ fn of_run(agents: &json::Agents) -> Table {
     table
 }
 
-/// How an agent was lost, from when on others did what it had left, how many users never started, and of how many iterations nobody knows.
+/// An agent's loss: its cause, from when on others did its work, the users that never started, and the iterations with
+/// unknown outcomes.
 fn lost_in_words(lost: &Lost) -> String {
     let takeover = lost.taken_over_ns.map(|ns| format!("; others took over after {}", Duration(ns)));
     let missed = lost.users_missed.map(|users| format!("; {} users never started", count(users)));

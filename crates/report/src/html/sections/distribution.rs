@@ -1,4 +1,4 @@
-//! How long calls took: a histogram of those that are ok and those that are not, and the times of ever fewer, slower calls.
+//! Response times: a histogram of calls that are ok and those that are not, and the times of ever fewer, slower calls.
 
 mod histogram;
 mod spectrum;

@@ -2,12 +2,14 @@
 
 use brunt_judge::distribution::{Distribution, Quantile};
 use brunt_judge::uncertainty::Interval;
+use brunt_plan::units::Clock;
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{AtLeast, QUANTILES};
+use brunt_record::slowest::TracedCall;
 
 use super::super::first_screen::within;
 use super::super::shown::Shown;
-use crate::numbers::{count, counted, duration};
+use crate::numbers::{clean, count, counted, duration};
 use crate::page::{Cell, Column, Section, Table};
 
 pub(super) fn latency(shown: Shown<'_>) -> Section {
@@ -79,15 +81,43 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
         section.body.raw("<p class=\"faint\">≥ at least: ").text(&counted(open, "call"));
         section.body.raw(" had not ended and count with the time they had waited</p>");
     }
+    let slowest = shown.summary.total.slowest.calls();
+    if !slowest.is_empty() {
+        slowest_traced(slowest).write(&mut section.body);
+    }
     section
 }
 
-/// A time, marked where it is known from below alone.
+/// The slowest traced calls: their times, when they were due, and the ids of their traces.
+fn slowest_traced(calls: &[TracedCall]) -> Table {
+    let has_names = calls.iter().any(|call| !call.request.is_empty());
+    let mut columns = vec![Column::time("took"), Column::figure("due at"), Column::figure("status")];
+    if has_names {
+        columns.push(Column::words("request"));
+    }
+    columns.push(Column::words("trace"));
+    let mut table = Table::new("slowest", "the slowest traced calls that were a success", columns);
+    for call in calls {
+        let mut cells = vec![
+            time(AtLeast { value: call.took_ns, at_least: false }),
+            Cell::sorted(Clock(call.due_ns).to_string(), call.due_ns as f64),
+            Cell::new(call.status.to_string()),
+        ];
+        if has_names {
+            cells.push(Cell::new(clean(&call.request)));
+        }
+        cells.push(Cell::new(clean(&call.trace_id)));
+        table.push(cells);
+    }
+    table
+}
+
+/// A time, marked where it is a lower bound.
 fn time(ns: AtLeast<u64>) -> Cell {
     Cell::sorted(duration(ns), ns.value as f64).classed(if ns.at_least { "warning" } else { "" })
 }
 
-/// A percentile: faint where it is the longest of so few, marked where own delays spoil it.
+/// A percentile: faint where it is merely the longest call, marked where own delays spoil it.
 fn quantile(times: &Distribution, quantile: &Quantile) -> Cell {
     let cell = time(quantile.value());
     match () {
@@ -97,7 +127,7 @@ fn quantile(times: &Distribution, quantile: &Quantile) -> Cell {
     }
 }
 
-/// Whether a percentile of so many calls is nothing but the longest of them.
+/// Whether a percentile of this many calls is merely the longest of them.
 fn is_longest(times: &Distribution, quantile: &Quantile) -> bool {
     (times.count as f64 * (1.0 - quantile.share_ratio)) < 1.0
 }

@@ -1,4 +1,4 @@
-//! What the load was like and how brunt fared, over time; and the run as a table.
+//! The load and brunt's health over time; and the run as a table.
 
 use brunt_record::change::Change;
 

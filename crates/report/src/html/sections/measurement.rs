@@ -10,7 +10,7 @@ use super::super::shown::Shown;
 use crate::numbers::{clean, duration, percent};
 use crate::page::Section;
 
-/// The most ranges of seconds that are listed of a finding.
+/// The most ranges of seconds listed for a finding.
 const MOST_RANGES: usize = 8;
 
 pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
@@ -45,7 +45,7 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     section
 }
 
-/// How busy brunt's workers were, and how late they sent.
+/// The load on brunt's workers, and their lag.
 fn workers(shown: Shown<'_>) -> String {
     let numbers = &shown.summary.total.numbers;
     let mut text = format!("brunt's workers: CPU up to {}", percent(numbers.ratio(Counter::BusiestWorker)));

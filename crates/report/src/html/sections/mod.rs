@@ -20,7 +20,7 @@ use crate::page::{Section, repeat};
 pub(super) use load::each;
 pub(super) use running::state;
 
-/// All of them, in their order.
+/// All sections, in their order.
 pub(super) fn sections(
     shown: Shown<'_>,
     stretches: &[Stretch],

@@ -1,4 +1,4 @@
-//! What scripts name besides their requests: groups, checks, scenarios, figures of their own.
+//! Names of scripts besides requests: groups, checks, scenarios, figures of their own.
 
 use brunt_judge::distribution::Distribution;
 use brunt_plan::units::Number;
@@ -11,7 +11,7 @@ use crate::page::{Cell, Column, Section, Table};
 /// The quantiles that tables have.
 const SHOWN: [&str; 3] = ["p50", "p95", "p99"];
 
-/// Their sections; those that are empty have no body.
+/// The sections of these names; empty ones have no body.
 pub(super) fn names(shown: Shown<'_>) -> Vec<Section> {
     let Some(names) = &shown.document.names else { return Vec::new() };
     vec![checks(names), groups(names), scenarios(names), own(names)]

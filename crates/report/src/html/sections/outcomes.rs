@@ -1,4 +1,4 @@
-//! How calls ended: the sum, and each way with where and when it came.
+//! Outcomes of calls: the sum, and each ending with its requests and times.
 
 use brunt_plan::units::{Clock, Duration, Size};
 use brunt_record::catalogue::Counter;
@@ -41,13 +41,13 @@ struct Way {
     is_ok: bool,
     /// Calls of each name that ended so.
     places: Vec<(String, u64)>,
-    /// How many ended so over time: when stretches begin, how long they are, and counts.
+    /// The number of such calls over time: the beginnings and lengths of stretches, and counts.
     track: Option<Kind<Vec<u64>>>,
-    /// The first calls that ended so.
+    /// The first calls with this ending.
     examples: Vec<FailedCall>,
 }
 
-/// All of them: those that are not ok first, each with the most frequent first.
+/// All endings: those that are not ok first, each group by frequency.
 fn ways(document: &Document) -> Vec<Way> {
     let requests = document.names.as_ref().map_or(&[][..], |names| names.requests.as_slice());
     let places = |calls: &dyn Fn(&Calls) -> u64| {
@@ -87,7 +87,7 @@ fn ways(document: &Document) -> Vec<Way> {
                 all.filter(|call| reason.is_none_or(|reason| call.said == reason)).cloned().collect()
             },
         };
-        // One reason for all of them needs no second line.
+        // A single reason needs no second line.
         match reasons.as_slice() {
             [only] if only.count == failure.count => {
                 vec![way(format!("{}: {}", failure.failure, only.reason), failure.count, Some(&only.reason))]
@@ -129,7 +129,7 @@ fn of_status(drilldown: &Drilldown, status: u16) -> Option<Kind<Vec<u64>>> {
     Some(over(kind, track.answers.clone()))
 }
 
-/// Failures over time; without a reason, the sum over all of them.
+/// Failures over time; without a reason, the sum over all reasons.
 fn of_failure(drilldown: &Drilldown, failure: &str, reason: Option<&str>) -> Option<Kind<Vec<u64>>> {
     let kind = &drilldown.failures;
     let is_one = |track: &&crate::json::FailureTrack| {
@@ -199,12 +199,12 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
     table
 }
 
-/// Such as `, trace 4bf9…`, which a backend of traces finds it by; empty where it has none.
+/// Such as `, trace 4bf9…`, for finding it in a tracing backend; empty without a trace.
 fn trace(call: &FailedCall) -> String {
     if call.trace_id.is_empty() { String::new() } else { format!(", trace {}", clean(&call.trace_id)) }
 }
 
-/// The first calls that ended so: when they were due, how long they took, and what was said.
+/// The first calls with this ending: their due times, their durations, and their excerpts.
 fn examples(html: &mut Html, examples: &[FailedCall]) {
     if examples.is_empty() {
         return;
@@ -227,7 +227,7 @@ fn examples(html: &mut Html, examples: &[FailedCall]) {
     html.raw("</ul>");
 }
 
-/// The requests that ended so most often.
+/// The most frequent requests with this ending.
 fn places(places: &[(String, u64)]) -> String {
     let named: Vec<_> = places.iter().take(MOST_PLACES).map(|(name, _)| name.as_str()).collect();
     let more = places.len().saturating_sub(MOST_PLACES);
@@ -246,7 +246,7 @@ fn when(kind: &Kind<Vec<u64>>, counts: &[u64]) -> String {
     }
 }
 
-/// What was counted besides, and what connections did.
+/// Events and connections.
 fn notes(html: &mut Html, shown: Shown<'_>) {
     let (summary, document) = (shown.summary, shown.document);
     let numbers = &summary.total.numbers;

@@ -1,10 +1,11 @@
 //! A replay beside its log.
 
-use brunt_record::replayed::{AgainstLog, Skip};
+use brunt_record::replayed::AgainstLog;
 
 use super::super::shown::Shown;
 use crate::numbers::{clean, count, counted};
 use crate::page::{Cell, Column, Section, Table};
+use crate::skipped;
 use crate::text::replay::{share, time};
 
 /// Its section; without a body where no log was replayed.
@@ -21,10 +22,8 @@ pub(super) fn replay(shown: Shown<'_>) -> Section {
     if !replayed.skipped.is_empty() {
         section.body.raw("<ul class=\"findings\">");
         for (name, number) in &replayed.skipped {
-            let skip = Skip::named(name);
-            let class = if skip.is_none_or(Skip::is_defect) { "warning" } else { "faint" };
-            let sentence = skip.map_or(name.as_str(), |skip| skip.sentence());
-            let text = format!("{} skipped: {}", counted(*number, "line"), clean(sentence));
+            let class = if skipped::is_defect(name) { "warning" } else { "faint" };
+            let text = format!("{} skipped: {}", counted(*number, "line"), clean(skipped::words(name)));
             section.body.raw("<li class=\"").raw(class).raw("\">").text(&text).raw("</li>");
         }
         section.body.raw("</ul>");

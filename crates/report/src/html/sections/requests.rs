@@ -1,4 +1,5 @@
-//! Calls by name and by tag, worst first: what failed, how long they took, and their course over time. The rest is seen on opening.
+//! Calls by name and by tag, worst first: failures, response times, and their course over time. The rest shows on
+//! opening.
 
 use brunt_judge::distribution::Distribution;
 use brunt_plan::units::{Number, Size};
@@ -13,9 +14,9 @@ use crate::markup::Html;
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
 
-/// The most ways of failing that stand beside a name.
+/// The most kinds of failures beside a name.
 const MOST_WAYS: usize = 2;
-/// The most names that open: beyond, a page would be slow.
+/// The most names that can be opened: with more, a page would be slow.
 const MOST_OPENING: usize = 60;
 
 pub(super) fn requests(shown: Shown<'_>) -> Section {
@@ -82,7 +83,7 @@ fn section(
     section
 }
 
-/// A scale on which the times of all of them lie.
+/// A scale for the times of all of them.
 fn scale(all: &[Calls]) -> Option<Scale> {
     let times = || all.iter().filter_map(|calls| calls.response.as_ref());
     let low = times().map(|times| times.min).min();
@@ -95,7 +96,7 @@ fn scale(all: &[Calls]) -> Option<Scale> {
     Some(Scale::logarithmic(round(low, low.log10().floor()), round(high, high.log10().ceil()).max(low * 10.0)))
 }
 
-/// A time, marked where it is known from below alone.
+/// A time, marked where it is a lower bound.
 fn bounded(time: AtLeast<u64>) -> Cell {
     Cell::sorted(duration(time), time.value as f64).classed(if time.at_least { "warning" } else { "" })
 }
@@ -118,7 +119,7 @@ fn time(shown: Shown<'_>, calls: &Calls, name: &str) -> Cell {
     if failed { cell.noted("✗ over its limit") } else { cell }
 }
 
-/// How many were not ok, and how they ended.
+/// The number of calls that were not ok, and their endings.
 fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
     if calls.not_ok == 0 {
         return Cell::sorted("0", 0.0);
@@ -134,7 +135,7 @@ fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
     Cell::sorted(text, calls.error_ratio).classed("bad").noted(note)
 }
 
-/// In which of these statuses its calls ended, and in which failures, the most frequent first.
+/// The endings of its calls, by these statuses and by failures, the most frequent first.
 fn ways(calls: &Calls, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
     let statuses = calls.statuses.iter().filter(|status| status.status != 0 && is_named(status.status)).map(|status| {
         let name = calls.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
@@ -152,7 +153,7 @@ fn in_words(ways: impl Iterator<Item = (u64, String)>) -> String {
     ways.map(|(n, name)| format!("{name} × {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
-/// Its times on the scale of all: of calls that are ok, and where those lie that are not.
+/// Its times on the common scale: of calls that are ok, and of those that are not.
 fn range(calls: &Calls, scale: Scale) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"range\" viewBox=\"0 0 160 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
@@ -173,7 +174,7 @@ fn range(calls: &Calls, scale: Scale) -> Html {
     html
 }
 
-/// What stands below a name when it is opened.
+/// The details below an opened name.
 fn below(calls: &Calls, over_time: Option<Plots>) -> Html {
     let mut html = Html::default();
     let mut say = |words: &str| {

@@ -1,4 +1,4 @@
-//! What the last second of a run that goes on was like, and how far it is.
+//! The last second of a run that goes on, and the run's progress.
 
 use brunt_plan::units::{Duration, Number};
 use brunt_record::snapshot::Phase;
@@ -39,7 +39,7 @@ pub(in crate::html) fn state(live: &LastSecond) -> Html {
     if live.elapsed_ns > 0 {
         html.raw("<p class=\"faint\">in the last second: ").text(&last_second(live)).raw("</p>");
     }
-    // In a stall nothing ends, and percentiles are of what ended.
+    // In a stall no call ends, and percentiles are of ended calls.
     let oldest = live.oldest_ns.filter(|ns| *ns >= LONG_WAIT_NS);
     if live.backlog > 0 || oldest.is_some() {
         let backlog = (live.backlog > 0).then(|| format!("{} due and not sent", counted(live.backlog, "call")));

@@ -77,14 +77,25 @@
     const form = document.createElement("form");
     form.id = "change";
     form.setAttribute("aria-label", "change this run");
+    const { rate, users } = await known.json();
     form.innerHTML =
-      '<label>Calls a second <input name="rate" inputmode="decimal" size="8"></label> <button value="rate">Set rate</button> ' +
+      (rate ? '<label>Calls a second <input name="rate" inputmode="decimal" size="8"></label> <button value="rate">Set rate</button> ' : "") +
+      (users ? '<label>Virtual users <input name="users" inputmode="numeric" size="8"></label> <button value="users">Set users</button> ' : "") +
       '<button value="pause">Pause</button> <button value="resume">Resume</button> ' +
       '<label>Mark <input name="mark" maxlength="200" size="20"></label> <button value="mark">Set mark</button> <output></output>';
+    // By itself Enter in any field presses the first button.
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing || !(event.target instanceof HTMLInputElement)) return;
+      event.preventDefault();
+      form.requestSubmit(form.querySelector(`button[value="${event.target.name}"]`));
+    });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const [what, said] = [event.submitter?.value ?? "rate", form.querySelector("output")];
-      const action = { rate: { rate: Number(form.elements.rate.value) }, mark: { mark: form.elements.mark.value } }[what] ?? what;
+      const [what, said] = [event.submitter.value, form.querySelector("output")];
+      const text = form.elements[what]?.value;
+      // A field that is empty, or no number, is not 0: brunt says what it expects.
+      const number = text?.trim() ? Number(text) : NaN;
+      const action = { rate: { rate: number }, users: { users: number }, mark: { mark: text } }[what] ?? what;
       const body = JSON.stringify(action);
       const headers = { "Content-Type": "application/json" };
       const answer = await fetch("change", { method: "POST", headers, body }).catch(() => undefined);

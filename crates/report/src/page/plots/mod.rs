@@ -1,7 +1,8 @@
 //! Drawings: panels one above the other on one axis, as HTML and SVG that need no script.
 //!
-//! Text keeps its size and drawings fill the width they get: places across are shares of the plot, places down are pixels. What lies in an
-//! element with `data-plot` has a thousand units across, the whole axis, so that the page's script zooms by its `viewBox` alone.
+//! Text keeps its size, and drawings fill the available width: horizontal positions are shares of the plot, vertical
+//! ones are pixels. An element with `data-plot` has a thousand units across, the whole axis, so that the page's script
+//! zooms by its `viewBox` alone.
 
 mod panel;
 mod scale;
@@ -20,13 +21,13 @@ pub(crate) const ACROSS: f64 = 1000.0;
 /// The room above the first panel, in pixels, and for each further line of marks there.
 const TOP: f64 = 18.0;
 const LINE: f64 = 14.0;
-/// The most changes of a run that have their name above the panels.
+/// The most changes of a run that are named above the panels.
 const MOST_NAMED: usize = 8;
-/// What stands below the last panel: the axis.
+/// The height of the axis below the last panel.
 const AXIS: f64 = 22.0;
 /// The most times on an axis of time.
 const MOST_TIMES: u64 = 10;
-/// Steps from one time to the next, in nanoseconds: what a clock has.
+/// Steps from one time to the next, in nanoseconds, as on a clock.
 const STEPS: [u64; 16] = [
     100_000_000,
     200_000_000,
@@ -58,7 +59,7 @@ impl Across {
         ns as f64 / self.span_ns.max(1) as f64 * ACROSS
     }
 
-    /// Times that stand on it.
+    /// The times on it.
     pub(crate) fn ticks(self) -> Vec<(f64, String)> {
         let step = STEPS.into_iter().find(|step| self.span_ns / step <= MOST_TIMES);
         let step = step.unwrap_or_else(|| self.span_ns.div_ceil(MOST_TIMES).next_multiple_of(3_600_000_000_000));
@@ -67,7 +68,7 @@ impl Across {
     }
 }
 
-/// What stands through all panels: from where to where across, and what it is called above them. A line where both are one.
+/// A mark through all panels: its range, and its name above them. It is a line where both ends are equal.
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) class: &'static str,
@@ -76,7 +77,7 @@ pub(crate) struct Mark {
     pub(crate) words: String,
 }
 
-/// What is said of a stretch across that is pointed at.
+/// The text for a stretch that is pointed at.
 #[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) from: f64,
@@ -87,26 +88,26 @@ pub(crate) struct Point {
 /// Panels on one axis.
 #[derive(Debug, Default)]
 pub(crate) struct Plots {
-    /// What it is called in the page's addresses.
+    /// Its id in the page's addresses.
     pub(crate) id: String,
-    /// What it is, in a few words.
+    /// Its title, in a few words.
     pub(crate) name: String,
-    /// What it shows, in words for screen readers.
+    /// Its description for screen readers.
     pub(crate) words: String,
     pub(crate) panels: Vec<Panel>,
     pub(crate) ticks: Vec<(f64, String)>,
-    /// Where its ticks lead, in their order; nowhere beyond its end.
+    /// The links of its ticks, in their order; none beyond its end.
     pub(crate) leads_to: Vec<Option<String>>,
     pub(crate) marks: Vec<Mark>,
     pub(crate) points: Vec<Point>,
-    /// How long the axis is, where it is one of time: all those of a page show the same seconds.
+    /// The length of the axis, if it is one of time: all those of a page show the same seconds.
     pub(crate) span_ns: Option<u64>,
-    /// Whether labels at its right are short, or none.
+    /// Whether labels on its right are short, or absent.
     pub(crate) is_narrow: bool,
 }
 
 impl Plots {
-    /// Writes the drawing; nothing where there is no panel.
+    /// Writes the drawing; nothing without panels.
     pub(crate) fn write(&self, html: &mut Html) {
         if self.panels.is_empty() {
             return;
@@ -127,7 +128,7 @@ impl Plots {
             html.raw("\" data-span-ms=\"").text(&(span / 1_000_000).to_string());
         }
         html.raw("\"><svg class=\"plots\" overflow=\"visible\" width=\"100%\" height=\"");
-        // What holds links is no picture.
+        // A drawing with links is not an image.
         let role = if self.leads_to.is_empty() { "img" } else { "group" };
         html.place(bottom + AXIS).raw("\" role=\"").raw(role).raw("\" aria-label=\"").text(&self.words).raw("\">");
         self.write_marks(html, top, bottom, is_sign);
@@ -148,7 +149,7 @@ impl Plots {
         html.raw("</g></svg><p class=\"readout\" aria-live=\"polite\"></p></div>");
     }
 
-    /// The same with a line for each change of the run, on an axis of time.
+    /// Adds a line for each change of the run, on an axis of time.
     pub(crate) fn with_changes(mut self, changes: &[Change]) -> Self {
         let Some(span_ns) = self.span_ns else { return self };
         let axis = Across { span_ns };

@@ -1,4 +1,4 @@
-//! A panel: a title, lines across with what they stand for, a plot, and labels at the ends of its lines.
+//! A panel: a title, horizontal lines with their labels, a plot, and labels at the ends of its lines.
 
 use super::ACROSS;
 use crate::markup::Html;
@@ -10,7 +10,7 @@ const GAP: f64 = 6.0;
 /// The least from one label to the next.
 const LINE: f64 = 14.0;
 
-/// What stands at the end of a line.
+/// The label at the end of a line.
 #[derive(Debug)]
 pub(crate) struct Label {
     pub(crate) class: &'static str,
@@ -24,13 +24,13 @@ pub(crate) struct Panel {
     pub(crate) note: String,
     /// How high its plot is.
     pub(crate) height: f64,
-    /// Lines across: their places in the plot, and what they stand for.
+    /// Horizontal lines: their positions in the plot, and their labels.
     pub(crate) lines: Vec<(f64, String)>,
     /// The plot, drawn in a thousand units across and `height` down.
     pub(crate) plot: Html,
-    /// What stands at the right.
+    /// The labels on the right.
     pub(crate) labels: Vec<Label>,
-    /// What stands within the plot: a class, the place across in the plot's units, the place down, and words.
+    /// Notes within the plot: a class, the horizontal position in the plot's units, the vertical one, and words.
     pub(crate) notes: Vec<(&'static str, f64, f64, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Panel {
     }
 }
 
-/// Labels at their places, moved apart where they would lie on one another.
+/// Labels at their positions, moved apart where they would overlap.
 fn placed(labels: &[Label], height: f64) -> Vec<(f64, &Label)> {
     let mut sorted: Vec<_> = labels.iter().map(|label| (label.y.clamp(0.0, height), label)).collect();
     sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -84,13 +84,13 @@ fn placed(labels: &[Label], height: f64) -> Vec<(f64, &Label)> {
     sorted
 }
 
-/// Writes text at a place across, in a plot's units: the page's script moves it as it zooms.
+/// Writes text at a horizontal position in a plot's units: the page's script moves it as it zooms.
 pub(super) fn text(html: &mut Html, class: &'static str, x: f64, dx: f64, y: f64, words: &str) {
     html.raw("<text class=\"").raw(class).raw("\" data-x=\"").place(x).raw("\" x=\"").place(x / ACROSS * 100.0);
     html.raw("%\" dx=\"").place(dx).raw("\" y=\"").place(y).raw("\">").text(words).raw("</text>");
 }
 
-/// A line of steps; none where a value is missing. Each is where it begins and ends across, and how far down.
+/// A line of steps, with gaps where a value is missing. Each has its beginning and end across, and its height.
 pub(crate) fn steps(html: &mut Html, steps: impl Iterator<Item = (f64, f64, Option<f64>)>) {
     let mut is_line = false;
     for (from, to, y) in steps {

@@ -2,10 +2,10 @@
 
 use brunt_plan::units::{ExactDuration, Number};
 
-/// Up to so many decades an axis has lines at 1, 2 and 5 of each power of ten, beyond at the powers alone.
+/// Up to this many decades an axis has lines at 1, 2 and 5 of each power of ten, beyond that at the powers only.
 const FEW_DECADES: f64 = 2.5;
 
-/// What values are counted in.
+/// The unit of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Nanoseconds.
@@ -14,12 +14,12 @@ pub(crate) enum Unit {
     PerSecond,
     /// Plain numbers.
     Count,
-    /// How many per cent more or less than something else, as a ratio of both.
+    /// The change in per cent, as a ratio.
     Change,
 }
 
 impl Unit {
-    /// A value on an axis, as short as it can be.
+    /// A value on an axis, as short as possible.
     pub(crate) fn tick(self, value: f64) -> String {
         match self {
             Self::Ns => ExactDuration(value.max(0.0).round() as u64).to_string(),
@@ -30,7 +30,7 @@ impl Unit {
     }
 }
 
-/// How far a ratio is from one: `+8.7%`, `−4%`.
+/// The difference of a ratio from 1: `+8.7%`, `−4%`.
 pub(crate) fn change(ratio: f64, decimals: usize) -> String {
     let percent = (ratio - 1.0) * 100.0;
     let text = format!("{:.decimals$}", percent.abs());
@@ -76,7 +76,7 @@ impl Scale {
         Self { low, high: if high > low { high } else { low + 1.0 }, is_logarithmic: false }
     }
 
-    /// The share of the axis at which a value lies; outside of 0 to 1 where it is not on it.
+    /// The share of the axis at which a value lies; outside of 0 to 1 where it lies beyond it.
     pub(crate) fn share(self, value: f64) -> f64 {
         if self.is_logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()

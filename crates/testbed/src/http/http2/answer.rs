@@ -1,17 +1,18 @@
-//! The text of an answer of HTTP/1.1 taken apart again, for streams of HTTP/2. The text is our own, so what is missing in it ends it.
+//! Parses the text of an HTTP/1.1 answer again, for streams of HTTP/2. The text is brunt's own; if it is incomplete,
+//! the answer ends there.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-/// What follows next in the text.
+/// The next part of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of the body.
+    /// This many bytes of the body.
     Length(u64),
     /// The line before a chunk.
     ChunkLine,
-    /// So many bytes of a chunk, and the line end behind it.
+    /// This many bytes of a chunk, and the line end behind it.
     Chunk(usize),
     Trailers,
     /// Everything until the session ends.
@@ -27,7 +28,7 @@ pub(super) enum Part {
     Trailers(HeaderMap),
 }
 
-/// Takes answers apart.
+/// Parses answers.
 #[derive(Debug)]
 pub(super) struct Reader {
     state: State,
@@ -41,17 +42,17 @@ impl Reader {
         Self { state: State::Head, is_bodiless, text: Vec::new() }
     }
 
-    /// The session has said more.
+    /// Appends text from the session.
     pub(super) fn take(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
     }
 
-    /// Whether the answer is complete. One without a length is with the end of its session.
+    /// Whether the answer is complete. An answer without a length ends with its session.
     pub(super) fn is_done(&self, session_ended: bool) -> bool {
         self.state == State::Done || self.state == State::UntilClose && session_ended && self.text.is_empty()
     }
 
-    /// The next part, if it is all there.
+    /// The next part, if it is complete.
     pub(super) fn next(&mut self) -> Option<Part> {
         loop {
             match self.state {
@@ -101,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// What there is of the body, up to so many bytes.
+    /// The available part of the body, up to this many bytes.
     fn data(&mut self, most: usize) -> Option<Bytes> {
         let length = self.text.len().min(most);
         (length > 0).then(|| self.text.drain(..length).collect::<Vec<_>>().into())

@@ -26,16 +26,16 @@ use super::session::Session;
 use super::site::Site;
 use crate::service::{Closing, OUTPUT};
 
-/// What a connection of HTTP/2 begins with (RFC 9113, section 3.4).
+/// The first bytes of an HTTP/2 connection (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Streams that a client may have open.
 const MOST_STREAMS: u32 = 1000;
-/// No more is read while so many bytes of input wait.
+/// The most bytes of input that wait before reading pauses.
 const MOST_INPUT: usize = 1024 * 1024;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A lock that nobody waits for: all is done on the worker's thread.
+/// Locks without contention: everything runs on the worker's thread.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -51,7 +51,7 @@ struct Bytes {
 #[derive(Clone, Default)]
 struct Socket(Arc<Mutex<Bytes>>);
 
-/// Keeps what hyper wants to be done beside the connection.
+/// Collects the tasks that hyper spawns for the connection.
 #[derive(Clone, Default)]
 struct Spawner(Arc<Mutex<Vec<Task>>>);
 
@@ -61,7 +61,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
     }
 }
 
-/// Whether something has come that a task waited for.
+/// Whether a task was woken.
 #[derive(Default)]
 struct Flag(AtomicBool);
 
@@ -71,7 +71,7 @@ impl Wake for Flag {
     }
 }
 
-/// One connection's conversation.
+/// The server's side of one connection.
 pub(crate) struct Http2 {
     connection: Option<Pin<Box<Connection<Socket, Requests, Spawner>>>>,
     socket: Socket,
@@ -82,7 +82,7 @@ pub(crate) struct Http2 {
     streams: Vec<Stream>,
     /// Answers decided on.
     decided: u64,
-    /// Whether it gave way with more to send.
+    /// Whether there is more to send after this turn.
     has_more: bool,
 }
 
@@ -144,7 +144,7 @@ impl Http2 {
         self.pump(site, out);
     }
 
-    /// Goes on with everything that can, and appends what is to be sent.
+    /// Makes all possible progress, and appends what is to be sent.
     pub(crate) fn pump(&mut self, site: &mut Site, out: &mut Vec<u8>) {
         loop {
             let has_output = {
@@ -163,21 +163,21 @@ impl Http2 {
         }
     }
 
-    /// Lets hyper do what it can.
+    /// Polls hyper's tasks.
     fn poll(&mut self) {
         let waker = Waker::from(Arc::clone(&self.flag));
         let mut context = Context::from_waker(&waker);
         if let Some(connection) = &mut self.connection
             && connection.as_mut().poll(&mut context).is_ready()
         {
-            // A connection that breaks has told its client.
+            // The client of a broken connection knows that already.
             self.connection = None;
         }
         self.tasks.extend(lock(&self.spawner.0).drain(..));
         while let Poll::Ready(Some(())) = self.tasks.poll_next_unpin(&mut context) {}
     }
 
-    /// Gives requests to their sessions, and answers to their streams; whether anything came of it.
+    /// Passes requests to their sessions, and answers to their streams. Returns whether there was anything to pass.
     fn answer(&mut self, site: &mut Site) -> bool {
         for (shared, is_bodiless) in self.requests.take() {
             self.streams.push(Stream { shared, session: Session::new(), reader: Reader::new(is_bodiless) });
@@ -205,7 +205,7 @@ impl Http2 {
 }
 
 impl Stream {
-    /// Lets the session say what it can; whether that was anything.
+    /// Lets the session answer. Returns whether it did.
     fn go_on(&mut self, site: &mut Site, text: &mut Vec<u8>) -> bool {
         let mut shared = lock(&self.shared);
         let request = shared.take_request();
@@ -214,7 +214,7 @@ impl Stream {
         }
         self.session.pump(site, text);
         self.session.receive(&request, site, text);
-        // What a request makes due at once waits in the session's queue.
+        // An answer that is due at once waits in the session's queue.
         self.session.pump(site, text);
         if text.is_empty() {
             return false;
@@ -234,7 +234,7 @@ impl Read for Socket {
         _: &mut Context<'_>,
         mut buffer: ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        // The connection is polled whenever more has come.
+        // The connection is polled whenever bytes have come.
         let mut bytes = lock(&self.0);
         let length = bytes.input.len().min(buffer.remaining());
         if length == 0 {

@@ -1,4 +1,4 @@
-//! What hyper and a stream's session share: the request as text on the one side, the answer in parts on the other.
+//! The state that hyper and a stream's session share: the request as text, and the answer in parts.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use crate::service::OUTPUT;
 /// A stream, as both sides see it.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// What of the request is not with its session yet.
+    /// The part of the request that its session has not taken.
     request: Vec<u8>,
     head: Option<Response<()>>,
     parts: VecDeque<Frame<Bytes>>,
@@ -27,7 +27,7 @@ pub(super) struct Shared {
     waiting: usize,
     has_ended: bool,
     is_left: bool,
-    /// Who waits for the answer.
+    /// The waker of the task that waits for the answer.
     waker: Option<Waker>,
 }
 
@@ -63,7 +63,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Whether the client wants no more of it.
+    /// Whether the client has given up the stream.
     pub(super) fn is_left(&self) -> bool {
         self.is_left
     }
@@ -75,7 +75,7 @@ impl Shared {
     }
 }
 
-/// Streams that have come, each with whether its answer has no body.
+/// New streams, each with a flag for an answer without a body.
 type NewStreams = Vec<(Arc<Mutex<Shared>>, bool)>;
 
 /// Takes the requests of a connection.
@@ -83,7 +83,7 @@ type NewStreams = Vec<(Arc<Mutex<Shared>>, bool)>;
 pub(super) struct Requests(Arc<Mutex<NewStreams>>);
 
 impl Requests {
-    /// Those that have come since this was last asked.
+    /// The streams that have come since the last call.
     pub(super) fn take(&self) -> NewStreams {
         std::mem::take(&mut *lock(&self.0))
     }
@@ -102,7 +102,7 @@ impl Service<Request<Incoming>> for Requests {
     }
 }
 
-/// An answer as a body that hyper asks for. Whoever drops it wants no more of it.
+/// An answer as a body for hyper. Dropping it gives the stream up.
 #[derive(Debug)]
 pub(super) struct Answer(Arc<Mutex<Shared>>);
 
@@ -118,7 +118,7 @@ impl Answer {
         let (head, mut body) = request.into_parts();
         let is_chunked = !body.is_end_stream() && !head.headers.contains_key(header::CONTENT_LENGTH);
         lock(&self.0).request = text_of(&head, is_chunked);
-        // The client waits for no leave to send the body, and what it sends after the answer is nobody's.
+        // The client sends the body without waiting, and what it sends after the answer is dropped.
         while let Some(Ok(frame)) = poll_fn(|context| self.poll_body(&mut body, context)).await {
             let Ok(data) = frame.into_data() else { continue };
             let mut shared = lock(&self.0);
@@ -142,7 +142,7 @@ impl Answer {
         Ok(head.map(|()| self))
     }
 
-    /// The next part of the request's body; none at its end, or once the answer is there.
+    /// The next part of the request's body; `None` at its end, or once there is an answer.
     fn poll_body(
         &self,
         body: &mut Incoming,
@@ -189,7 +189,7 @@ impl Body for Answer {
     }
 }
 
-/// A request's head as HTTP/1.1 has it.
+/// A request's head in the form of HTTP/1.1.
 fn text_of(head: &http::request::Parts, is_chunked: bool) -> Vec<u8> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut text = format!("{} {path} HTTP/1.1\r\n", head.method).into_bytes();

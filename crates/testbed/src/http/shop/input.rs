@@ -1,11 +1,11 @@
-//! What requests say, in the forms in which browsers and programs say it.
+//! The content of requests, in the forms that browsers and programs use.
 
 /// The most fields of a form.
 const MOST_FIELDS: usize = 100;
 /// The most parts of an upload.
 const MOST_PARTS: usize = 100;
 
-/// Names and values, the first of a name counting.
+/// Names and values; if a name is repeated, its first value counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Form(Vec<(String, String)>);
 
@@ -31,7 +31,7 @@ impl Form {
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
         let pairs = object.into_iter().take(MOST_FIELDS).map(|(name, value)| match value {
             serde_json::Value::String(text) => Some((name, text)),
-            // Lua has one kind of numbers.
+            // Lua has only one type of number.
             serde_json::Value::Number(n) => match n.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15) {
                 Some(whole) => Some((name, (whole as i64).to_string())),
                 None => Some((name, n.to_string())),
@@ -104,12 +104,12 @@ pub(super) struct Part {
     pub(super) bytes: usize,
 }
 
-/// The parts of `multipart/form-data` (RFC 7578); none if it is not that.
+/// The parts of `multipart/form-data` (RFC 7578); `None` for anything else.
 pub(super) fn parts(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
     let rest = content_type.strip_prefix("multipart/form-data")?;
     let boundary = parameter(rest, "boundary").filter(|boundary| !boundary.is_empty())?;
     let delimiter = format!("\r\n--{boundary}");
-    // The first delimiter has no line before it.
+    // No line end stands before the first delimiter.
     let mut rest = body.strip_prefix(delimiter.trim_start().as_bytes())?;
     let mut parts = Vec::new();
     while let Some(after) = rest.strip_prefix(b"\r\n").filter(|_| parts.len() < MOST_PARTS) {

@@ -1,4 +1,4 @@
-//! How many calls took how long: those that are ok upwards, the others downwards at a scale of their own.
+//! The number of calls by response time: those that are ok upwards, the others downwards on a scale of their own.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::markup::Html;
 use crate::numbers::{count, counted, percent};
 use crate::page::{ACROSS, Label, Mark, Panel, Plots, Point, Scale, Unit};
 
-/// How many bars of the logarithmic one double the time.
+/// The number of bars of the logarithmic histogram for each doubling of the time.
 const BARS_AN_OCTAVE: f64 = 8.0;
-/// How many bars the linear one has.
+/// The number of bars of the linear histogram.
 const BARS: f64 = 60.0;
-/// The share of calls that the linear one shows: the slowest would leave no room for the others.
+/// The share of calls in the linear histogram: the slowest would leave no room for the others.
 const SHOWN: f64 = 0.995;
 const OK: f64 = 120.0;
 const NOT_OK: f64 = 44.0;
@@ -23,7 +23,7 @@ const ROOM: f64 = 1.08;
 /// How far beyond the times a limit may lie and still be drawn.
 const NEAR: f64 = 10.0;
 
-/// Calls by how long they took, in nanoseconds: how many, and how many of them were not ok.
+/// Calls by response time, in nanoseconds: their number, and the number of those that were not ok.
 #[derive(Debug)]
 pub(super) struct Histogram(BTreeMap<u64, (u64, u64)>);
 
@@ -37,7 +37,7 @@ struct Bar {
 }
 
 impl Histogram {
-    /// That of response times; none where nothing ended.
+    /// The histogram of response times; `None` where no call ended.
     pub(super) fn from_document(document: &Document) -> Option<Self> {
         let times = &document.histograms.times;
         let mut all = BTreeMap::<u64, (u64, u64)>::new();
@@ -50,15 +50,15 @@ impl Histogram {
         (!all.is_empty()).then_some(Self(all))
     }
 
-    /// Bars whose edges `bar_of` and `edge` say.
+    /// Bars with edges by `bar_of` and `edge`.
     fn bars(&self, bar_of: impl Fn(u64) -> i64, edge: impl Fn(i64) -> f64) -> Vec<Bar> {
         let mut bars = BTreeMap::<i64, (u64, u64)>::new();
         for (ns, (all, not_ok)) in &self.0 {
             let bar = bars.entry(bar_of(*ns)).or_default();
             (bar.0, bar.1) = (bar.0 + all, bar.1 + not_ok);
         }
-        // Own delays are taken off all calls' times, and not off those of calls that are not a success, which are so in the same bar or a
-        // later one.
+        // Own delays are taken off all calls' times, but not off those of unsuccessful calls, which are in the same bar
+        // or a later one.
         let mut later = 0;
         for (all, not_ok) in bars.values_mut().rev() {
             later += *not_ok;
@@ -90,7 +90,7 @@ impl Histogram {
         bars.into_iter().filter(|bar| bar.from <= last as f64).collect()
     }
 
-    /// The drawings with a logarithmic and with a linear axis; buttons on the page switch between them.
+    /// The drawings with a logarithmic and a linear axis; buttons on the page switch between them.
     pub(super) fn write(&self, html: &mut Html, limits: &[Limit]) {
         let (logarithmic, linear) = (self.logarithmic(), self.linear());
         let counts = logarithmic.iter().fold((0, 0), |(ok, not_ok), bar| (ok + bar.ok, not_ok + bar.not_ok));
@@ -167,7 +167,7 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
     ] {
         panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
         for bar in bars.iter().filter(|bar| calls(bar) > 0) {
-            // A bar of few calls is seen beside one of many.
+            // A bar of few calls stays visible beside one of many.
             let height = y(calls(bar) as f64) - above;
             let height = if class == "bar" { height.min(-1.0) } else { height.max(2.0) };
             panel

@@ -12,11 +12,11 @@ use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Unit, percentile};
 
 /// How many points a spectrum has for each tenth, hundredth, … of the calls.
 const POINTS_A_DECADE: i32 = 16;
-/// The decades of a spectrum at most: no run has more calls than 10⁹ · a thousand.
+/// The most decades of a spectrum: no run has more calls than 10⁹ · 1000.
 const DECADES: i32 = 12;
 const HEIGHT: f64 = 164.0;
 const ROOM: f64 = 1.2;
-/// Lines, told apart without colours.
+/// Classes of lines, which differ even without colours.
 const CLASSES: [&str; 5] = ["one", "two", "three", "four", "five"];
 
 /// `[share of calls that took longer, time]`, the share falling from 1; the last is one call in all, at the largest time.
@@ -26,7 +26,7 @@ type Spectrum = Vec<(f64, AtLeast<u64>)>;
 #[derive(Debug)]
 pub(super) struct Spectra {
     all: Vec<(&'static str, Spectrum)>,
-    /// How far off the first may be: shares of calls that took longer, and both ends.
+    /// The uncertainty of the first one: shares of calls that took longer, and both ends.
     ends: Vec<(f64, u64, Option<u64>)>,
 }
 
@@ -41,7 +41,7 @@ fn spectrum(times: &Censored) -> Option<Spectrum> {
 }
 
 impl Spectra {
-    /// Those of a result; none where nothing ended.
+    /// The spectra of a result; `None` where no call ended.
     pub(super) fn from_document(document: &Document) -> Option<Self> {
         let others = [
             ("service", Timing::Service),
@@ -61,7 +61,7 @@ impl Spectra {
         (all.first().is_some_and(|(name, _)| *name == "response")).then(|| Self { ends: ends.collect(), all })
     }
 
-    /// A share's place: of one call in so many, the logarithm.
+    /// The position of a share, by its logarithm.
     fn x(&self, tail: f64) -> f64 {
         let last = self.all.iter().filter_map(|(_, points)| points.last()).map(|(tail, _)| *tail).fold(0.1, f64::min);
         (1.0 / tail).log10() / (1.0 / last).log10() * ACROSS
@@ -102,7 +102,7 @@ impl Spectra {
         html.raw("</figure>");
     }
 
-    /// How far off the first may be. Where nothing is known from above, there is no band to draw.
+    /// The uncertainty of the first one. A share without an upper end has no band.
     fn band(&self, plot: &mut Html, y: impl Fn(u64) -> f64) {
         let known: Vec<_> = self
             .ends

@@ -1,0 +1,71 @@
+//! Files and commands of other tools, and what to type instead of them.
+
+use std::path::Path;
+
+/// Commands of other tools: the word, whose it is, and how brunt says it.
+const COMMANDS: &[(&str, &str, &str)] = &[
+    (
+        "attack",
+        "vegeta",
+        "brunt needs no word for that: brunt -r 50 -d 5s URL; targets on standard input are brunt --url-lines - -r 50 -d 5s URL",
+    ),
+    ("plot", "vegeta", "a run has its page with -o: brunt -o run.html URL; a kept one by brunt show RUN --format html"),
+    ("new", "k6", "brunt init shop.lua writes a script to begin with"),
+    ("inspect", "k6", "brunt check SCRIPT says what a script does, without a call"),
+    ("cloud", "k6", "many machines carry out one run as agents (brunt help machines)"),
+    ("version", "k6 and vegeta", "brunt --version"),
+];
+
+/// What to type instead of a command of another tool; none for any other word.
+pub fn command(word: &str) -> Option<String> {
+    let (_, whose, here) = COMMANDS.iter().find(|(name, _, _)| *name == word)?;
+    Some(format!("{word} is a command of {whose}; {here} (a host of that name is written http://{word}/)"))
+}
+
+/// What to type instead of giving a file of another tool as a script or a target; none for any other file.
+pub fn file(path: &Path) -> Option<String> {
+    let name = path.display();
+    let lua = path.with_extension("lua");
+    let here = match path.extension()?.to_str()? {
+        "js" | "mjs" | "ts" => {
+            format!(
+                "brunt's scripts are in Lua: brunt import k6 {name} -o {} makes one of a script of k6",
+                lua.display()
+            )
+        }
+        "py" => "brunt's scripts are in Lua: brunt help locust-jmeter has Locust's words beside brunt's".to_owned(),
+        "jmx" => "brunt help locust-jmeter has a test plan of JMeter beside the script that it becomes".to_owned(),
+        "scala" | "java" | "kt" => {
+            "brunt's scripts are in Lua: brunt help moving has Gatling's words beside brunt's".to_owned()
+        }
+        "har" => format!("brunt import har {name} -o {} makes a script of a recording", lua.display()),
+        _ => return None,
+    };
+    Some(format!("{name}: {here}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_tools_lead_to_what_becomes_of_them() {
+        for (name, way) in [
+            ("a/load.js", "brunt import k6 a/load.js -o a/load.lua"),
+            ("locustfile.py", "brunt help locust-jmeter"),
+            ("plan.jmx", "brunt help locust-jmeter"),
+            ("Shop.scala", "brunt help moving"),
+            ("rec.har", "brunt import har rec.har -o rec.lua"),
+        ] {
+            assert!(file(Path::new(name)).unwrap().contains(way), "{name}");
+        }
+        assert_eq!(file(Path::new("shop.lua")), None);
+        assert_eq!(file(Path::new("shop")), None);
+    }
+
+    #[test]
+    fn commands_of_other_tools_lead_to_flags() {
+        assert!(command("attack").unwrap().contains("brunt -r 50 -d 5s URL"));
+        assert_eq!(command("serve"), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Mistakes in a script, found before the load, and what must not pass for one.
+
+use brunt_testbed::server::{Config, Server};
+
+use crate::nginx::Nginx;
+use crate::program::{Directory, Done, brunt, done, run};
+use crate::{play, script};
+
+/// A check whose value is nil is none in Lua's tables: it would go unseen.
+#[test]
+fn what_a_script_has_forgotten_is_noted() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local token, untouched = nil, 0
+       brunt.scenario('s', function(vu)
+         token = http:get('/', { name = 'home' }).status + untouched
+         brunt.check(nil, { counted = token == 200 })
+         if vu.id > 9 then brunt.check(nil, { ['never a'] = true, never_b = true, counted = true }) end
+       end):inject { brunt.iterations_each(1, 2) }
+       brunt.expect { ['\"home\":p95'] = '< 10s', ['hom:p95'] = '< 10s' }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let done = run(["run", &path]).with_status(1);
+    let expected = format!("note: the checks 'never a' ({path}:6), 'never_b' ({path}:6) were never counted");
+    assert!(done.stderr.contains(&expected), "{done:#?}");
+    let expected = format!("note: {path}:4: scenarios assign 'token', a local of the script's top");
+    assert!(done.stderr.contains(&expected), "{done:#?}");
+    assert!(!done.stderr.contains("untouched"), "{done:#?}");
+    assert!(done.stdout.contains("nothing has the name 'hom'; did you mean the request 'home'?"), "{done:#?}");
+    assert!(!done.stdout.contains("the name '\"home\"'"), "{done:#?}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_file_and_line() {
+    for (text, expected) in [
+        ("\nbrunt.scenario('s', function() end):inject { brunt.users(5) }", "s.lua:3: a length must be a duration"),
+        ("local users = brunt.csv('gone.csv')", "s.lua:2: cannot read gone.csv"),
+        ("error('as told')", "s.lua:2: as told"),
+        ("x = = 1", "s.lua:2: unexpected symbol near '='"),
+        ("", "nobody ever comes"),
+        (
+            "brunt.scenario('s', function() http:get('/', { nmae = 1 }) end):inject { brunt.at_once(1) }",
+            "did you mean 'name'?",
+        ),
+    ] {
+        let server = Server::start(Config::default()).unwrap();
+        let (_directory, path) = script(&server.url(), text);
+        let Done { stderr, stdout, .. } = run(["run", &path]).with_status(2);
+        assert!(stderr.contains(expected) || stdout.contains(expected), "{text}: {stderr} {stdout}");
+    }
+    assert!(run(["run", "gone.lua"]).with_status(2).stderr.contains("gone.lua: cannot be read"));
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn what_is_misspelt_in_a_function_is_found_before_anything_is_sent() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let base = nginx.url("").trim_end_matches('/').to_owned();
+    for (text, wrong) in [
+        ("http:get('/', { nmae = 'x' })", "s.lua:4: a request has no option 'nmae'; did you mean 'name'?"),
+        (
+            "local r = http:get('/'); http:get('/' .. r:json().id .. given.x); brunt.pause('5 bananas')",
+            "s.lua:4: a pause must be",
+        ),
+        (
+            "local row = rows:next(); http:get('/' .. row.nmae)",
+            "s.lua:4: rows.csv has no column 'nmae'; it has name, age",
+        ),
+        (
+            "brunt.group('g', function() http:batch { '/a', { 'GET', '/b', { query = {}, taggs = {} } } } end)",
+            "'taggs'",
+        ),
+    ] {
+        let text = format!(
+            "local rows = brunt.csv('rows.csv'):circular()
+             brunt.scenario('s', function(vu, given)
+               {text}
+             end):inject {{ brunt.users(1, '1s') }}"
+        );
+        let (directory, path) = script(&base, &text);
+        directory.file("rows.csv", "name,age\nann,1\n");
+        let done = done(&mut brunt(["run", &path])).with_status(2);
+        assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
+    }
+    assert_eq!(nginx.log().len(), 0, "nothing was sent");
+}
+
+/// What made-up answers lead to is no error of the script, and leaves nothing behind.
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn what_only_servers_can_answer_is_not_held_against_a_script() {
+    let nginx = Nginx::start("location / { return 200 '{\"wait\": 0.001, \"list\": [1, 2]}'; }");
+    let text = "local queue = brunt.data({ 'a', 'b' }):queue()
+       brunt.scenario('s', function()
+         local row = queue:next()
+         local r = http:get('/' .. row)
+         print('printed ' .. row)
+         brunt.pause(r:json().wait)
+         assert(#r:json().list == 2)
+         while #r.body == 0 do brunt.pause(1) end
+       end):inject { brunt.iterations_each(1, 5) }
+       brunt.scenario('caught', function()
+         local body = http:get('/caught').body
+         while #body == 0 do pcall(error) end
+       end):inject { brunt.iterations_each(1, 5) }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "-t", "1"])).with_status(0);
+    assert_eq!(nginx.log().len(), 2 + 5);
+    assert_eq!(done.stdout.matches("printed").count() + done.stderr.matches("printed").count(), 2, "{}", done.stdout);
+}
+
+/// Before the load each function is gone through once, which is to change nothing: neither files nor what programs do.
+#[test]
+fn what_functions_do_outside_happens_as_often_as_users_do_it() {
+    let server = Server::start(Config::default()).unwrap();
+    let directory = Directory::new();
+    let marks = directory.file("marks", "");
+    let text = format!(
+        "local brunt = require 'brunt'
+         local http = brunt.http {{ base = '{}' }}
+         local execute, kept = os.execute, assert(io.open('{marks}', 'a'))
+         assert(io.popen('echo top'):read('*l') == 'top')
+         brunt.scenario('s', function(vu)
+           kept:write('kept\\n')
+           kept:flush()
+           assert(execute('echo executed >> {marks}') == 0)
+           local log = assert(io.open('{marks}', 'a'))
+           log:write('opened\\n')
+           log:close()
+           for line in io.popen('echo program >> {marks}; echo a'):lines() do assert(line == 'a') end
+           os.remove('{marks}.gone')
+           if vu.iteration == 3 then os.exit(7) end
+           http:get('/')
+         end):inject {{ brunt.iterations_each(1, 2) }}",
+        server.url().trim_end_matches('/')
+    );
+    let path = directory.file("s.lua", text);
+    play(&path, &["-t", "1"], 0);
+    let written = std::fs::read_to_string(&marks).unwrap();
+    let count = |mark: &str| written.lines().filter(|line| *line == mark).count();
+    assert_eq!(["kept", "executed", "opened", "program"].map(count), [2; 4], "{written}");
+    // In a rehearsal that comes back, files can still be read.
+    let text = "local brunt = require 'brunt'
+         local http = brunt.http { base = 'http://127.0.0.1:9' }
+         brunt.scenario('s', function()
+           local file = assert(io.open(debug.getinfo(1, 'S').source:sub(2), 'r'))
+           if file:read('*l'):find('brunt') then http:get('/', { nmae = 'x' }) end
+         end):inject { brunt.iterations_each(1, 2) }";
+    let done = done(&mut brunt(["run", &directory.file("reads.lua", text)])).with_status(2);
+    assert!(done.stderr.contains("did you mean 'name'?"), "{}", done.stderr);
+}
+
+/// Where C calls back, and in coroutines of the script's own, nobody can wait: it is found before anything is sent, with the
+/// line that is to be changed.
+#[test]
+fn waiting_where_nobody_can_names_the_line() {
+    for (text, wrong) in [
+        (
+            "table.sort({ 2, 1 }, function(a, b)\n http:get('/')\n return a < b end)",
+            "s.lua:4: a call cannot wait inside",
+        ),
+        ("pcall(string.gsub, 'a', 'a', function()\n brunt.pause(1) end) brunt.pause('x')", "s.lua:4: a pause must be"),
+        (
+            "for page in coroutine.wrap(function()\n local r = http:get('/') end) do end",
+            "s.lua:4: a call cannot wait in a",
+        ),
+        (
+            "string.gsub('a', 'a', function()\n brunt.check(nil, { new = false }) end)",
+            "s.lua:4: brunt.check cannot wait",
+        ),
+    ] {
+        let text = format!("brunt.scenario('s', function()\n{text}\nend):inject {{ brunt.iterations_each(1, 1) }}");
+        let (_directory, path) = script("http://127.0.0.1:9", &text);
+        let done = done(&mut brunt(["run", &path])).with_status(2);
+        assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
+    }
+}

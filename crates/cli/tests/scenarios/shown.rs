@@ -1,0 +1,99 @@
+//! What a script logs, and what `--once` shows.
+
+use brunt_testbed::server::{Config, Server};
+
+use crate::nginx::Nginx;
+use crate::program::{brunt, done, run};
+use crate::{play, script};
+
+#[test]
+fn what_scripts_say_and_what_fails_is_written_down() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function(vu)
+         brunt.log('debug', 'nobody sees this')
+         brunt.log('warn', 'iteration', vu.iteration, nil, true)
+         http:get('/', { name = 'fine' })
+         http:get('/_/status/503?token=t0p', { bearer = 't0psecret', name = 'broken' })
+         local bad = http:get('/', { name = 'bad' })
+         brunt.check(bad, { ['has a unicorn'] = bad:has_regex('unicorn') })
+         if vu.iteration == 10 then error('oh') end
+       end):inject { brunt.iterations_each(1, 10) }";
+    let (directory, path) = script(server.url().trim_end_matches('/'), text);
+    let log = directory.path("log.txt");
+    play(&path, &["-t", "1", "--log", &log, "--debug", "20%"], 0);
+    let written = std::fs::read_to_string(&log).unwrap();
+    let count = |what: &str| written.matches(what).count();
+    assert_eq!((count(" s 1 warn: iteration 3 nil true\n"), count("warn: ")), (1, 10), "{written}");
+    assert_eq!((count("nobody sees"), count("→ fine")), (0, 0), "{written}");
+    // Of twenty calls that fail, each fifth, whole.
+    assert_eq!(count("→ broken") + count("→ bad"), 4, "{written}");
+    assert!(
+        count("GET /_/status/503?token=[redacted] HTTP/1.1") == 2 && count("Authorization: [redacted]") == 2,
+        "{written}"
+    );
+    assert_eq!((count("t0p"), count("✗ bad: has a unicorn")), (0, 2), "{written}");
+    assert_eq!(count("s.lua:9: oh"), 1, "{written}");
+    let again = directory.path("all.txt");
+    play(&path, &["-t", "1", "--log", &again, "--log-level", "debug", "--debug", "100%"], 0);
+    let written = std::fs::read_to_string(&again).unwrap();
+    assert_eq!(written.matches("debug: nobody sees this").count(), 10);
+    assert_eq!(written.matches("→ broken").count() + written.matches("→ bad").count(), 20);
+    for (args, expected) in [
+        (["--debug", "1%"], "--log <FILE>"),
+        (["--log", "/nowhere/log"], "cannot write /nowhere/log"),
+        (["--log-level", "loud"], "expected debug, info, warn or error"),
+    ] {
+        let refused = run(["run", &path, args[0], args[1]]).with_status(2).stderr;
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let once = run(["run", &path, "--once"]).with_status(0).stdout;
+    assert!(once.contains("warn: iteration 1 nil true"), "{once}");
+}
+
+#[test]
+fn once_shows_everything_but_secrets() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function()
+         local r = http:get('/', { name = 'home', bearer = brunt.env('TOKEN') })
+         brunt.check(r, { good = r.status == 200, bad = r.status == 404 })
+       end):inject { brunt.users(1000, '60s') }
+       brunt.scenario('other', function() error('as told') end)";
+    let (_directory, path) = script(&server.url(), text);
+    let done = run(["run", &path, "--once", "--env", "TOKEN=t0p"]).with_status(0);
+    for expected in
+        ["\ns\n\n→ home\n  GET / HTTP/1.1\n", "\n← 200 in ", "\n✓ home: good\n", "\n✗ home: bad\n", "s.lua:6: as told"]
+    {
+        assert!(done.stdout.contains(expected), "{expected}: {done:#?}");
+    }
+    assert!(!done.stdout.contains("t0p") && done.stdout.contains("Authorization: [redacted]"), "{done:#?}");
+    assert!(
+        run(["run", &path, "--once", "--show-secrets", "--env", "TOKEN=t0p"])
+            .with_status(0)
+            .stdout
+            .contains("Bearer t0p")
+    );
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn once_shows_setup_and_teardown_too() {
+    let nginx = Nginx::start("location / { return 200 hello; }");
+    let text = "brunt.setup(function() return http:get('/before').status end)
+       brunt.teardown(function() http:get('/after') end)
+       brunt.scenario('s', function() http:get('/during') end):inject { brunt.users(9, '1h') }";
+    let (_directory, path) = script(nginx.url("").trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "--once"])).with_status(0);
+    let shown = |what: &str| done.stdout.find(what).unwrap_or_else(|| panic!("{what}: {}", done.stdout));
+    let places = ["\nsetup", "GET /before ", "\ns\n", "GET /during ", "\nteardown", "GET /after "].map(shown);
+    assert!(places.is_sorted(), "{places:?}: {}", done.stdout);
+}
+
+/// Going through a script once is that, whatever else is said of how many there are to be.
+#[test]
+fn once_is_once() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.users(5, '1s') }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let done = done(&mut brunt(["run", &path, "--once", "--scale", "3x", "-t", "2"])).with_status(0);
+    assert_eq!(done.stdout.matches("→ GET /").count() + done.stderr.matches("→ GET /").count(), 1, "{}", done.stdout);
+}

@@ -1,0 +1,202 @@
+//! What falls due on a lost agent, held against its timetable.
+
+use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{ProtocolOptions, Stop};
+use brunt_plan::target::Url;
+use proptest::prelude::*;
+
+use super::*;
+
+fn plan(profile: &str, arrivals: Spread, stop: Stop) -> Plan {
+    let target = Url::parse("http://127.0.0.1/").unwrap().target;
+    let load = Load::Open { profile: profile.parse().unwrap(), arrivals };
+    Plan { load, stop, seed: 5, ..Plan::of_calls(target, ProtocolOptions::default()) }
+}
+
+fn left(portion: Portion, since_ns: u64) -> [Left; 1] {
+    [Left { portion, numbers: Vec::new(), since_ns }]
+}
+
+#[test]
+fn what_others_take_over_is_not_unsent() {
+    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
+    let half = |index| left(Portion::new(index, 1, 2).unwrap(), SECOND_NS);
+    let mut lost = Lost::new(&plan, None, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
+    // Who was to do the other half declines.
+    lost.add(&plan, None, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
+    let mut seconds = lost.until(4 * SECOND_NS);
+    seconds.extend(lost.end(5 * SECOND_NS, true));
+    let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.numbers.get(Counter::Due))).collect();
+    assert_eq!(due, [(1, 50), (2, 50), (3, 25), (4, 50)]);
+    assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::UnsentLost)).sum::<u64>(), 175);
+}
+
+proptest! {
+    /// What one machine would have had due is due on the agents together, whichever of them is lost and when.
+    #[test]
+    fn nothing_that_was_due_is_forgotten(
+        poisson: bool, workers in prop::collection::vec(1_u32..4, 1..7), lost: prop::sample::Index, next in 0_u64..5,
+        length_ns in 4_000_000_000_u64..6_000_000_000,
+    ) {
+        let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
+        let plan = plan("200..700/6s", spread, Stop { duration_ns: Some(length_ns), requests: None });
+        let of = workers.iter().sum();
+        let lost = lost.index(workers.len());
+        let portion = Portion::new(workers[..lost].iter().sum(), workers[lost], of).unwrap();
+        let Load::Open { profile, .. } = &plan.load else { unreachable!() };
+        let due_in = |from: u64, until: u64| -> u64 {
+            let mut due = 0;
+            for share in portion.shares() {
+                let mut arrivals = Arrivals::new(profile.clone(), spread, share, plan.seed, None);
+                arrivals.pass(from);
+                due += arrivals.pass(until);
+            }
+            due
+        };
+        let left = left(portion, next * SECOND_NS);
+        let Some(mut timetable) = Lost::new(&plan, None, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
+            prop_assert!(next * SECOND_NS >= length_ns);
+            return Ok(());
+        };
+        let mut seconds = timetable.until(3 * SECOND_NS);
+        seconds.extend(timetable.end(length_ns, true));
+        for second in &seconds {
+            let begin = second.second * SECOND_NS;
+            prop_assert_eq!(second.snapshot.numbers.get(Counter::Due), due_in(begin, begin + second.length_ns), "second {}", second.second);
+        }
+        let total = seconds.iter().fold(Snapshot::default(), |mut total, second| {
+            total.merge(&second.snapshot);
+            total
+        });
+        prop_assert_eq!(total.numbers.get(Counter::Due), due_in(next * SECOND_NS, length_ns));
+        prop_assert_eq!((total.numbers.get(Counter::Unsent), total.numbers.get(Counter::UnsentLost)), (total.numbers.get(Counter::Due), total.numbers.get(Counter::Due)));
+        prop_assert_eq!(total.times.bounds(Timing::Response).count(), total.numbers.get(Counter::Due));
+        prop_assert_eq!(seconds.last().map(|last| last.second), Some((length_ns - 1) / SECOND_NS));
+        prop_assert!(seconds.iter().all(|second| second.length_ns > 0));
+    }
+}
+
+#[test]
+fn what_an_agent_said_last_is_counted_in_its_second() {
+    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
+    let last = LastSeconds {
+        measured_ns: 1_250_000_000,
+        begun: Snapshot::with_numbers([(Counter::Due, 25)]),
+        drained: Snapshot::with_numbers([(Counter::Unfinished, 2)]),
+        horizon_ns: None,
+        ahead: 0,
+    };
+    let left = left(Portion::whole(1), last.measured_ns);
+    let seconds = Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
+    let told: Vec<_> =
+        seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
+    assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
+    assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::Unsent)).sum::<u64>(), 175);
+    assert_eq!(seconds[2].snapshot.numbers.get(Counter::Unfinished), 2);
+}
+
+#[test]
+fn users_who_come_nowhere_are_counted() {
+    let population = |steps: serde_json::Value| serde_json::json!({"scenarios": [], "steps": steps});
+    let rate = serde_json::json!([{"kind": "rate", "from": 10.0, "to": 10.0, "seconds": 6.0}]);
+    let mut after = population(rate.clone());
+    after["after"] = 0.into();
+    let closed = population(serde_json::json!([{"kind": "users", "from": 5.0, "to": 5.0, "seconds": 6.0}]));
+    let scenarios = serde_json::json!({"files": [], "populations": [population(rate), after, closed]});
+    let plan = Plan {
+        scenarios: Some(serde_json::from_value(scenarios).unwrap()),
+        ..plan("100", Spread::Uniform, Stop::default())
+    };
+    let mut missed = Missed::default();
+    // The users with the numbers 1, 4, 7 and so on, ten of all a second: 22 to 37 in these two seconds.
+    missed.add(&left(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS), 4 * SECOND_NS);
+    assert_eq!((missed.count(&plan, 9 * SECOND_NS), missed.count(&plan, 3 * SECOND_NS)), (6, 3));
+    // Nobody else has its last second, either.
+    missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS), u64::MAX);
+    assert_eq!(missed.count(&plan, 9 * SECOND_NS), 9);
+}
+
+#[test]
+fn requests_that_nobody_makes_are_due_at_the_end() {
+    let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: None, requests: Some(90) });
+    plan.load = Load::Closed {};
+    let portion = Portion::new(0, 1, 3).unwrap();
+    let numbers =
+        vec![brunt_plan::share::Numbers { from: 10, ..brunt_plan::share::Numbers::owned_by(portion, Some(90)) }];
+    let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
+    let of = |until_ns, is_whole, end_ns| {
+        let seconds =
+            Lost::new(&plan, None, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+        let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
+        let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
+        let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
+        assert!(seconds.iter().all(|one| one.phase == Phase::Drain || one.length_ns > 0));
+        (seconds.iter().map(|one| (one.phase, one.second)).collect::<Vec<_>>(), sums)
+    };
+    let measured = |second| (Phase::Measured, second);
+    assert_eq!(of(u64::MAX, true, 3_500_000_000), (vec![measured(2), measured(3)], (20, 20, 20)));
+    // Others make them, or the run ended before they were to be made.
+    assert_eq!(of(3 * SECOND_NS, true, 3_500_000_000).1, (0, 0, 0));
+    assert_eq!(of(u64::MAX, false, 3_500_000_000).1, (0, 0, 0));
+    assert_eq!(of(u64::MAX, true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
+}
+
+#[test]
+fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
+    for spread in [Spread::Uniform, Spread::Poisson] {
+        let plan = plan("100", spread, Stop { duration_ns: None, requests: Some(400) });
+        let portion = Portion::new(2, 1, 3).unwrap();
+        let left = left(portion, SECOND_NS);
+        let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
+        let new = |until_ns| Lost::new(&plan, None, &left, until_ns, 2, 1, &last).unwrap();
+        let Load::Open { profile, .. } = &plan.load else { unreachable!() };
+        let share = portion.shares().next().unwrap();
+        let all: Vec<u64> =
+            Arrivals::new(profile.clone(), spread, share, plan.seed, Some(400)).map(|one| one.due_ns).collect();
+        let end_ns = new(u64::MAX).end_ns(3 * SECOND_NS, true);
+        assert_eq!(end_ns, all.last().unwrap() + 1, "{spread:?}");
+        let due: u64 = new(u64::MAX).end(end_ns, true).iter().map(|second| second.snapshot.due()).sum();
+        assert_eq!(due, all.iter().filter(|due| **due >= SECOND_NS).count() as u64, "{spread:?}");
+        // Others make the rest, or somebody has ended the run.
+        assert_eq!(new(2 * SECOND_NS).end_ns(3 * SECOND_NS, true), 3 * SECOND_NS);
+        assert_eq!(new(u64::MAX).end_ns(3 * SECOND_NS, false), 3 * SECOND_NS);
+    }
+}
+
+#[test]
+fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
+    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
+    let left = left(Portion::whole(1), SECOND_NS);
+    let last = LastSeconds { horizon_ns: Some(3_500_000_000), ..LastSeconds::default() };
+    let sums = |mut lost: Lost| {
+        let mut seconds = lost.until(3 * SECOND_NS);
+        seconds.extend(lost.end(5 * SECOND_NS, false));
+        let total = seconds.into_iter().fold(Snapshot::default(), |mut total, second| {
+            total.merge(&second.snapshot);
+            total
+        });
+        assert_eq!(total.times.bounds(Timing::Response).count() + total.statuses.total(), total.due());
+        let of = |counter| total.numbers.get(counter);
+        (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
+    };
+    let lost = || Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap();
+    assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
+    let told = || {
+        let mut told = Snapshot::with_numbers([(Counter::Due, 100)]);
+        (0..100).for_each(|_| told.statuses.record(200));
+        told
+    };
+    let mut amended = lost();
+    amended.amend(told(), 2 * SECOND_NS, false);
+    assert_eq!(sums(amended), (400, 100, 150, 150, 150));
+    let mut ended = lost();
+    ended.amend(told(), 2 * SECOND_NS, true);
+    assert_eq!(sums(ended), (400, 100, 0, 300, 300));
+}
+
+#[test]
+fn the_closed_model_has_no_timetable() {
+    let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
+    plan.load = Load::Closed {};
+    assert!(Lost::new(&plan, None, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
+}
