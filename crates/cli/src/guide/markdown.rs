@@ -36,7 +36,11 @@ pub fn parts(page: &str) -> Vec<Part> {
             parts.push(Part::Heading { level, text: plain(heading) });
         } else if text.starts_with('|') {
             parts.extend(row(text).map(Part::Row));
-        } else if let Some((number, item)) = item(line) {
+        } else if let Some((number, item)) = item(line).filter(|(number, _)| {
+            // As in CommonMark, a paragraph ends with an item that begins a list, and not with "2025. And so on".
+            let within = was_open && matches!(parts.last(), Some(Part::Paragraph(_)));
+            !within || number.as_deref().is_none_or(|number| number == "1.")
+        }) {
             parts.push(Part::Item { number, text: plain(item) });
             is_open = true;
         } else {
@@ -122,12 +126,13 @@ mod tests {
     fn items_have_their_numbers() {
         let item = |number: &str, text: &str| Part::Item { number: Some(number.to_owned()), text: text.to_owned() };
         assert_eq!(
-            parts("1. one\n   more\n2. two\n10. ten\n\nIn 2025. Not an item\n"),
+            parts("1. one\n   more\n2. two\n10. ten\n\nIt was in\n2025. No item\n1. one\n"),
             [
                 item("1.", "one more"),
                 item("2.", "two"),
                 item("10.", "ten"),
-                Part::Paragraph("In 2025. Not an item".into())
+                Part::Paragraph("It was in 2025. No item".into()),
+                item("1.", "one")
             ]
         );
     }

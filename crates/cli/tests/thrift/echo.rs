@@ -15,6 +15,11 @@ pub fn serve(flags: &[&str]) -> (Running, String) {
     (server, url)
 }
 
+#[test]
+fn its_idl_is_that_of_the_examples() {
+    assert_eq!(std::fs::read_to_string(IDL).unwrap(), brunt_testbed::thrift::IDL);
+}
+
 const ITEM: &str = r#"{"sku": "a1", "colour": "BLUE"}"#;
 
 #[test]
