@@ -13,6 +13,17 @@ pub struct Stamp {
     pub offset_s: i32,
 }
 
+impl Stamp {
+    /// The most nanoseconds between 1970 and the time of a request, 146 years: times can be added and subtracted
+    /// without an overflow.
+    pub const MOST_NS: i64 = 1 << 62;
+
+    /// Whether it is within [`Self::MOST_NS`] of 1970.
+    pub fn is_in_range(self) -> bool {
+        self.ns.unsigned_abs() <= Self::MOST_NS.unsigned_abs()
+    }
+}
+
 /// A request from a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {

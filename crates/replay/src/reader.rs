@@ -274,7 +274,7 @@ impl Reader {
     fn with_time(&mut self, mut entry: Entry) -> Result<Entry, Skip> {
         if entry.at.is_none() {
             let rate = self.config.rate.ok_or(Skip::NoTime)?;
-            let ns = (self.targets as f64 / rate * 1e9) as i64;
+            let ns = ((self.targets as f64 / rate * 1e9) as i64).min(Stamp::MOST_NS);
             self.targets += 1;
             entry.at = Some(Stamp { ns, is_whole: false, offset_s: 0 });
         }

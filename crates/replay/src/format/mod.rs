@@ -7,7 +7,7 @@ mod template;
 
 use memchr::{memchr, memrchr};
 
-use crate::entry::{Entry, Skip};
+use crate::entry::{Entry, Skip, Stamp};
 pub use json::Fields;
 pub use template::{Template, TemplateError};
 
@@ -238,7 +238,7 @@ fn is_nothing(line: &[u8]) -> bool {
 }
 
 /// Checks that an entry can be sent: its method is a token (RFC 9110 §9.1), and its URL a path or a URL without spaces
-/// and control characters.
+/// and control characters; and that its time, from which a duration may have been subtracted, is no absurd one.
 pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
     let is_token = |text: &str| {
         !text.is_empty()
@@ -252,6 +252,9 @@ pub(crate) fn checked(mut entry: Entry) -> Result<Entry, Skip> {
     let is_url = leads_somewhere && !has_any(url, |byte| byte <= b' ' || byte == 0x7f);
     if !is_token(&entry.method) || entry.method == "CONNECT" || !is_url {
         return Err(Skip::NoRequest);
+    }
+    if !entry.at.is_none_or(Stamp::is_in_range) {
+        return Err(Skip::BadTime);
     }
     entry.url.truncate(kept);
     // A value with a line break would end the header field early.

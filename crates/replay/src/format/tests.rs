@@ -102,6 +102,11 @@ fn what_is_wrong_with_a_line_has_a_name() {
     assert_eq!(read(Format::Ndjson, r#"{"time":"2026-01-01T00:00:01Z","url":"/a"#), Err(Skip::Incomplete));
     assert_eq!(read(Format::Ndjson, r#"{"url":"/a"}"#), Err(Skip::NoTime));
     assert_eq!(read(Format::Ndjson, "{]"), Err(Skip::Malformed));
+    assert_eq!(read(Format::Ndjson, r#"{"time":"2200-01-01T00:00:01Z","url":"/a"}"#), Err(Skip::BadTime));
+    // A duration of 585 years, which the stamp of an end has behind it.
+    let options = Options { template: Some("$msec $request_time \"$request\"".to_owned()), ..Options::default() };
+    let line = br#"1767225601.500 21767225602.5 "GET / HTTP/1.1""#;
+    assert_eq!(Parser::new(Format::Template, options).unwrap().line(line), Err(Skip::BadTime));
     assert_eq!(read(Format::Common, "# a comment"), Ok(None));
 }
 
