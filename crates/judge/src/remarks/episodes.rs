@@ -27,7 +27,7 @@ const OUT: f64 = 0.9;
 const FREEZE: u64 = 4;
 /// With few calls in flight, a silence is a freeze if it lasts this many times the 99th percentile of the other calls.
 const FREEZE_OF_FEW: u64 = 10;
-/// A call is held up by a silence if it waits for one part in this many of it.
+/// A silence is one of the target if calls wait for one part in this many of it.
 const HELD_UP: u64 = 2;
 /// The fewest evenly spaced pauses that are named as one finding.
 const FEWEST_PAUSES: usize = 3;
@@ -221,7 +221,7 @@ struct Freeze {
     stretch: Stretch,
     /// Whether an answer came after it.
     is_over: bool,
-    /// Calls held up by it.
+    /// Calls that waited for its end, longer than calls usually take.
     calls: u64,
     /// The longest time of these calls, in nanoseconds.
     worst_ns: u64,
@@ -240,31 +240,33 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     if last > 0 && last + TICK_NS < end {
         silences.push(Stretch { from: last, to: end });
     }
-    let shortest = (FREEZE * median).max(TICK_NS);
+    let unusual = FREEZE * median;
     let of_all = plan.connections.most();
     let freeze = |silence: Stretch| {
-        let (mut calls, mut worst_ns) = (0, 0);
+        let (mut held, mut calls, mut worst_ns) = (0, 0, 0);
         for (start, point) in timeline.points().take_while(|(start, _)| *start < silence.to) {
-            let limit = silence.length() / HELD_UP;
             // A call of this point that went on until the silence was over has taken at least this long.
             let until_over = silence.to.saturating_sub(start + timeline.width_ns());
             // A call that brunt gave up within it may have had less time.
             let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
-            let held = point.count_from(limit.max(until_over)).max(given_up);
-            if held > 0 {
-                (calls, worst_ns) = (calls + held, worst_ns.max(point.longest_ns()));
+            let waited = |least: u64| point.count_from(least.max(until_over)).max(given_up);
+            held += waited(silence.length() / HELD_UP);
+            // Whoever came late in it waited, too, though not for long.
+            let waited = waited(unusual);
+            if waited > 0 {
+                (calls, worst_ns) = (calls + waited, worst_ns.max(point.longest_ns()));
             }
         }
-        let is_everybody = !is_open(plan) && calls >= u64::from(of_all);
-        let few = calls < FEWEST_CALLS && is_everybody;
+        let is_everybody = !is_open(plan) && held >= u64::from(of_all);
+        let few = held < FEWEST_CALLS && is_everybody;
         let is_long = !few || silence.length() >= FREEZE_OF_FEW * usual_p99(total, silence.length());
-        let is_hit = calls >= FEWEST_CALLS || few;
+        let is_hit = held >= FEWEST_CALLS || few;
         let is_over = silence.to < end || last > end;
         (is_hit && is_long).then_some(Freeze { stretch: silence, is_over, calls, worst_ns })
     };
     silences
         .into_iter()
-        .filter(|silence| silence.length() >= shortest)
+        .filter(|silence| silence.length() >= unusual.max(TICK_NS))
         .filter(|silence| !is_own(run, *silence))
         .filter_map(freeze)
         .collect()

@@ -149,6 +149,8 @@ fn a_freeze_has_its_beginning_its_end_and_its_calls() {
         let (from, to) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
         assert!(from.abs_diff(frozen.start) <= 100 * MS && to.abs_diff(frozen.end) <= 100 * MS, "{found:?}");
         assert!(found[0].worst_ns.unwrap().abs_diff(2 * SECOND_NS) < 10 * MS, "{found:?}");
+        // All that were due in it, but for those that came in its last milliseconds.
+        assert!((rate * 2 - rate / 100..=rate * 2).contains(&found[0].calls.unwrap()), "{found:?}");
     }
 }
 
