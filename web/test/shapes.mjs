@@ -26,7 +26,7 @@ export const SHAPES = [
   { name: "errors", serve: ["--delay", "2ms..6ms", "--error-share", "5%"], run: ["-r", "300", "-d", "6s"], says: /^FAILED: [3-7]\S*% of 1,800 calls, \d+ × 503; default limit 1%\./ },
   { name: "failing-request", serve: ["--delay", "2ms..6ms"], script: SHOP, says: /^FAILED: 6\.67% of 1,080 calls, 72 × 503/ },
   { name: "slow", serve: ["--delay", "2ms..6ms", "--faults", "delay 100ms 2s-4s"], run: ["-r", "300", "-d", "6s"], says: /^! the target was slow from 0:0[12]\S* to 0:0[34]\S*: \d+ calls took a median of 1\d\d/ },
-  { name: "dropped", serve: ["--delay", "20ms", "--faults", "cut 3s"], run: ["-r", "500", "-d", "6s", "--max-error-rate", "5%"], says: /^! the target dropped connections at 0:0[23]\S*: \d+ calls failed/ },
+  { name: "dropped", serve: ["--delay", "40ms", "--faults", "cut 3s"], run: ["-r", "500", "-d", "6s", "--max-error-rate", "5%"], says: /^! the target dropped connections at 0:0[23]\S*: \d+ calls failed/ },
   { name: "closes", serve: ["--delay", "2ms", "--close-after", "10"], run: ["-r", "300", "-d", "6s"], says: /^1,800 of 1,800 calls succeeded/, also: /the target closed connections after about 10 calls/ },
   { name: "silent", serve: ["--delay", "1h"], run: ["-r", "50", "-d", "3s", "--timeout", "1s"], says: /^✗ the target never answered: timeout × / },
 ];
