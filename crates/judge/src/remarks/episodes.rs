@@ -27,7 +27,7 @@ const OUT: f64 = 0.9;
 const FREEZE: u64 = 4;
 /// With few calls in flight, a silence is a freeze if it lasts this many times the 99th percentile of the other calls.
 const FREEZE_OF_FEW: u64 = 10;
-/// A silence is one of the target if calls wait for one part in this many of it.
+/// A silence is a freeze if calls wait for at least one part in this many of it.
 const HELD_UP: u64 = 2;
 /// The fewest evenly spaced pauses that are named as one finding.
 const FEWEST_PAUSES: usize = 3;
@@ -250,9 +250,13 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
             // A call that brunt gave up within it may have had less time.
             let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
             let waited = |least: u64| point.count_from(least.max(until_over)).max(given_up);
-            held += waited(silence.length() / HELD_UP);
-            // Whoever came late in it waited, too, though not for long.
-            let waited = waited(unusual);
+            let for_long = waited(silence.length() / HELD_UP);
+            held += for_long;
+            // Calls that came late in it waited, too, though not for long. A point of a long run is longer than a
+            // silence, and has slow calls besides.
+            let here = Stretch { from: start, to: start + timeline.width_ns() };
+            let share = here.shared(silence) as f64 / timeline.width_ns() as f64;
+            let waited = waited(unusual).min((point.due() as f64 * share).ceil() as u64).max(for_long);
             if waited > 0 {
                 (calls, worst_ns) = (calls + waited, worst_ns.max(point.longest_ns()));
             }

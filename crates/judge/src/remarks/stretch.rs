@@ -15,4 +15,9 @@ impl Stretch {
     pub(super) fn overlaps(self, other: Self) -> bool {
         self.from < other.to && other.from < self.to
     }
+
+    /// How long both are under way, in nanoseconds.
+    pub(super) fn shared(self, other: Self) -> u64 {
+        self.to.min(other.to).saturating_sub(self.from.max(other.from))
+    }
 }

@@ -155,6 +155,17 @@ fn a_freeze_has_its_beginning_its_end_and_its_calls() {
 }
 
 #[test]
+fn calls_that_are_slow_beside_a_short_freeze_of_a_long_run_do_not_count() {
+    // Points are of 800 ms, and a third of all calls are slow.
+    let frozen = 300_500 * MS..301_700 * MS;
+    let took = |due: u64| if (due / (20 * MS)).is_multiple_of(3) { 8 * MS } else { MS };
+    let end = |due: u64| End::Ok(took(due) + if frozen.contains(&due) { frozen.end - due } else { 0 });
+    let found = remarks(carried_out(600, evenly(50, 600), end));
+    assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
+    assert!((55..=63).contains(&found[0].calls.unwrap()), "{found:?}");
+}
+
+#[test]
 fn dropped_connections_have_their_moment() {
     for rate in [50, 5000] {
         // Those that were under way at 4 s and at 7.5 s.
