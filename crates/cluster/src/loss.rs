@@ -344,7 +344,7 @@ impl Lost {
     }
 }
 
-/// The end of the last of these arrivals before `until_ns`, in nanoseconds; `None` if there is none.
+/// The end of the last of these arrivals before `until_ns`, in nanoseconds; `None` without such an arrival.
 fn after_last(arrivals: &Arrivals, until_ns: u64) -> Option<u64> {
     let count = |until_ns: u64| arrivals.clone().pass(until_ns);
     let (mut low, mut high) = (0, until_ns.min(LONGEST_NS));

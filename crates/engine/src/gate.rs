@@ -70,7 +70,7 @@ impl Reach {
         !self.pauses.is_empty() && self.pauses.iter().any(|(from, until)| (*from..*until).contains(&at))
     }
 
-    /// When the pause at `now` ends: [`NEVER`] if there is none, or its end is not known.
+    /// When the pause at `now` ends: [`NEVER`] without a pause, or if its end is not known.
     pub(crate) fn resumes(&self, now: u64) -> u64 {
         self.pauses.iter().find(|(from, until)| (*from..*until).contains(&now)).map_or(NEVER, |(_, until)| *until)
     }

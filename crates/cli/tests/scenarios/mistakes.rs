@@ -6,7 +6,7 @@ use crate::nginx::Nginx;
 use crate::program::{Directory, Done, brunt, done, run};
 use crate::{play, script};
 
-/// A check whose value is nil is none in Lua's tables: it would go unseen.
+/// Lua's tables keep no key whose value is nil, so such a check would go unseen.
 #[test]
 fn what_a_script_has_forgotten_is_noted() {
     let server = Server::start(Config::default()).unwrap();

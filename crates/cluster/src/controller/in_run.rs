@@ -206,7 +206,7 @@ impl InRun {
     }
 
     /// The calls that it had under way when it was last heard, once everything due on it is in its part: their outcomes
-    /// are unknown. `None` if there are none.
+    /// are unknown. `None` without such calls.
     pub(super) fn leave_unfinished(&mut self, ok: &OkStatus) -> Option<Interval> {
         let AgentPart { measured, drained, ended, .. } = &self.part;
         let AgentEnd::Lost { after_ns, .. } = ended else { return None };

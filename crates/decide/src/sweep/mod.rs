@@ -30,7 +30,7 @@ pub struct Step {
     pub value: u64,
     /// The run; `None` if it could not be made.
     pub evidence: Option<Evidence>,
-    /// The reason if the value says little or nothing about the target, for people; empty if there is none.
+    /// The reason if the value says little or nothing about the target, for people; empty if it says enough.
     pub problem: String,
 }
 

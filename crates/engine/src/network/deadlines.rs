@@ -1,4 +1,4 @@
-//! Deadlines of many things, most of which never pass.
+//! Many deadlines, most of which are met and taken back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

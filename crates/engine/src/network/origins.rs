@@ -199,7 +199,7 @@ impl Origins {
         }
     }
 
-    /// The reason for which there is no way to it, if there is none.
+    /// Why it cannot be reached; `None` if it can.
     pub(crate) fn lost(&self, origin: usize) -> Option<(Failure, String)> {
         match &self.list.get(origin)?.reach {
             Reach::None(failure, reason) => Some((*failure, reason.clone())),
