@@ -188,7 +188,7 @@ fn the_second_line_says_the_state() {
     let expected = [
         "  Steady: 2 calls wait, oldest 4.00ms",
         "▲ STALLED 2.0s: 1,002 calls wait, oldest 2.00s",
-        "▲ the target froze from 0:05 to 0:07: 505 calls waited up to 2.0s",
+        "▲ the target froze from 0:05 to 0:07: 995 calls waited up to 2.0s",
         "✗ NO SERVER for 2.0s: 500 calls failed in the last second (Connection refused)",
         "✗ FAILING: no server for 3s of 8s, 37.5% of 4,000 calls failed; default limit 1%.",
         "✗ FAILING: 33.3% of 3,000 calls, 999 × 503 from 0:02; default limit 1%.",
