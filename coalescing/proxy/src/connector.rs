@@ -5,15 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use brunt_coalesce::BoxError;
 use http::{Extensions, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Error as ClientError;
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
+use tokio::sync::watch;
 
 /// Makes the upstream's end of a connection within this process.
 pub(crate) type Dial = Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>;
@@ -25,26 +27,71 @@ pub(crate) enum Connector {
     Process(Dial),
 }
 
-/// Whether a connection has brought an answer before. If its next request fails, the upstream may have closed it in
-/// between.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct HasAnswered(Arc<AtomicBool>);
+/// How long after the end of its connection a request may still learn of it from hyper.
+const LAST_WORD: Duration = Duration::from_millis(100);
 
-impl HasAnswered {
+/// What is known of a connection to the upstream.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// Whether it has brought an answer before. If its next request fails, the upstream may have closed it in between.
+    has_answered: Arc<AtomicBool>,
+    /// Its other half is dropped with the connection.
+    open: watch::Receiver<()>,
+}
+
+impl Link {
+    /// The connection of these extensions.
+    fn of(extensions: &Extensions) -> Option<&Self> {
+        extensions.get()
+    }
+
+    /// The connection that a request was given last.
+    fn of_request(captured: &CaptureConnection) -> Option<Self> {
+        let mut extensions = Extensions::new();
+        if let Some(connected) = captured.connection_metadata().as_ref() {
+            connected.get_extras(&mut extensions);
+        }
+        extensions.remove()
+    }
+
     /// Remembers that an answer with these extensions has come.
-    pub(crate) fn remember(extensions: &Extensions) {
-        if let Some(Self(answered)) = extensions.get() {
-            answered.store(true, Ordering::Relaxed);
+    pub(crate) fn answered(extensions: &Extensions) {
+        if let Some(link) = Self::of(extensions) {
+            link.has_answered.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the connection on which a request failed had brought an answer before.
-    pub(crate) fn before(error: &ClientError) -> bool {
+    /// Whether it has brought an answer before.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    /// The connection on which a request failed.
+    pub(crate) fn of_error(error: &ClientError) -> Option<Self> {
         let mut extensions = Extensions::new();
         if let Some(info) = error.connect_info() {
             info.get_extras(&mut extensions);
         }
-        extensions.get().is_some_and(|Self(answered)| answered.load(Ordering::Relaxed))
+        extensions.remove()
+    }
+
+    /// Returns once the connection of a request has ended and hyper has said nothing of it.
+    ///
+    /// hyper gives a request to its connection through a channel of tokio. A connection that ends at that moment can
+    /// leave it there, where nobody ever answers it (<https://github.com/hyperium/hyper/issues/4122>).
+    pub(crate) async fn lost(mut captured: CaptureConnection) -> Self {
+        loop {
+            let _ = captured.wait_for_connection_metadata().await;
+            let Some(mut link) = Self::of_request(&captured) else { return std::future::pending().await };
+            // Nothing is ever sent: this is an error, at the connection's end.
+            let _ = link.open.changed().await;
+            tokio::time::sleep(LAST_WORD).await;
+            let now = Self::of_request(&captured);
+            // By then hyper may have given the request to another.
+            if now.is_some_and(|now| Arc::ptr_eq(&now.has_answered, &link.has_answered)) {
+                return link;
+            }
+        }
     }
 }
 
@@ -81,19 +128,21 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 /// A connection to the upstream.
 pub(crate) struct Upstream {
     stream: Box<dyn Stream>,
-    has_answered: HasAnswered,
+    link: Link,
+    _open: watch::Sender<()>,
 }
 
 impl Upstream {
     fn new(stream: impl Stream + 'static) -> Self {
-        Self { stream: Box::new(stream), has_answered: HasAnswered::default() }
+        let (held, open) = watch::channel(());
+        Self { stream: Box::new(stream), link: Link { has_answered: Arc::default(), open }, _open: held }
     }
 }
 
 impl Connection for Upstream {
     fn connected(&self) -> Connected {
         // The connector speaks HTTP/1.1 alone: TLS offers no other protocol.
-        Connected::new().extra(self.has_answered.clone())
+        Connected::new().extra(self.link.clone())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use brunt_coalesce::BoxError;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -13,14 +14,14 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::body::{Download, RequestBody, ResponseBody};
 use crate::config::{Config, Upstream};
 use crate::connection::Seat;
-use crate::connector::{Connector, Dial, HasAnswered};
+use crate::connector::{Connector, Dial, Link};
 use crate::error::StartError;
 use crate::failure::{ForwardError, is_broken_off};
 use crate::headers::{add_via, remove_hop_by_hop, switches_to};
@@ -105,6 +106,33 @@ fn body_means_nothing(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::DELETE)
 }
 
+/// A request that got no answer.
+struct Unanswered {
+    failure: ForwardError,
+    /// Whether it was given to a kept connection that had ended before it reached the upstream, perhaps.
+    may_not_have_arrived: bool,
+}
+
+/// Sends a request over a connection of this client.
+async fn send_over<B>(client: &Client<Connector, B>, mut request: Request<B>) -> Result<Response<Incoming>, Unanswered>
+where
+    B: http_body::Body<Data: Send, Error: Into<BoxError>> + Send + Unpin + 'static,
+{
+    let captured = capture_connection(&mut request);
+    tokio::select! {
+        // An answer that has come counts, though its connection has ended since.
+        biased;
+        response = client.request(request) => response.map_err(|error: ClientError| Unanswered {
+            may_not_have_arrived: is_broken_off(&error) && Link::of_error(&error).is_some_and(|link| link.has_answered()),
+            failure: ForwardError::from_client(&error),
+        }),
+        link = Link::lost(captured) => Err(Unanswered {
+            may_not_have_arrived: link.has_answered(),
+            failure: ForwardError::Broken("the connection ended before an answer".to_owned()),
+        }),
+    }
+}
+
 impl Shared {
     /// Addresses a request to the upstream.
     fn address(&self, request: &mut Request<RequestBody>, upgrade: Option<&HeaderValue>) -> Result<(), ForwardError> {
@@ -144,14 +172,12 @@ impl Shared {
             again.headers_mut().clone_from(request.headers());
             again
         });
-        let failed = |error: ClientError| ForwardError::from_client(&error);
-        let response = match (self.pool.request(request).await, again) {
-            (Err(error), Some(again)) if is_broken_off(&error) && HasAnswered::before(&error) => {
-                self.fresh.request(again).await.map_err(failed)?
-            }
-            (response, _) => response.map_err(failed)?,
+        let response = match (send_over(&self.pool, request).await, again) {
+            (Err(unanswered), Some(again)) if unanswered.may_not_have_arrived => send_over(&self.fresh, again).await,
+            (response, _) => response,
         };
-        HasAnswered::remember(response.extensions());
+        let response = response.map_err(|unanswered| unanswered.failure)?;
+        Link::answered(response.extensions());
         Ok(response)
     }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use brunt_proxy::{Coalescing, Config, Proxy};
 
-/// An upstream that does this with each connection, until it is dropped.
+/// An upstream that does this with each connection, until it is dropped. Each has its own thread: the proxy may open a
+/// connection ahead and send nothing on it, and what waits for a byte there must not keep the others waiting.
 struct Upstream {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -20,16 +21,18 @@ struct Upstream {
 }
 
 impl Upstream {
-    fn start(serve: impl Fn(TcpStream) + Send + 'static) -> Self {
+    fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, ends) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let is_over = Arc::clone(&ends);
+        let serve = Arc::new(serve);
         let thread = spawn(move || {
             for stream in listener.incoming() {
                 if is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                serve(stream.unwrap());
+                let (serve, stream) = (Arc::clone(&serve), stream.unwrap());
+                spawn(move || serve(stream));
             }
         });
         Self { address, ends, thread: Some(thread) }
