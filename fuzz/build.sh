@@ -9,10 +9,6 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 out=${CARGO_TARGET_DIR:-target}
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 
-# What cargo-fuzz passes, without a sanitizer. With --target, so that build scripts are spared.
-RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
--Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
--Ccodegen-units=1 ${RUSTFLAGS:-}" \
-    cargo build --release --target "$host" --target-dir "$out/fuzz"
+# With --target, by which instrumented.sh tells what is fuzzed from build scripts.
+RUSTC_WRAPPER=$PWD/instrumented.sh cargo build --release --target "$host" --target-dir "$out/fuzz"
 echo "$out/fuzz/$host/release"
