@@ -84,7 +84,7 @@ impl Args {
                 "--patience" => args.patience = Duration::from_secs(number(&word, &value()?)?),
                 "--clients" => args.clients = clients(&value()?)?,
                 "--cores" => (args.server_core, args.client_core) = cores(&value()?)?,
-                _ if word.starts_with('-') => bail!("{word} is no option; see --help"),
+                _ if word.starts_with('-') => bail!("{word} is not an option; see --help"),
                 name => args.benches.push(bench(name)?),
             }
         }
@@ -146,7 +146,7 @@ mod tests {
             ("--rounds x", "expected a whole number, got 'x'"),
             ("htp", "no benchmark is called 'htp'"),
             ("--clients wrk,x", "no client is called 'x'"),
-            ("--fast", "--fast is no option"),
+            ("--fast", "--fast is not an option"),
             ("--cores 1", "expected two cores"),
         ] {
             let error = read(text).unwrap_err().to_string();

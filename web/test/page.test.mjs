@@ -299,7 +299,7 @@ test("thresholds are seen where their figures are", async () => {
   await page.close();
 });
 
-test("a percentile of few calls is no figure of its own", async () => {
+test("a percentile of few calls is not a figure of its own", async () => {
   const { page, result } = await pageOf("clean", (result) => {
     result.times.response.count = 66;
     return result;

@@ -41,10 +41,10 @@ impl Latency {
         match words.as_slice() {
             ["none"] => Ok(Self::None),
             ["ar1", median_us, sigma, memory, seed] => Ok(Self::Ar1 {
-                median_us: median_us.parse().context("the median is no number of microseconds")?,
-                sigma: sigma.parse().context("the standard deviation is no number")?,
-                memory: memory.parse().context("the correlation is no number")?,
-                seed: seed.parse().context("the seed is no number")?,
+                median_us: median_us.parse().context("the median is not a number of microseconds")?,
+                sigma: sigma.parse().context("the standard deviation is not a number")?,
+                memory: memory.parse().context("the correlation is not a number")?,
+                seed: seed.parse().context("the seed is not a number")?,
             }),
             _ => bail!("a latency is 'none' or 'ar1 MEDIAN_US SIGMA MEMORY SEED'"),
         }

@@ -20,7 +20,7 @@ pub(crate) enum ForwardError {
     Unreachable(String),
     #[error("the upstream did not answer in time")]
     TimedOut,
-    #[error("the upstream's answer broke off, or was no HTTP: {0}")]
+    #[error("the upstream's answer broke off, or was not HTTP: {0}")]
     Broken(String),
     #[error("the request's body is longer than this proxy takes")]
     BodyTooLong,
@@ -58,7 +58,7 @@ impl ForwardError {
         let (status, text) = match self {
             Self::Unreachable(_) => (StatusCode::BAD_GATEWAY, "the upstream cannot be reached\n"),
             Self::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "the upstream did not answer in time\n"),
-            Self::Broken(_) => (StatusCode::BAD_GATEWAY, "the upstream's answer broke off, or was no HTTP\n"),
+            Self::Broken(_) => (StatusCode::BAD_GATEWAY, "the upstream's answer broke off, or was not HTTP\n"),
             Self::BodyTooLong => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "the request's body is longer than this proxy takes\n")
             }

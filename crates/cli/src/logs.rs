@@ -26,7 +26,7 @@ impl AllowedLogs {
         let real = |path: &PathBuf| {
             let real =
                 std::fs::canonicalize(path).with_context(|| format!("--logs: no directory {}", path.display()))?;
-            anyhow::ensure!(real.is_dir(), "--logs: {} is no directory", path.display());
+            anyhow::ensure!(real.is_dir(), "--logs: {} is not a directory", path.display());
             Ok(real)
         };
         Ok(Self { any, directories: directories.iter().map(real).collect::<Result<_>>()? })

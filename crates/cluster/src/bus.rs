@@ -43,7 +43,7 @@ pub struct Bus {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
     /// The URL names no NATS server.
-    #[error("'{url}' is no NATS server: write nats://HOST:4222, or tls://HOST:4222")]
+    #[error("'{url}' is not a NATS server: write nats://HOST:4222, or tls://HOST:4222")]
     Url {
         /// As given, without credentials.
         url: String,

@@ -69,7 +69,7 @@ fn status(value: &[u8]) -> Result<u16, &'static str> {
         [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
             Ok([a, b, c].iter().fold(0, |status, digit| status * 10 + u16::from(**digit - b'0')))
         }
-        _ => Err("a :status that is no number of three digits"),
+        _ => Err("a :status that is not a number of three digits"),
     }
 }
 

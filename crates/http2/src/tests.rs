@@ -168,7 +168,7 @@ fn streams_that_break_a_rule_end_alone() {
     for (server, expected) in [
         (Server::opening().data(1, 0, b"x"), "0: DATA before the head"),
         (Server::opening().head(1, END, &[("server", "x")]), "0: a head without :status"),
-        (Server::opening().head(1, END, &[(":status", "20")]), "0: a :status that is no number of three digits"),
+        (Server::opening().head(1, END, &[(":status", "20")]), "0: a :status that is not a number of three digits"),
         (Server::opening().head(1, END, &[(":status", "101")]), "0: status 101, which HTTP/2 has not"),
         (Server::opening().head(1, END, &[(":status", "100")]), "0: an interim answer that ends the stream"),
         (

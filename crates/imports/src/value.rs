@@ -162,7 +162,7 @@ impl Value {
 fn syntax_of(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let end = said.rfind(" at line ").unwrap_or(said.len());
-    format!("no JSON: {}", said.get(..end).unwrap_or(&said))
+    format!("not JSON: {}", said.get(..end).unwrap_or(&said))
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_no_json_is_placed() {
         let error = Value::from_json(b"{\n\"a\": }").unwrap_err();
-        assert!(error.to_string().starts_with("line 2, column 6: no JSON: "), "{error}");
+        assert!(error.to_string().starts_with("line 2, column 6: not JSON: "), "{error}");
         assert!(Value::from_json("[".repeat(100_000).as_bytes()).is_err());
     }
 }

@@ -69,8 +69,8 @@ impl fmt::Display for Left {
 /// Why a script was not moved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// The text is no JavaScript.
-    #[error("line {line} is no JavaScript: {text}{}", if *typed { "; take the types out of TypeScript first, as by esbuild" } else { "" })]
+    /// The text is not JavaScript.
+    #[error("line {line} is not JavaScript: {text}{}", if *typed { "; take the types out of TypeScript first, as by esbuild" } else { "" })]
     Syntax {
         /// The first unreadable line, from 1.
         line: usize,
@@ -93,7 +93,7 @@ pub enum ImportError {
 /// The scenarios of a k6 script. `name` is that of its file, for the first line.
 ///
 /// # Errors
-/// When the text is no JavaScript, or has no function for users.
+/// When the text is not JavaScript, or has no function for users.
 pub fn import(text: &str, name: &str) -> Result<Imported, ImportError> {
     import::import(text, name)
 }

@@ -144,7 +144,7 @@ fn shown(text: &str) -> String {
 /// Reads a script.
 ///
 /// # Errors
-/// When it is no JavaScript.
+/// When it is not JavaScript.
 pub(crate) fn parse(text: &str, name: &str) -> Result<tree_sitter::Tree, ImportError> {
     let wrong = |line: usize| {
         let shown = shown(text.lines().nth(line - 1).unwrap_or_default());

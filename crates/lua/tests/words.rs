@@ -158,7 +158,7 @@ fn misuse_is_found_before_anything_is_sent_with_file_and_line() {
             "brunt.jwt.sign({ x = http:get('/'):json().id }, 'k', { algorithm = 'none' })",
             "there is no algorithm 'none'",
         ),
-        ("brunt.jwt.claims('a.b')", "it is no token: a token has three parts"),
+        ("brunt.jwt.claims('a.b')", "it is not a token: a token has three parts"),
         ("brunt.json.decode({})", "brunt.json.decode takes a text, not a table"),
         ("http:get('/', { digest = { 'u' } })", "digest must be { user, password }"),
         ("http:get('/', { aws = { key = 'k', secret = 's', region = 'r' } })", "aws: service must be a text, not nil"),

@@ -83,7 +83,7 @@ pub fn json(place: &str, text: &[u8]) -> Result<Value, OptionsError> {
         let problem = error.to_string();
         let problem = problem.split(" at line ").next().unwrap_or_default();
         let line = if error.line() > 1 { format!(", line {}", error.line()) } else { String::new() };
-        OptionsError(format!("{place}{line}, column {}: no JSON: {problem}", error.column()))
+        OptionsError(format!("{place}{line}, column {}: not JSON: {problem}", error.column()))
     })
 }
 
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(arguments(&FlagValues::default()), Ok(vec![json!({})]));
         let mut given = FlagValues::default();
         given.push("args", FlagValue::Text("{\n\"a\": }".to_owned()));
-        assert_eq!(arguments(&given).unwrap_err().0, "--args, line 2, column 6: no JSON: expected value");
+        assert_eq!(arguments(&given).unwrap_err().0, "--args, line 2, column 6: not JSON: expected value");
         let lines = |text: &str| {
             let mut given = FlagValues::default();
             let content = Content(text.as_bytes().to_vec());
@@ -108,7 +108,7 @@ mod tests {
             arguments(&given).map_err(|error| error.0)
         };
         assert_eq!(lines("{\"a\": 1}\n\n[2]\n"), Ok(vec![json!({"a": 1}), json!([2])]));
-        assert_eq!(lines("1\n{\n").unwrap_err(), "f, line 2, column 1: no JSON: EOF while parsing an object");
+        assert_eq!(lines("1\n{\n").unwrap_err(), "f, line 2, column 1: not JSON: EOF while parsing an object");
         assert_eq!(lines("\n \n").unwrap_err(), "f: there are no arguments in it");
         assert_eq!(ARGS.shown_text("{\"password\":\"x\"}"), "{\"password\":\"[redacted]\"}");
         assert!(MAX_ANSWER.check.is_some_and(|check| check("0").is_err() && check("1").is_ok()));

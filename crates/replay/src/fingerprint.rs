@@ -26,7 +26,7 @@ pub enum FingerprintError {
         source: io::Error,
     },
     /// The log is a pipe, a device or a directory.
-    #[error("the log {path} is no regular file, so that others cannot read the same")]
+    #[error("the log {path} is not a regular file, so that others cannot read the same")]
     NoFile {
         /// The path of the log.
         path: String,

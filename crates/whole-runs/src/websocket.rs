@@ -177,7 +177,7 @@ fn a_handshake_that_is_refused_is_no_call() {
             Failure::Handshake,
             "the server answered 403, not 101 Switching Protocols",
         ),
-        (b"SSH-2.0-OpenSSH\r\n", Failure::Protocol, "a handshake that is no HTTP/1.1 answer"),
+        (b"SSH-2.0-OpenSSH\r\n", Failure::Protocol, "a handshake that is not an HTTP/1.1 answer"),
         (b"", Failure::ConnectTimeout, "no opening handshake within the connect timeout"),
     ] {
         let summary = carry_out(&plan(WEBSOCKET.url), Refuses(answer)).summary;

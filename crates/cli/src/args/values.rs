@@ -125,7 +125,7 @@ pub fn positive_duration(text: &str) -> Read<u64> {
 pub fn run_name(text: &str) -> Result<String, String> {
     let is_taken = text == "last" || text.parse::<i64>().is_ok();
     if is_taken || text.trim().is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
-        return Err("expected a name of up to 200 characters that is no number, and not 'last'".to_owned());
+        return Err("expected a name of up to 200 characters that is not a number, and not 'last'".to_owned());
     }
     Ok(text.to_owned())
 }

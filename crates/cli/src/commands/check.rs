@@ -115,7 +115,7 @@ fn as_run(args: &Check, program: &Program) -> Result<Run> {
     let matches = matches.map_err(|error| words::problem(&error))?;
     match matches.subcommand() {
         Some((_, given)) => Ok(Run::from_arg_matches(given)?),
-        None => bail!("{} is no file of scenarios", args.file.display()),
+        None => bail!("{} is not a file of scenarios", args.file.display()),
     }
 }
 

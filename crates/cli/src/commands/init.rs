@@ -157,7 +157,7 @@ fn read(word: &str) -> Option<Result<Word, String>> {
     let names = Starter::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
     let near = nearest(word, names.iter().map(String::as_str))?;
-    Some(Err(format!("'{word}' is no protocol; did you mean brunt init {near}? A folder of that name is ./{word}")))
+    Some(Err(format!("'{word}' is not a protocol; did you mean brunt init {near}? A folder of that name is ./{word}")))
 }
 
 /// The protocol of the script, the folder, and the script's name in it.

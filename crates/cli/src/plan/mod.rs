@@ -92,7 +92,7 @@ fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
     let mut plan: Plan = serde_json::from_slice(text.as_bytes()).map_err(|e| {
         let problem = e.to_string();
         let problem = problem.split(" at line ").next().unwrap_or_default();
-        anyhow!("{} is no plan: line {}, column {}: {problem}", path.display(), e.line(), e.column())
+        anyhow!("{} is not a plan: line {}, column {}: {problem}", path.display(), e.line(), e.column())
     })?;
     if let Some((protocol, _)) = registry.find(&plan.target.scheme) {
         // A secret in the file is hidden, as one from a flag is.
@@ -149,7 +149,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         );
     }
     if let Some(command) = program.mistyped(url) {
-        bail!("{url} is no command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
+        bail!("{url} is not a command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
     }
     if [url].into_iter().chain(&bench.surplus).any(|word| is_number(word)) {
         bail!(

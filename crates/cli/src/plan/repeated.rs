@@ -22,7 +22,7 @@ pub fn profile(run: &str, store: Option<&Path>) -> Result<Profile> {
 }
 
 fn summary(run: &str, store: Option<&Path>) -> Result<Box<Summary>> {
-    let decided = "it is no single run: name one of its runs (brunt runs)";
+    let decided = "it is not a single run: name one of its runs (brunt runs)";
     match result_file::read(run)? {
         Some(Written::Run(document)) => return Ok(Box::new(document.summary())),
         Some(Written::Decision(_)) => bail!("{decided}"),

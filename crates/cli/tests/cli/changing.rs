@@ -185,7 +185,7 @@ fn a_run_that_is_paused_to_its_end_has_failed_and_says_so() {
     assert!(!running.wait().with_status(0).stdout.contains("paused from"));
 }
 
-/// The number of a script's users is raised and lowered while it runs. What is no number, or out of range, is refused.
+/// The number of a script's users is raised and lowered while it runs. What is not a number, or out of range, is refused.
 #[test]
 fn the_number_of_virtual_users_changes() {
     let ((_server, url), place) = (target(Config::default()), Place::new());

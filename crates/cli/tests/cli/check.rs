@@ -112,7 +112,7 @@ fn a_script_may_need_values_and_a_brunt_toml_is_checked_with_it() {
     assert!(given.contains("1 threshold\n"), "{given}");
     dir.file("brunt.toml", "[run]\nevn = [\"TOKEN=abc\"]\n");
     let wrong = run(["check", &file]).with_status(2).stderr;
-    assert!(wrong.contains("line 2, column 1: evn is no flag of a run; did you mean env?"), "{wrong}");
+    assert!(wrong.contains("line 2, column 1: evn is not a flag of a run; did you mean env?"), "{wrong}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn what_is_not_moved_is_said_and_raises_an_error() {
 fn what_is_no_script_is_refused() {
     let directory = Directory::new();
     for (name, text, said) in [
-        ("a.js", "export default function () {\n  let = ;\n}\n", "line 2 is no JavaScript: let = ;"),
+        ("a.js", "export default function () {\n  let = ;\n}\n", "line 2 is not JavaScript: let = ;"),
         ("a.ts", "const a: number = 1;\n", "take the types out of TypeScript first"),
         ("b.js", "const a = 1;\n", "no function is exported"),
         ("c.js", "", "no function is exported"),

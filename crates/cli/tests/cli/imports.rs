@@ -193,7 +193,7 @@ fn commands_of_curl_are_a_scenario() {
     );
     let (result, text) = green(&directory, "curl", &commands, &[]);
     assert_eq!(result["outcomes"]["due"], 7, "{text}");
-    for left in ["line 6: not moved: cat, which is no curl", "@item.json: a script reads files"] {
+    for left in ["line 6: not moved: cat, which is not curl", "@item.json: a script reads files"] {
         assert!(text.contains(left), "lacks {left}: {text}");
     }
     let given = run(["import", "curl", &format!("curl {base}/x -H \"A: b\"")]).with_status(0);
@@ -229,7 +229,7 @@ fn a_command_of_curl_is_a_load() {
     for (words, said) in [
         (vec!["curl", &base], "takes a command line in quotes"),
         (vec!["curl", "curl -L http://127.0.0.1:1/"], "follows no redirects"),
-        (vec!["curl", "curl --frobnicate http://127.0.0.1:1/"], "--frobnicate is no option of curl"),
+        (vec!["curl", "curl --frobnicate http://127.0.0.1:1/"], "--frobnicate is not an option of curl"),
         (vec!["curl", "curl http://127.0.0.1:1/", "--frobnicate"], "--frobnicate"),
     ] {
         let refused = run(&words).with_status(2);
@@ -242,7 +242,7 @@ fn a_command_of_curl_is_a_load() {
 fn what_cannot_be_imported_is_refused() {
     let directory = Directory::new();
     for (kind, text, said) in [
-        ("har", "{", "line 1, column 1: no JSON"),
+        ("har", "{", "line 1, column 1: not JSON"),
         ("har", "{}", "no HTTP archive"),
         ("openapi", "a: 1", "no OpenAPI description"),
         ("openapi", "swagger: '2.0'", "convert it to OpenAPI 3"),

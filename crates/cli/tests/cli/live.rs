@@ -184,7 +184,7 @@ fn a_page_speaks_tls_with_a_certificate_that_is_given() {
     assert_eq!(line.trim(), format!("SHA-256 of its certificate: {fingerprint}"));
     assert!(over_tls(&page, &made.certificate_pem, &page.path).starts_with("HTTP/1.1 200"));
     assert!(over_tls(&page, &made.certificate_pem, "/events").starts_with("HTTP/1.1 403"));
-    // What is no TLS gets nothing; the page may hang up while it is being sent.
+    // What is not TLS gets nothing; the page may hang up while it is being sent.
     let mut plain = TcpStream::connect(&page.address).unwrap();
     let _ = plain.write_all(format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", page.path).as_bytes());
     let mut answer = Vec::new();

@@ -27,6 +27,6 @@ fn a_misspelt_key_of_the_file_is_refused_with_the_one_that_is_meant() {
     let dir = Directory::new();
     let file = dir.file("flags.toml", "treshold = [\"p99<1s\"]\n");
     let wrong = done(brunt(["-n", "5", &url]).env("BRUNT_CONFIG", &file)).with_status(2).stderr;
-    let expected = "line 1, column 1: treshold is no flag of a run; did you mean threshold?";
+    let expected = "line 1, column 1: treshold is not a flag of a run; did you mean threshold?";
     assert!(wrong.contains(expected) && wrong.contains(&file), "{wrong}");
 }

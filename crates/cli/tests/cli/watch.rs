@@ -182,7 +182,7 @@ fn what_cannot_be_watched_is_said_before_the_load() {
     for (watch, problem) in [
         (gone.as_str(), "refused"),
         ("pid:4194305", "there is no process 4194305"),
-        ("pid:x", "'x' is no process number"),
+        ("pid:x", "'x' is not a process number"),
         ("http://127.0.0.1:1/#up", "it has no name"),
         ("q=http://127.0.0.1:1/#avg(up)", "there is no function avg"),
     ] {
@@ -211,7 +211,7 @@ fn a_source_that_breaks_slow_or_garbage_costs_values_and_the_run_nothing() {
         ((|| status("503 Service Unavailable")) as fn() -> Option<String>, "HTTP 503"),
         (|| None, "no answer in 900 ms"),
         (|| page("<html>maintenance</html>"), "not in Prometheus' text format"),
-        (|| page("queue_depth x\n"), "line 1 of the answer is no sample"),
+        (|| page("queue_depth x\n"), "line 1 of the answer is not a sample"),
         (|| page("queue_depth NaN\n"), "the value is NaN"),
         (|| page("queue_deep 7\n"), "there is no metric queue_depth; there is queue_deep"),
         (|| Some("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".to_owned()), "longer than 8 MiB"),

@@ -90,12 +90,12 @@ fn flags_that_are_wrong() {
         // Results
         ("--threshold p99", "there is none of < <= > >= =="),
         ("--threshold p99<50", "expected a duration with its unit, such as 50ms"),
-        ("--threshold latency<5ms", "'latency' is no figure"),
+        ("--threshold latency<5ms", "'latency' is not a figure"),
         ("--format xml", "[possible values: text, wrk, json, csv, junit, html]"),
         ("--quiet -v", "'--quiet' cannot be used with '--verbose'"),
         ("-o result.pdf", "-o: expected a file name that ends in .txt, .json, .csv, .xml (JUnit) or .html"),
         ("-o -", "-o: expected a file name that ends in .txt, .json, .csv, .xml"),
-        ("--name 7", "'--name <NAME>': expected a name of up to 200 characters that is no number, and not 'last'"),
+        ("--name 7", "'--name <NAME>': expected a name of up to 200 characters that is not a number, and not 'last'"),
         ("--tag branch", "'--tag <K=V>': expected a key and a value such as branch=main"),
         ("--store f --no-save", "'--store <FILE>' cannot be used with '--no-save'"),
         ("--nonsense", "unexpected argument '--nonsense' found"),
@@ -139,7 +139,7 @@ fn urls_that_are_wrong() {
 fn commands_that_are_mistyped() {
     refused(
         &["swep", URL],
-        "swep is no command: did you mean brunt sweep? (A host of that name is written http://swep/)",
+        "swep is not a command: did you mean brunt sweep? (A host of that name is written http://swep/)",
     );
     refused(&["hlep"], "did you mean brunt help?");
     let done = refused(&["--delay", "5s", URL], "unexpected argument '--delay' found");
@@ -235,7 +235,7 @@ fn plans_that_cannot_be_read() {
         refused(&["--plan", &wrong], expected);
     }
     let cut = dir.file("cut.json", "{\n  \"version\": 1,\n  oops");
-    refused(&["--plan", &cut], &format!("{cut} is no plan: line 3, column 3: key must be a string"));
+    refused(&["--plan", &cut], &format!("{cut} is not a plan: line 3, column 3: key must be a string"));
     refused(&["--plan", &dir.path("none")], "cannot read");
 }
 

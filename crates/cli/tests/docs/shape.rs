@@ -57,8 +57,9 @@ fn words(text: &str) -> Vec<String> {
             let first = line.trim_start();
             let is_interval = ["95% low", "95% high", "at least", "at most"].iter().any(|name| first.starts_with(name));
             let is_mark = first.starts_with("spoiled") || first.starts_with("service ") || line.starts_with("  ≥ ");
+            let has_waited = first.starts_with("waited for a free connection: ");
             let is_verdict = line.starts_with("Verdict:") || is_measurement(line);
-            if !is_finding && !is_mark && !is_interval && !is_verdict {
+            if !is_finding && !is_mark && !has_waited && !is_interval && !is_verdict {
                 words.extend(line.split_whitespace().filter_map(word));
             }
         }
@@ -112,7 +113,7 @@ fn figures_and_verdicts_are_left_out() {
                  Throughput     2000 answered/s\n\n  p50   84.73us  1.00s\n  answered ▁▂█  1 to 2/s\n";
     let printed = "✗ brunt was the limit: x\n  → do\n\nbrunt http://127.0.0.1:8080/\n  64 connections,\n  seed 712\n\n\
                    Throughput     ≥177.1k answered/s\n  ✗ a worker\n    → do this\n\n  p50  ≥1.00ms 3ns\n  answered ▁▁█▂▂  \
-                   10.5k to 2M/s\n";
+                   10.5k to 2M/s\n  waited for a free connection: 7 of 900 calls\n";
     assert_eq!(compare(shown, printed), Ok(()));
 }
 

@@ -34,7 +34,7 @@ fn flags_that_are_wrong() {
         (&[&add[..], &["--args", r#"{"skuu": 1}"#]].concat(), "--args: "),
         (&[&add[..], &["--args", r#"{"size": {"width": "x"}}"#]].concat(), "--args: size.width: "),
         (&[&add[..], &["--args", "[{}]"]].concat(), "--args: a list of messages, and shop.Cart.Add takes one"),
-        (&[&add[..], &["--args", "{\n\"a\": }"]].concat(), "--args, line 2, column 6: no JSON: expected value"),
+        (&[&add[..], &["--args", "{\n\"a\": }"]].concat(), "--args, line 2, column 6: not JSON: expected value"),
         (&["--proto", PROTO, "--call", "Fill", "--args", r#"[{}, {"count": "x"}]"#], "--args: message 2: count: "),
         (&[&add[..], &["--max-answer", "0"]].concat(), "expected a number of bytes from 1 to 2147483647"),
         (&[&add[..], &["--compress", "br"]].concat(), "[possible values: gzip]"),

@@ -354,7 +354,7 @@ fn scripts_that_are_wrong() {
         ("brunt.ws { base = 'ws://a', headers = { Upgrade = 'x' } }", "header upgrade is the handshake's own"),
         ("brunt.tcp {}", "s.lua:2: brunt.tcp needs an address"),
         ("brunt.tcp { address = '127.0.0.1:1/x' }", "there are no paths over TCP: leave '/x' out"),
-        ("brunt.pack('q')", "s.lua:2: brunt.pack: 'q' is no format"),
+        ("brunt.pack('q')", "s.lua:2: brunt.pack: 'q' is not a format"),
         ("brunt.pack('I99999999999999999999', 1)", "a number has from 1 to 8 bytes"),
         ("brunt.pack(nil)", "s.lua:2: brunt.pack: the format must be a string, not nil"),
         ("brunt.unpack('I4')", "s.lua:2: brunt.unpack: what is unpacked must be a string, not nil"),

@@ -82,7 +82,7 @@ impl Report {
 
     #[track_caller]
     pub fn number(&self, pointer: &str) -> u64 {
-        self.at(pointer).as_u64().unwrap_or_else(|| panic!("{pointer} is no number: {}", self.at(pointer)))
+        self.at(pointer).as_u64().unwrap_or_else(|| panic!("{pointer} is not a number: {}", self.at(pointer)))
     }
 
     /// `due`, `answered`, `failed`, …

@@ -38,7 +38,7 @@ fn flags_that_are_wrong() {
         ),
         (
             &["--idl", IDL, "--call", "told", "--args", "{\n\"a\": }"],
-            "--args, line 2, column 6: no JSON: expected value",
+            "--args, line 2, column 6: not JSON: expected value",
         ),
         (&["--idl", IDL, "--call", "told", "--result", "true"], "--result: expected i32, got true"),
         (&["--idl", IDL, "--call", "nothing", "--result", "1"], "--result: nothing is void: expected null"),
@@ -68,7 +68,7 @@ fn an_idl_that_is_wrong_is_shown_where() {
     refused(&["--idl", &main, "--call", "a", URL], &format!("{main}:2:9: the included file is not there: looked for"));
     let lines = dir.file("lines", "{}\n{\"a\": tru}\n");
     let args = ["--idl", IDL, "--call", "told", "--args-lines", &lines, URL];
-    refused(&args, &format!("{lines}, line 2, column 10: no JSON"));
+    refused(&args, &format!("{lines}, line 2, column 10: not JSON"));
     let lines = dir.file("lines", "{}\n{\"a\": true}\n");
     refused(
         &["--idl", IDL, "--call", "told", "--args-lines", &lines, URL],

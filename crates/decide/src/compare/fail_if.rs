@@ -93,7 +93,7 @@ impl FromStr for FailIf {
         } else {
             let metric = Metric::from_name(figure).ok_or_else(|| {
                 let names = Metric::ALL.map(Metric::name).join(", ");
-                error(&format!("'{figure}' is no figure that is compared; there are {names} and error_rate"))
+                error(&format!("'{figure}' is not a figure that is compared; there are {names} and error_rate"))
             })?;
             let factor = right.strip_suffix('x').and_then(|factor| units::parse_number(factor).ok());
             let factor = factor.filter(|factor| *factor > 0.0);

@@ -291,7 +291,7 @@ fn conditions_that_are_nonsense_are_refused_with_a_way_out() {
         ("p99 > 50ms", "expected a factor"),
         (
             "p75 > 1.1x",
-            "'p75' is no figure that is compared; there are rate, mean, p50, p90, p99, p99.9, message_rate, first_message.p50, \
+            "'p75' is not a figure that is compared; there are rate, mean, p50, p90, p99, p99.9, message_rate, first_message.p50, \
              first_message.p99, message_gap.p99 and error_rate",
         ),
         ("error_rate > 1.05x", "expected a share"),

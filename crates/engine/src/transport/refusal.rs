@@ -29,7 +29,7 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
             "the target answers in plain HTTP, without TLS: use http:// (or ws://)".to_owned()
         }
         Error::InvalidMessage(problem) => {
-            format!("the target's answer is no TLS ({problem:?}): use the URL's scheme without TLS, such as http://")
+            format!("the target's answer is not TLS ({problem:?}): use the URL's scheme without TLS, such as http://")
         }
         Error::InvalidCertificate(problem) => certificate(problem),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) | Error::NoApplicationProtocol => {

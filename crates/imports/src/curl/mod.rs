@@ -94,7 +94,7 @@ fn commands(text: &str, script: &mut Script) -> Result<Vec<Command>, ImportError
             let name = name.known().unwrap_or_default().to_owned();
             script.leave(place, format!("not moved: {name}=…; where it is used, --env {name} gives it"));
         } else {
-            script.leave(place, format!("not moved: {}, which is no curl", comment(program, 40)));
+            script.leave(place, format!("not moved: {}, which is not curl", comment(program, 40)));
         }
     }
     if all.is_empty() {

@@ -205,7 +205,7 @@ pub(super) fn read(words: &[Word], line: usize) -> Result<Vec<Command>, ImportEr
             only_urls = true;
         } else if let Some(name) = text.strip_prefix("--") {
             let Some((name, says, off)) = long(name).filter(|_| word.known().is_some()) else {
-                return wrong(line, format!("{text} is no option of curl that brunt knows; take it out"));
+                return wrong(line, format!("{text} is not an option of curl that brunt knows; take it out"));
             };
             let value = if says.takes_value() { Some(value(&mut words, text, line)?) } else { None };
             take(&mut commands, name, says, off, value, line)?;
@@ -236,7 +236,7 @@ fn shorts(
     let text = word.beginning().to_owned();
     for (at, letter) in text.char_indices().skip(1) {
         let Some((name, says)) = short(letter) else {
-            return wrong(line, format!("-{letter} is no option of curl that brunt knows; take it out"));
+            return wrong(line, format!("-{letter} is not an option of curl that brunt knows; take it out"));
         };
         if !says.takes_value() {
             take(commands, name, says, false, None, line)?;
@@ -408,7 +408,7 @@ fn check(command: &Command) -> Result<(), ImportError> {
         return wrong(line, "this curl has both -d and -F");
     }
     if let Some(method) = command.method.as_deref().filter(|method| !is_token(method)) {
-        return wrong(line, format!("-X {method} is no method"));
+        return wrong(line, format!("-X {method} is not a method"));
     }
     for url in &command.urls {
         let text = url.known().unwrap_or_default();

@@ -92,7 +92,7 @@ fn target(url: &Word, line: usize) -> Result<(String, Text), ImportError> {
         return wrong("the host of a URL is a variable of the shell: write it");
     }
     let Some((origin, path)) = origin_and_path(&whole) else {
-        return wrong(&format!("{} is no URL of HTTP", comment(&shown_url(beginning), 60)));
+        return wrong(&format!("{} is not an HTTP URL", comment(&shown_url(beginning), 60)));
     };
     let mut text = Text::plain(path);
     for bit in url.0.iter().skip(1) {
@@ -172,7 +172,7 @@ impl Maker<'_> {
                 Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
                     call.options.push(format!("timeout = {seconds}"));
                 }
-                _ => return self.wrong(format!("-m {timeout} is no number of seconds")),
+                _ => return self.wrong(format!("-m {timeout} is not a number of seconds")),
             }
         }
         Ok(call)

@@ -73,7 +73,7 @@ fn what_is_no_request_is_told() {
     let left: Vec<String> = imported.left.iter().map(ToString::to_string).collect();
     for expected in [
         "line 1: not moved: TOKEN=…",
-        "line 2: not moved: jq, which is no curl",
+        "line 2: not moved: jq, which is not curl",
         "line 2: --retry: not moved",
         "line 2: -k: give -k",
         "--cacert ca.pem: give it to brunt run",
@@ -89,17 +89,17 @@ fn what_is_not_understood_is_refused() {
         ("", "no command line in it that begins with curl"),
         ("wget http://a/", "no command line in it"),
         ("curl", "line 1: this curl has no URL"),
-        ("\n\ncurl --no-such http://a/", "line 3: --no-such is no option"),
-        ("curl -? http://a/", "-? is no option"),
+        ("\n\ncurl --no-such http://a/", "line 3: --no-such is not an option"),
+        ("curl -? http://a/", "-? is not an option"),
         ("curl http://a/ -d", "-d wants a value"),
         ("curl --http3 http://a/", "--http3 cannot be moved"),
         ("curl 'http://a/[1-3]'", "stand for several"),
         ("curl http://a/ -d a -F b=c", "both -d and -F"),
         ("curl http://a/ -d @-", "reads standard input"),
-        ("curl ftp://a/", "is no URL of HTTP"),
+        ("curl ftp://a/", "is not an HTTP URL"),
         ("curl http://$HOST/", "the host of a URL is a variable"),
         ("curl -H 'a b: c' http://a/", "-H takes"),
-        ("curl -X 'a b' http://a/", "is no method"),
+        ("curl -X 'a b' http://a/", "is not a method"),
     ] {
         let error = import(text, "a.sh").unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");

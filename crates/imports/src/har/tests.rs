@@ -137,7 +137,7 @@ fn cookies_from_before_the_recording_are_asked_for() {
 #[test]
 fn what_is_no_recording_is_refused() {
     for (text, said) in [
-        ("", "no JSON"),
+        ("", "not JSON"),
         ("{}", "no HTTP archive"),
         (r#"{"log":{"entries":[]}}"#, "no request in it"),
         (r#"{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}"#, "no request in it"),

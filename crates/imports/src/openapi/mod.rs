@@ -96,7 +96,7 @@ fn check_version(root: &Value) -> Result<(), ImportError> {
         None if root.get("swagger").is_some() => {
             Err(ImportError::Other("it is Swagger 2; convert it to OpenAPI 3 first, as by swagger2openapi".to_owned()))
         }
-        None => Err(ImportError::Other("it is no OpenAPI description: it has no field openapi".to_owned())),
+        None => Err(ImportError::Other("it is not an OpenAPI description: it has no field openapi".to_owned())),
     }
 }
 

@@ -81,7 +81,7 @@ fn oauth(name: &str, scheme: &Value, scopes: &Value, place: &str, call: &mut Cal
         return;
     }
     if url.is_some() {
-        script.leave(place, format!("the token URL of {name} is no whole URL: a token comes from the environment"));
+        script.leave(place, format!("the token URL of {name} is not a whole URL: a token comes from the environment"));
     }
     call.authorization = Some(Authorization::Bearer(Text::lua(script.secrets.ask(name, None))));
 }

@@ -115,8 +115,8 @@ fn what_is_missing_is_told() {
 #[test]
 fn what_is_no_description_is_refused() {
     for (text, said) in [
-        ("", "no JSON"),
-        ("{", "no JSON"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
         ("a: b: c", "no YAML"),
         ("a: b", "it has no field openapi"),
         ("swagger: '2.0'", "it is Swagger 2"),

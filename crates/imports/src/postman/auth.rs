@@ -49,7 +49,7 @@ pub(crate) fn apply(
             let name = text("key", false, script);
             let value = text("value", false, script);
             let Some(name) = name.known().filter(|name| is_token(name)).map(str::to_owned) else {
-                script.leave(place, "not moved: the name of an API key that is no name of a header field");
+                script.leave(place, "not moved: the name of an API key that is not a name of a header field");
                 return;
             };
             let value = match value.known() {

@@ -32,7 +32,7 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
         let what = if root.get("requests").is_some() {
             "it is a collection of version 1; export it as 2.1"
         } else {
-            "it is no Postman collection: it has no field item"
+            "it is not a Postman collection: it has no field item"
         };
         return Err(ImportError::Other(what.to_owned()));
     }

@@ -24,7 +24,7 @@ impl<'c> Writer<'c> {
         let method = request.text_at("method").unwrap_or("GET").trim().to_ascii_uppercase();
         let mut call = Call { method, ..Call::default() };
         if !is_token(&call.method) {
-            self.script.leave(place, format!("{} is no method: GET is taken", comment(&call.method, 30)));
+            self.script.leave(place, format!("{} is not a method: GET is taken", comment(&call.method, 30)));
             "GET".clone_into(&mut call.method);
         }
         call.url = self.url(request, place);

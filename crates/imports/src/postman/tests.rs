@@ -96,7 +96,7 @@ fn assertions_are_conditions() {
 #[test]
 fn what_is_no_collection_is_refused() {
     for (text, said) in [
-        ("", "no JSON"),
+        ("", "not JSON"),
         ("{}", "no Postman collection"),
         (r#"{"requests":[]}"#, "version 1"),
         (r#"{"item":[]}"#, "no request"),

@@ -38,7 +38,7 @@ impl Rows {
         let rows = match kind {
             Kind::Csv => csv(name, content, options)?,
             Kind::Json => {
-                let value = serde_json::from_slice(content).map_err(|e| format!("{name} is no JSON: {e}"))?;
+                let value = serde_json::from_slice(content).map_err(|e| format!("{name} is not JSON: {e}"))?;
                 match value {
                     serde_json::Value::Array(values) => Self::Values(values),
                     _ => return Err(format!("{name}: expected an array of rows")),
@@ -49,7 +49,7 @@ impl Rows {
                 for (number, range) in lines(content) {
                     let line = content.get(range).unwrap_or(&[]);
                     let value = serde_json::from_slice(line);
-                    values.push(value.map_err(|e| format!("{name}, line {number} is no JSON: {e}"))?);
+                    values.push(value.map_err(|e| format!("{name}, line {number} is not JSON: {e}"))?);
                 }
                 Self::Values(values)
             }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(error(Kind::Csv, "a,b\n1,2\n3\n"), "f, line 3: it has 1 cells, and there are 2 columns");
         assert_eq!(error(Kind::Csv, "a,b\n"), "f: there is no row in it");
         assert!(error(Kind::Json, "{}").contains("expected an array"));
-        assert!(error(Kind::JsonLines, "1\nx\n").starts_with("f, line 2 is no JSON"));
+        assert!(error(Kind::JsonLines, "1\nx\n").starts_with("f, line 2 is not JSON"));
         assert_eq!(error(Kind::Lines, "\n"), "f: there is no row in it");
     }
 }

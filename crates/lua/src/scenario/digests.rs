@@ -25,7 +25,7 @@ pub(super) enum DigestError {
     #[error("hexadecimal digits come in pairs, and there are {0}")]
     OddHex(usize),
     /// A byte that is not a hexadecimal digit.
-    #[error("byte {place} is no hexadecimal digit")]
+    #[error("byte {place} is not a hexadecimal digit")]
     Hex {
         /// Its place, from 1.
         place: usize,

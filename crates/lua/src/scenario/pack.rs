@@ -92,7 +92,7 @@ impl<'a> Items<'a> {
                 },
                 other => {
                     let known = "b B h H i I l L j J T f d n s z x c < > =";
-                    return Err(format!("'{other}' is no format; there are {known}"));
+                    return Err(format!("'{other}' is not a format; there are {known}"));
                 }
             };
             return Ok(Some((item, self.little)));
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(packed("b", Value::Number(-129.0)), "value 1: -129 does not fit 1 bytes, signed");
         assert_eq!(packed("i4", Value::Number(0.5)), "value 1 must be a whole number up to 2^53, not 0.5");
         assert_eq!(packed("z", Value::text("a\0")), "value 1 has a zero in it, which would end it");
-        assert!(packed("q", Value::Nil).contains("'q' is no format"));
+        assert!(packed("q", Value::Nil).contains("'q' is not a format"));
         assert!(packed("BB", Value::Number(1.0)).contains("more items than the 1 values"));
         assert!(packed("", Value::Number(1.0)).contains("there are 1 values"));
         assert!(packed("i9", Value::Number(1.0)).contains("from 1 to 8 bytes"));

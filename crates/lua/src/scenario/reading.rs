@@ -161,7 +161,7 @@ fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &
             Form::Html => Parsed::Html(Box::new(Html::parse_document(&String::from_utf8_lossy(body)))),
             Form::Json => {
                 let value = serde_json::from_slice(body);
-                Parsed::Json(value.map_err(|e| Problem::Answer(format!("it is no JSON: {e}")))?)
+                Parsed::Json(value.map_err(|e| Problem::Answer(format!("it is not JSON: {e}")))?)
             }
             Form::Xml => Parsed::Xml(Box::new(xml_of(&String::from_utf8_lossy(body))?)),
         };
@@ -174,7 +174,7 @@ fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &
 impl Reader {
     fn css(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let selector = compiled(&mut self.selectors, question, |text| {
-            Selector::parse(text).map_err(|e| format!("it is no CSS selector: {e}"))
+            Selector::parse(text).map_err(|e| format!("it is not a CSS selector: {e}"))
         })?;
         let Parsed::Html(html) = parsed(&mut self.last, Form::Html, body)? else { return Ok(Vec::new()) };
         let (mut left, mut visits) = (MOST_BYTES, MOST_VISITS);
@@ -215,7 +215,7 @@ impl Reader {
             &own
         };
         // A wrong question is wrong for every document.
-        let wrong = |error: uppsala::XmlError| Problem::Question(format!("it is no XPath: {error}"));
+        let wrong = |error: uppsala::XmlError| Problem::Question(format!("it is not an XPath: {error}"));
         let empty = Document::new();
         evaluator.evaluate(&empty, empty.root(), question).map_err(wrong)?;
         let Parsed::Xml(document) = parsed(&mut self.last, Form::Xml, body)? else { return Ok(Vec::new()) };
@@ -239,7 +239,7 @@ impl Reader {
 
     fn jsonpath(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let path = compiled(&mut self.paths, question, |text| {
-            JsonPath::parse(text).map_err(|e| format!("it is no JSONPath: {e}"))
+            JsonPath::parse(text).map_err(|e| format!("it is not a JSONPath: {e}"))
         })?;
         let Parsed::Json(value) = parsed(&mut self.last, Form::Json, body)? else { return Ok(Vec::new()) };
         Ok(path.query(value).into_iter().take(most).map(|found| Found::Json(found.clone())).collect())
@@ -254,7 +254,7 @@ impl Reader {
 
     fn regex(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let pattern = compiled(&mut self.patterns, question, |text| {
-            Regex::new(text).map_err(|e| format!("it is no regular expression: {e}"))
+            Regex::new(text).map_err(|e| format!("it is not a regular expression: {e}"))
         })?;
         let mut left = MOST_BYTES;
         let found = pattern.captures_iter(body).take(most).map(|captures| {
@@ -302,7 +302,7 @@ fn xml_of(body: &str) -> Result<Document<'static>, Problem> {
             // Fragments of HTML look like XML, too; a body with an XML declaration is XML.
             let says = body.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml");
             if says {
-                Err(Problem::Answer(format!("it is no XML: {error}")))
+                Err(Problem::Answer(format!("it is not XML: {error}")))
             } else {
                 Ok(tree_of(&Html::parse_document(body)))
             }

@@ -14,8 +14,8 @@ pub(super) type Schema = Validator;
 /// # Errors
 /// When it is not JSON, or not a schema.
 pub(super) fn compile(text: &str) -> Result<Schema, String> {
-    let schema: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
-    jsonschema::validator_for(&schema).map_err(|error| format!("it is no JSON Schema: {}", reason(&error)))
+    let schema: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    jsonschema::validator_for(&schema).map_err(|error| format!("it is not a JSON Schema: {}", reason(&error)))
 }
 
 /// The place and the reason of the first mismatch; `None` if the value matches.
@@ -64,14 +64,14 @@ mod tests {
     #[test]
     fn what_is_no_schema_is_refused() {
         for (schema, expected) in [
-            ("{", "it is no JSON: "),
-            (r#"{"type": "text"}"#, "it is no JSON Schema: at /type: "),
-            (r#"{"required": {}}"#, "it is no JSON Schema: at /required: "),
-            (r#"{"pattern": "("}"#, "it is no JSON Schema: "),
+            ("{", "it is not JSON: "),
+            (r#"{"type": "text"}"#, "it is not a JSON Schema: at /type: "),
+            (r#"{"required": {}}"#, "it is not a JSON Schema: at /required: "),
+            (r#"{"pattern": "("}"#, "it is not a JSON Schema: "),
             // Nothing is fetched.
-            (r#"{"$ref": "http://127.0.0.1:1/schema.json"}"#, "it is no JSON Schema: "),
-            (r#"{"$ref": "file:///etc/passwd"}"#, "it is no JSON Schema: "),
-            (r##"{"$ref": "#/$defs/none"}"##, "it is no JSON Schema: "),
+            (r#"{"$ref": "http://127.0.0.1:1/schema.json"}"#, "it is not a JSON Schema: "),
+            (r#"{"$ref": "file:///etc/passwd"}"#, "it is not a JSON Schema: "),
+            (r##"{"$ref": "#/$defs/none"}"##, "it is not a JSON Schema: "),
         ] {
             let problem = compile(schema).map(|_| ()).unwrap_err();
             assert!(problem.starts_with(expected), "{schema}: {problem}");

@@ -206,7 +206,7 @@ impl Stream {
             if !text.is_empty() {
                 if self.kind == Kind::JsonLines {
                     let read = serde_json::from_slice::<IgnoredAny>(text);
-                    read.map_err(|e| format!("{name}, line {number} is no JSON: {e}"))?;
+                    read.map_err(|e| format!("{name}, line {number} is not JSON: {e}"))?;
                 }
                 places.push(place);
             }
@@ -373,7 +373,7 @@ mod tests {
         let error = |name, kind, content: &[u8]| indexed(name, kind, content, 8).unwrap_err();
         assert_eq!(error("few", Kind::Csv, b"a,b\n1,2\n3\n"), "f, line 3: it has 1 cells, and there are 2 columns");
         assert_eq!(error("none", Kind::Csv, b"a,b\n"), "f: there is no row in it");
-        assert!(error("json", Kind::JsonLines, b"1\n\nx\n").starts_with("f, line 3 is no JSON"));
+        assert!(error("json", Kind::JsonLines, b"1\n\nx\n").starts_with("f, line 3 is not JSON"));
         let endless = [b"a\n\"".as_slice(), &vec![b'x'; 2 * MOST_ROW as usize]].concat();
         assert!(error("endless", Kind::Csv, &endless).contains("is a quote missing?"));
     }

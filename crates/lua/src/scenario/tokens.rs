@@ -55,10 +55,10 @@ pub(super) enum TokenError {
         algorithm: String,
     },
     /// A text that is not a token.
-    #[error("it is no token: a token has three parts with dots between them, header, claims and signature")]
+    #[error("it is not a token: a token has three parts with dots between them, header, claims and signature")]
     Parts,
     /// A part of a token that is not JSON in base64url.
-    #[error("it is no token: its {part} is not JSON in base64url")]
+    #[error("it is not a token: its {part} is not JSON in base64url")]
     Part {
         /// The part.
         part: &'static str,

@@ -309,7 +309,7 @@ impl Serialize for Writer<'_> {
                 serializer.serialize_i64(*number as i64)
             }
             LuaValue::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
-            LuaValue::Number(number) => Err(S::Error::custom(format!("{number} is no number of JSON"))),
+            LuaValue::Number(number) => Err(S::Error::custom(format!("{number} is not a JSON number"))),
             LuaValue::String(text) => match text.to_str() {
                 Ok(text) => serializer.serialize_str(&text),
                 Err(_) => Err(S::Error::custom("a string that is not UTF-8")),

@@ -22,7 +22,7 @@ pub(super) fn of_text(text: &str) -> Option<SocketAddr> {
 /// # Errors
 /// The name that cannot be resolved, and why.
 pub(super) fn lookup(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
-    let port = port_of(service).ok_or_else(|| format!("'{service}' is no port and no service that is known"))?;
+    let port = port_of(service).ok_or_else(|| format!("'{service}' is neither a port nor a known service"))?;
     let found = (host, port).to_socket_addrs().map_err(|error| format!("'{host}' cannot be resolved: {error}"))?;
     Ok(found.collect())
 }

@@ -74,7 +74,7 @@ pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
     for header in request.headers.iter() {
         if header.name.eq_ignore_ascii_case("content-length") {
             let value = std::str::from_utf8(header.value).ok().and_then(|value| value.trim().parse().ok());
-            length = value.ok_or((offset(bytes, header.value), "a Content-Length that is no number"))?;
+            length = value.ok_or((offset(bytes, header.value), "a Content-Length that is not a number"))?;
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             chunked = header.value.to_ascii_lowercase().ends_with(b"chunked");
         }
@@ -145,7 +145,7 @@ fn words(error: httparse::Error) -> &'static str {
         httparse::Error::Token => "a byte that cannot stand in the request line",
         httparse::Error::TooManyHeaders => "more than 256 header fields",
         httparse::Error::Version => "a version that is not HTTP/1.0 or HTTP/1.1",
-        httparse::Error::Status => "a line that is no request line",
+        httparse::Error::Status => "a line that is not a request line",
     }
 }
 
@@ -183,7 +183,10 @@ mod tests {
                 "a byte that cannot stand in the name of a header field at line 2, column 4",
             ),
             ("GET /a b HTTP/1.1\r\n\r\n", "a version that is not HTTP/1.0 or HTTP/1.1 at line 1, column 8"),
-            ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "a Content-Length that is no number at line 2, column 17"),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+                "a Content-Length that is not a number at line 2, column 17",
+            ),
             (
                 "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc",
                 "the body is shorter than its Content-Length: it ends at line 4, column 4",

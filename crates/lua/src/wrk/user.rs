@@ -180,7 +180,7 @@ impl ScriptUser {
         if let Err(incomplete) = checked {
             self.requests.truncate(first);
             let shown = BStr::new(text.get(..200).unwrap_or(text));
-            let problem = format!("request() returned what is no HTTP request: {incomplete}\nit begins: {shown:?}");
+            let problem = format!("request() returned what is not an HTTP request: {incomplete}\nit begins: {shown:?}");
             return Err(ScriptError::new(&self.file, problem));
         }
         if let Some(last) = self.requests.last_mut() {

@@ -31,7 +31,7 @@ pub enum ReadError {
     #[error("the answer is not in Prometheus' text format")]
     Format,
     /// A line of the metric is broken.
-    #[error("line {0} of the answer is no sample in Prometheus' text format")]
+    #[error("line {0} of the answer is not a sample in Prometheus' text format")]
     Line(usize),
     /// The metric has too many series.
     #[error("the metric has more than {MOST_READ} series")]

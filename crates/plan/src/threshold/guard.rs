@@ -128,7 +128,7 @@ mod tests {
             ("p99>500ms for 500ms", "'500ms' is none of 1s to 1m, in whole seconds"),
             ("p99>500ms for 2m", "'2m' is none of 1s to 1m, in whole seconds"),
             ("p99>500ms for 1500ms", "in whole seconds"),
-            ("p97,5>500ms for 5s", "'p97,5' is no figure"),
+            ("p97,5>500ms for 5s", "'p97,5' is not a figure"),
             ("p99>500ms abort for 5s", "leave 'abort' out"),
             ("p99 500ms for 5s", "there is none of < <= > >= =="),
         ] {

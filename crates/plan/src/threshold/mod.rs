@@ -198,7 +198,7 @@ impl FromStr for Threshold {
             (None, None) => {
                 let own = OfOwn::parse(figure).filter(|_| name.is_some());
                 let problem = own.and_then(|own| Figure::Own(own).unit().parse(right).err());
-                let unknown = || format!("'{figure}' is no figure; {}", Figure::meant(figure));
+                let unknown = || format!("'{figure}' is not a figure; {}", Figure::meant(figure));
                 return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
             }
         };
@@ -221,8 +221,9 @@ fn watched_of(text: &str, limit: &str) -> Result<(String, Figure, f64), String> 
     if name.is_empty() {
         return Err(format!("expected a name behind {WATCHED}"));
     }
-    let of = OfWatched::parse(statistic)
-        .ok_or_else(|| format!("'{statistic}' is no figure of what is watched; there are mean, min, max and last"))?;
+    let of = OfWatched::parse(statistic).ok_or_else(|| {
+        format!("'{statistic}' is not a figure of what is watched; there are mean, min, max and last")
+    })?;
     let figure = Figure::Watched(of);
     let limit = figure.unit().parse(limit).map_err(|problem| problem.to_string())?;
     Ok((name.to_owned(), figure, limit))

@@ -52,12 +52,12 @@ fn the_nearest_name_is_a_few_slips_away() {
 fn nonsense_is_refused_with_a_way_out() {
     for (text, expected) in [
         ("p99", "there is none of < <= > >= =="),
-        ("p100<1s", "'p100' is no figure"),
-        ("px<1s", "'px' is no figure"),
+        ("p100<1s", "'p100' is not a figure"),
+        ("px<1s", "'px' is not a figure"),
         ("p99<fast", "expected a duration"),
         ("p99<50", "expected a duration with its unit"),
         ("error_rate<5ms", "expected a share"),
-        ("<5ms", "'' is no figure"),
+        ("<5ms", "'' is not a figure"),
     ] {
         let error = text.parse::<Threshold>().unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
@@ -135,7 +135,7 @@ fn what_is_watched_has_a_name_a_statistic_and_any_unit() {
     let quoted: Threshold = "\"watch.cpu\":p95<1s".parse().unwrap();
     assert_eq!(quoted.subject(), Some((None, "watch.cpu")));
     for (text, problem) in [
-        ("watch.cpu:p99<1s", "'p99' is no figure of what is watched; there are mean, min, max and last"),
+        ("watch.cpu:p99<1s", "'p99' is not a figure of what is watched; there are mean, min, max and last"),
         ("watch.:max<1", "expected a name"),
         ("watch.cpu<fast", "such as 90% of a core, 500MB or 20ms"),
     ] {

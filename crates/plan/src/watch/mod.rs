@@ -89,7 +89,7 @@ fn read(text: &str) -> Result<Watch, String> {
     let (name, source) = named.map_or((None, text), |(name, source)| (Some(name), source));
     let source = if let Some(number) = source.strip_prefix("pid:") {
         let pid = number.parse::<u32>().ok().filter(|pid| *pid > 0);
-        Source::Process(pid.ok_or_else(|| format!("'{number}' is no process number"))?)
+        Source::Process(pid.ok_or_else(|| format!("'{number}' is not a process number"))?)
     } else if let Some(rest) = source.strip_prefix("prometheus:") {
         let (url, query) = located(rest, "a query, such as #go_goroutines{job=\"shop\"}")?;
         Source::Prometheus { url, query }
@@ -273,9 +273,9 @@ mod tests {
     #[test]
     fn what_is_no_watch_says_why() {
         for (text, problem) in [
-            ("pid:", "'' is no process number"),
-            ("pid:0", "'0' is no process number"),
-            ("pid:x", "'x' is no process number"),
+            ("pid:", "'' is not a process number"),
+            ("pid:0", "'0' is not a process number"),
+            ("pid:x", "'x' is not a process number"),
             ("http://h/metrics#up", "it has no name"),
             ("cpu=http://h/metrics", "expected behind its URL an expression"),
             ("cpu=prometheus:http://h:9090#", "expected behind its URL a query"),

@@ -237,7 +237,7 @@ impl OverStreams for GrpcStreams {
             }
             None if by == EndedBy::Data => Some("an answer that ends without trailers, which have its status"),
             None => Some("an answer without grpc-status"),
-            Some(None) => Some("a grpc-status that is no number"),
+            Some(None) => Some("a grpc-status that is not a number"),
             Some(Some(_)) if call.reader.is_within() => Some("an answer that ends within a message"),
             Some(Some(0)) if !call.streams() && !call.has_message => Some("an answer with status OK and no message"),
             Some(Some(_)) => None,

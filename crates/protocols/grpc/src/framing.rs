@@ -31,12 +31,12 @@ pub fn compressed(message: &[u8]) -> std::io::Result<Vec<u8>> {
 /// Decompresses a message of gzip, to `limit` bytes at most.
 ///
 /// # Errors
-/// When it is no gzip, or longer.
+/// When it is not gzip, or longer.
 pub fn decompressed(message: &[u8], limit: u32) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     let read = GzDecoder::new(message).take(u64::from(limit) + 1).read_to_end(&mut bytes);
     match read {
-        Err(_) => Err(Fault::Malformed("a compressed message that is no gzip")),
+        Err(_) => Err(Fault::Malformed("a compressed message that is not gzip")),
         Ok(length) if length > limit as usize => Err(Fault::Oversize),
         Ok(_) => Ok(bytes),
     }
@@ -45,11 +45,11 @@ pub fn decompressed(message: &[u8], limit: u32) -> Result<Vec<u8>, Fault> {
 /// Checks that a message is gzip of at most `limit` bytes, without keeping them.
 ///
 /// # Errors
-/// When it is no gzip, or longer.
+/// When it is not gzip, or longer.
 pub fn check_compressed(message: &[u8], limit: u32) -> Result<(), Fault> {
     let mut bytes = GzDecoder::new(message).take(u64::from(limit) + 1);
     match std::io::copy(&mut bytes, &mut std::io::sink()) {
-        Err(_) => Err(Fault::Malformed("a compressed message that is no gzip")),
+        Err(_) => Err(Fault::Malformed("a compressed message that is not gzip")),
         Ok(length) if length > u64::from(limit) => Err(Fault::Oversize),
         Ok(_) => Ok(()),
     }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(check_compressed(&small, 10_000), Ok(()));
         assert_eq!(check_compressed(&small, 9_999), Err(Fault::Oversize));
         let cut = check_compressed(&small[..small.len() - 9], 10_000);
-        assert_eq!(cut, Err(Fault::Malformed("a compressed message that is no gzip")));
+        assert_eq!(cut, Err(Fault::Malformed("a compressed message that is not gzip")));
     }
 
     proptest! {

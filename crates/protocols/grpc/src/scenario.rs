@@ -253,7 +253,7 @@ impl Caller for GrpcCaller {
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
         let said =
-            StreamPart::from_name(value(3)).ok_or_else(|| wrong("what is said is no part of a call".to_owned()))?;
+            StreamPart::from_name(value(3)).ok_or_else(|| wrong("what is said is not a part of a call".to_owned()))?;
         said.check(&known.method).map_err(wrong)?;
         let messages = match (said, value(1)) {
             (StreamPart::Finish, _) => Vec::new(),

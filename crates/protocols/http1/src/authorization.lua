@@ -296,7 +296,7 @@ Oauth.fetch = function(self, request)
   end
   local said, problem = brunt.json.decode(answer.body)
   if type(said) ~= "table" then
-    raise("oauth: the token's server answered " .. answer.status .. " with what is no JSON: " .. tostring(problem))
+    raise("oauth: the token's server answered " .. answer.status .. " with what is not JSON: " .. tostring(problem))
   elseif not answer.ok or said.access_token == nil then
     -- Of what else it says, something may be secret.
     local reason = type(said.error) == "string" and sub(said.error, 1, 100) or "no access_token"

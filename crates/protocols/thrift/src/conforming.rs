@@ -6,7 +6,7 @@ use super::value::WireValue;
 /// Where a result struct departs from what its function returns or throws: the path, the expected and the actual type.
 /// The text depends on the cause alone, not on the values, so that it can be counted.
 pub fn fault(schema: &Schema, function: &Function, result: &WireValue) -> Option<String> {
-    let WireValue::Struct(fields) = result else { return Some("a result that is no struct".to_owned()) };
+    let WireValue::Struct(fields) = result else { return Some("a result that is not a struct".to_owned()) };
     fields.iter().find_map(|(id, value)| {
         let (name, expected) = if *id == 0 {
             (function.name.as_str(), function.result.as_ref()?)

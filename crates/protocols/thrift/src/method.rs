@@ -71,7 +71,7 @@ impl Method {
             (1, Some((0, found)), Some(expected)) if found == expected => Ok(0),
             (1, Some((0, _)), Some(_)) => Err(Unfit("a result of another type than the IDL says")),
             (1, Some((id, WireType::Struct)), _) if self.throws.contains(&id) => Ok(id),
-            (1, Some((id, _)), _) if self.throws.contains(&id) => Err(Unfit("an exception that is no struct")),
+            (1, Some((id, _)), _) if self.throws.contains(&id) => Err(Unfit("an exception that is not a struct")),
             (1, ..) => Err(Unfit("a result that the IDL does not have")),
             _ => Err(Unfit("a reply with more than one result in it")),
         }
@@ -111,7 +111,7 @@ mod tests {
             (None, 0, "a reply with no result in it"),
             (Some((0, WireType::I64)), 1, "a result of another type than the IDL says"),
             (Some((3, WireType::Struct)), 1, "a result that the IDL does not have"),
-            (Some((1, WireType::I32)), 1, "an exception that is no struct"),
+            (Some((1, WireType::I32)), 1, "an exception that is not a struct"),
             (Some((0, WireType::I32)), 2, "a reply with more than one result in it"),
         ] {
             assert_eq!(method.judge(&reply(field, fields)), Err(Unfit(expected)));

@@ -251,7 +251,7 @@ impl Reader {
         self.head.truncate(end);
         match self.parse(end, request)? {
             Some(answer) => Ok((end - before, Some(answer))),
-            None => Err(Malformed::because("a handshake that is no HTTP/1.1 answer")),
+            None => Err(Malformed::because("a handshake that is not an HTTP/1.1 answer")),
         }
     }
 
@@ -264,7 +264,7 @@ impl Reader {
             Err(httparse::Error::TooManyHeaders) => {
                 Err(Malformed::because("a handshake with more than 64 header fields"))
             }
-            Err(_) => Err(Malformed::because("a handshake that is no HTTP/1.1 answer")),
+            Err(_) => Err(Malformed::because("a handshake that is not an HTTP/1.1 answer")),
         }
     }
 }

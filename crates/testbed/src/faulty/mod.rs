@@ -63,7 +63,7 @@ pub enum Fault {
     CloseIdle,
     /// `Content-Length: 5` and `Content-Length: 6` before a body of 6 bytes.
     ConflictingLength,
-    /// `Content-Length` with a value that is no number.
+    /// `Content-Length` with a value that is not a number.
     BadLength,
     /// A chunked body whose second chunk size is not hexadecimal.
     BadChunkSize,

@@ -109,7 +109,7 @@ fn a_body_is_held_against_a_schema() {
         why("items: matches_schema")
     );
     assert!(why("items: has a text").contains("at /none: null is not of type"), "{}", why("items: has a text"));
-    assert!(why("text: is JSON").contains("it is no JSON"), "{}", why("text: is JSON"));
+    assert!(why("text: is JSON").contains("it is not JSON"), "{}", why("text: is JSON"));
     // A call counts once as not ok, however many of its checks fail.
     assert_eq!(figures.requests.get("items").unwrap().not_ok(&played.summary.plan.ok_status), 1);
     assert_eq!(played.scenario("s").errors, 0);
@@ -119,9 +119,9 @@ fn a_body_is_held_against_a_schema() {
 fn a_schema_that_is_none_is_found_before_the_load() {
     for (schema, expected) in [
         ("1", "matches_schema takes a JSON Schema"),
-        ("{ type = 'text' }", "it is no JSON Schema: at /type"),
-        ("'{'", "it is no JSON: "),
-        ("{ ['$ref'] = 'http://127.0.0.1:1/s.json' }", "it is no JSON Schema: "),
+        ("{ type = 'text' }", "it is not a JSON Schema: at /type"),
+        ("'{'", "it is not JSON: "),
+        ("{ ['$ref'] = 'http://127.0.0.1:1/s.json' }", "it is not a JSON Schema: "),
     ] {
         let error = refused(&format!("http:get('/'):matches_schema({schema})"));
         assert!(error.contains(expected), "{schema}: {error}");
@@ -137,9 +137,9 @@ fn what_is_not_found_is_named_and_ends_the_iteration() {
         ),
         ("http:get('/form'):css('input'):attr('href')", "<input> has no attribute 'href'"),
         ("http:get('/items'):jsonpath('$.nowhere')", "has nothing at '$.nowhere'; it begins: {\"items\""),
-        ("http:get('/text'):jsonpath('$.a')", "the answer (status 200): it is no JSON"),
+        ("http:get('/text'):jsonpath('$.a')", "the answer (status 200): it is not JSON"),
         ("http:get('/text'):regex('x+y')", "has no match of 'x+y'"),
-        ("http:get('/broken'):xpath('//a')", "it is no XML"),
+        ("http:get('/broken'):xpath('//a')", "it is not XML"),
         ("http:get('/empty'):xpath('//a')", "has nothing at '//a'; its body is empty"),
     ] {
         let played = looks_for(looks);
@@ -185,7 +185,7 @@ fn what_a_script_demands_of_an_answer_is_a_check_of_its_call() {
     assert_eq!((form.numbers.get(Counter::Due), form.not_ok(&played.summary.plan.ok_status)), (2, 2));
     let scenario = played.scenario("s");
     assert_eq!((scenario.iterations.count(), scenario.errors), (2, 1));
-    assert!(scenario.tracebacks[0].0.contains("the answer (status 200): it is no JSON"), "{:?}", scenario.tracebacks);
+    assert!(scenario.tracebacks[0].0.contains("the answer (status 200): it is not JSON"), "{:?}", scenario.tracebacks);
     let example = figures.checks.get("login: jsonpath").unwrap().example.clone().unwrap();
     assert!(example.status == Some(200) && example.body.starts_with("order=17"), "{example:?}");
 }
@@ -200,10 +200,10 @@ fn refused(looks: &str) -> String {
 #[test]
 fn a_question_that_is_none_is_found_before_the_load() {
     for (looks, expected) in [
-        ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is no CSS selector"),
-        ("http:get('/'):has_xpath('//a[')", "it is no XPath"),
-        ("local a = http:get('/'):jsonpath('$.a').b.c http:get('/'):jsonpath_all('items[')", "it is no JSONPath"),
-        ("if http:get('/'):css('a'):attr('b') then http:get('/'):regex('(a') end", "it is no regular expression"),
+        ("http:get('/'):css('p[')", "s.lua:1: css 'p[': it is not a CSS selector"),
+        ("http:get('/'):has_xpath('//a[')", "it is not an XPath"),
+        ("local a = http:get('/'):jsonpath('$.a').b.c http:get('/'):jsonpath_all('items[')", "it is not a JSONPath"),
+        ("if http:get('/'):css('a'):attr('b') then http:get('/'):regex('(a') end", "it is not a regular expression"),
         ("http:get('/'):css(7)", "css takes a CSS selector, not 7"),
     ] {
         let problem = refused(looks);

@@ -39,7 +39,7 @@ pub type Known<'a> = dyn Fn(&str) -> Result<(), Option<&'a str>> + 'a;
 /// The entries for a command, each with its line; those of its own table come first.
 ///
 /// # Errors
-/// For text that is not TOML, or a name that is no flag of a run, with its line.
+/// For text that is not TOML, or a name that is not a flag of a run, with its line.
 pub fn entries(text: &str, command: &str, known: &Known<'_>) -> Result<Vec<(Entry, usize)>> {
     let whole = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or_else(String::new, |span| format!("{}: ", position(text, &span)));
@@ -58,7 +58,7 @@ pub fn entries(text: &str, command: &str, known: &Known<'_>) -> Result<Vec<(Entr
                 }
             }
             DeValue::Table(_) => {
-                bail!("{}: [{name}] is no command that makes runs; those are {}", place(), COMMANDS.join(", "))
+                bail!("{}: [{name}] is not a command that makes runs; those are {}", place(), COMMANDS.join(", "))
             }
             _ => common.push(entry(text, key, value, known)?),
         }
@@ -84,8 +84,10 @@ fn entry(
     }
     if let Err(meant) = known(name) {
         match meant {
-            Some(meant) => bail!("{place}: {name} is no flag of a run; did you mean {meant}?"),
-            None => bail!("{place}: {name} is no flag of a run: brunt --help-all and brunt run --help-all have them"),
+            Some(meant) => bail!("{place}: {name} is not a flag of a run; did you mean {meant}?"),
+            None => {
+                bail!("{place}: {name} is not a flag of a run: brunt --help-all and brunt run --help-all have them")
+            }
         }
     }
     let at = |span: Range<usize>| position(text, &span);

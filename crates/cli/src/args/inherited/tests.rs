@@ -87,10 +87,10 @@ fn switches_of_the_environment_are_on_or_off() {
 fn what_is_wrong_in_the_file_is_told_with_its_place() {
     for (number, (file, expected)) in [
         ("timeout = ", "line 1, column"),
-        ("\ndurration = \"1s\"", "line 2, column 1: durration is no flag of a run; did you mean duration?"),
-        ("colour = \"red\"", "line 1, column 1: colour is no flag of a run: brunt --help-all"),
-        ("[serve]\nport = 1", "line 1, column 2: [serve] is no command that makes runs"),
-        ("[run]\n scrip = 1", "line 2, column 2: scrip is no flag"),
+        ("\ndurration = \"1s\"", "line 2, column 1: durration is not a flag of a run; did you mean duration?"),
+        ("colour = \"red\"", "line 1, column 1: colour is not a flag of a run: brunt --help-all"),
+        ("[serve]\nport = 1", "line 1, column 2: [serve] is not a command that makes runs"),
+        ("[run]\n scrip = 1", "line 2, column 2: scrip is not a flag"),
         ("script = \"a.lua\"", "script belongs on the command line"),
         ("timeout = true", "timeout takes a value"),
         ("timeout = [\"1s\", \"2s\"]", "timeout takes one value, not a list"),

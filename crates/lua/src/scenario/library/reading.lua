@@ -33,7 +33,7 @@ function reading.json(self)
     value, problem = brunt.json.decode(self.body)
     shared.count_demand(self, "json", nil, problem == nil)
     if problem then
-      raise(described(self) .. " is no JSON: " .. problem .. beginning(self.body))
+      raise(described(self) .. " is not JSON: " .. problem .. beginning(self.body))
     end
     rawset(self, "decoded", value)
   end

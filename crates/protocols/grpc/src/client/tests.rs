@@ -250,7 +250,7 @@ fn compressed_messages_are_kept_as_they_were() {
     assert_eq!(ends(&mut client, &answer(&framed)), Ok(vec![answered(0, 0)]));
     assert_eq!(client.parts().body[5..], [7; 900]);
     assert_eq!(ends(&mut started_keeping(false, &[0]), &answer(&framed)), Ok(vec![answered(0, 0)]));
-    // What grows beyond the limit is refused, however small it came, and whether or not it is kept; so is what is no gzip.
+    // What grows beyond the limit is refused, however small it came, and whether or not it is kept; so is what is not gzip.
     let mut large = Vec::new();
     write_message(&compressed(&[7; 1001]).unwrap(), true, &mut large);
     let mut broken = Vec::new();
@@ -258,7 +258,7 @@ fn compressed_messages_are_kept_as_they_were() {
     for keep in [true, false] {
         assert_eq!(reason(&mut started_keeping(keep, &[0]), &answer(&large)).0, Failure::Oversize);
         let (failure, reason) = reason(&mut started_keeping(keep, &[0]), &answer(&broken));
-        assert_eq!((failure, reason.as_str()), (Failure::Protocol, "a compressed message that is no gzip"));
+        assert_eq!((failure, reason.as_str()), (Failure::Protocol, "a compressed message that is not gzip"));
     }
 }
 

@@ -29,7 +29,7 @@ impl FileSet {
         for bytes in files {
             let read = FileDescriptorProto::decode(bytes.as_slice());
             let file =
-                read.map_err(|error| ReflectionError::Malformed(format!("a file that is no descriptor: {error}")))?;
+                read.map_err(|error| ReflectionError::Malformed(format!("a file that is not a descriptor: {error}")))?;
             if self.files.contains_key(file.name()) {
                 continue;
             }

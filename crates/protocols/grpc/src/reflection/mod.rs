@@ -370,7 +370,7 @@ fn told(requests: &[Request], reply: &Reply) -> Result<Vec<(Request, MessageResp
     }
     let read = |(request, (_, message)): (&Request, (bool, &[u8]))| {
         let response = Response::decode(message).map_err(|error| {
-            ReflectionError::Malformed(format!("an answer that is no answer of reflection: {error}"))
+            ReflectionError::Malformed(format!("an answer that is not a reflection response: {error}"))
         })?;
         let told =
             response.told.ok_or_else(|| ReflectionError::Malformed("an answer with nothing in it".to_owned()))?;

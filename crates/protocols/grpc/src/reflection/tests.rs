@@ -201,7 +201,7 @@ fn hostile_servers_are_named() {
     let said = |told: Reply| move |_: &ProtocolOptions| Ok(told.clone());
     let garbage =
         Reply { kept: KeptAnswer { head: Vec::new(), body: vec![0, 0, 0, 0, 2, 0xff, 0xff] }, ..Reply::default() };
-    assert!(error(&said(garbage)).contains("an answer that is no answer of reflection"));
+    assert!(error(&said(garbage)).contains("an answer that is not a reflection response"));
     assert!(error(&said(Reply::default())).contains("1 requests, and 0 answers"));
     let files_for_services = || MessageResponse::Files(Files { files: Vec::new() });
     assert!(error(&said(reply(vec![files_for_services()]))).contains("files where services were asked for"));
@@ -229,7 +229,7 @@ fn hostile_servers_are_named() {
         error(&files_alone(vec![file("a", &["b"]).encode_to_vec()]))
             .contains("it was asked for file 'b' and answered with other files")
     );
-    assert!(error(&files_alone(vec![vec![0xff]])).contains("a file that is no descriptor"));
+    assert!(error(&files_alone(vec![vec![0xff]])).contains("a file that is not a descriptor"));
     let endless = |call: &ProtocolOptions| {
         let requests = asked(call).1;
         let told = |request: &serde_json::Value| match request["file_by_filename"].as_str() {
