@@ -286,7 +286,7 @@ mod tests {
             (&["curl", "curl -F a=b http://a/"], "no forms with files"),
             (&["curl", "curl --digest -u a:b http://a/"], "no challenge"),
             (&["curl", "curl http://a/ http://b/"], "several requests"),
-            (&["curl", "curl --nonsense http://a/"], "no option of curl"),
+            (&["curl", "curl --nonsense http://a/"], "not an option of curl"),
             (&["curl", "curl -x http://p/ http://a/"], "--proxy: brunt connects without it"),
             (&["curl", "curl -d $A http://a/"], "a variable of the shell"),
             (&["curl", "curl http://a/$A"], "a variable of the shell"),

@@ -243,10 +243,10 @@ fn what_cannot_be_imported_is_refused() {
     let directory = Directory::new();
     for (kind, text, said) in [
         ("har", "{", "line 1, column 1: not JSON"),
-        ("har", "{}", "no HTTP archive"),
-        ("openapi", "a: 1", "no OpenAPI description"),
+        ("har", "{}", "not an HTTP archive"),
+        ("openapi", "a: 1", "not an OpenAPI description"),
         ("openapi", "swagger: '2.0'", "convert it to OpenAPI 3"),
-        ("postman", "{}", "no Postman collection"),
+        ("postman", "{}", "not a Postman collection"),
         ("curl", "wget x", "begins with curl"),
         ("curl", "curl $(x)", "line 1: $(…) runs another program"),
     ] {

@@ -25,7 +25,7 @@ fn flags_that_are_wrong() {
         ),
         (&["--proto", PROTO], "grpc:// needs the method to call: give --call PACKAGE.SERVICE/METHOD"),
         (&["--proto", "/nowhere.proto", "--call", "A"], "/nowhere.proto: there is no such file"),
-        (&["--descriptor-set", PROTO, "--call", "A"], "the descriptor set: no descriptor set"),
+        (&["--descriptor-set", PROTO, "--call", "A"], "the descriptor set: not a descriptor set"),
         (
             &["--proto", PROTO, "--call", "shop.Till/Add"],
             "--call shop.Till/Add: the schema has no service 'shop.Till'; it has shop.Cart",

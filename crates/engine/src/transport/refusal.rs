@@ -99,7 +99,7 @@ mod tests {
         let told = |error: Error, bytes: &[u8]| reason(&error, bytes);
         let plain = told(InvalidMessage::InvalidContentType.into(), b"HTTP/1.1 400 Bad Request");
         assert!(plain.contains("plain HTTP") && plain.contains("use http://"), "{plain}");
-        assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("no TLS"));
+        assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("not TLS"));
         assert!(told(self_signed(), b"").contains("self-signed: -k"));
         assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("--http auto"));
         assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));

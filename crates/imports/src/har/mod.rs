@@ -26,7 +26,7 @@ pub struct Options {
 pub(crate) fn import(bytes: &[u8], name: &str, options: &Options) -> Result<Imported, ImportError> {
     let document = Value::from_json(bytes)?;
     let archive = archive::read(&document)
-        .ok_or_else(|| ImportError::Other("it is JSON, and no HTTP archive: it has no log.entries".to_owned()))?;
+        .ok_or_else(|| ImportError::Other("it is JSON, but not an HTTP archive: it has no log.entries".to_owned()))?;
     drop(document);
     let mut script = Script::default();
     let choice = choice::choose(&archive.entries, options, &mut script).ok_or_else(|| {

@@ -138,7 +138,7 @@ fn cookies_from_before_the_recording_are_asked_for() {
 fn what_is_no_recording_is_refused() {
     for (text, said) in [
         ("", "not JSON"),
-        ("{}", "no HTTP archive"),
+        ("{}", "not an HTTP archive"),
         (r#"{"log":{"entries":[]}}"#, "no request in it"),
         (r#"{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}"#, "no request in it"),
         (r#"{"log":{"entries":[1,null,{"request":5}]}}"#, "no request in it"),

@@ -97,7 +97,7 @@ fn assertions_are_conditions() {
 fn what_is_no_collection_is_refused() {
     for (text, said) in [
         ("", "not JSON"),
-        ("{}", "no Postman collection"),
+        ("{}", "not a Postman collection"),
         (r#"{"requests":[]}"#, "version 1"),
         (r#"{"item":[]}"#, "no request"),
         (r#"{"item":[1,{"item":{}},{"name":"a"}]}"#, "no request"),

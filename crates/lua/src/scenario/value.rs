@@ -370,7 +370,7 @@ mod tests {
             json("{ 9007199254740991, -9007199254740991, 0.5 }").as_deref(),
             Ok("[9007199254740991,-9007199254740991,0.5]")
         );
-        assert!(json("0/0").unwrap_err().contains("no number of JSON"));
+        assert!(json("0/0").unwrap_err().contains("not a JSON number"));
         assert!(json("{ f = print }").unwrap_err().contains("a function cannot be JSON"));
         assert!(json("{ [true] = 1 }").unwrap_err().contains("must be a string"));
         assert!(json("(function() local t = {}; t.t = t; return t end)()").unwrap_err().contains("within itself"));

@@ -80,8 +80,8 @@ fn what_was_made_before_an_error_or_an_end_is_sent() {
         ("return {}", Some("returned table")),
         ("return 'GET /5 HTTP/1.1\\r\\n'", Some("the request is not complete: it ends at line 2, column 1")),
         ("return 'POST /5 HTTP/1.1\\r\\nContent-Length: 40\\r\\n\\r\\n'", Some("shorter than its Content-Length")),
-        ("return one() .. '\\0'", Some("no HTTP request")),
-        ("return one() .. '\\0' .. one()", Some("no HTTP request")),
+        ("return one() .. '\\0'", Some("not an HTTP request")),
+        ("return one() .. '\\0' .. one()", Some("not an HTTP request")),
         ("wrk.thread:stop() return one()", None),
         ("wrk.thread:stop() return one() .. one()", None),
     ] {

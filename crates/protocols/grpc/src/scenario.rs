@@ -194,7 +194,7 @@ impl GrpcCaller {
         for (_, message) in framing::messages(answer.parts.body) {
             let read = DynamicMessage::decode(method.output(), message);
             let read = read.map_err(|error| {
-                OptionsError(format!("{call}: an answer that is no {}: {error}", method.output().full_name()))
+                OptionsError(format!("{call}: an answer that is not a {}: {error}", method.output().full_name()))
             })?;
             messages.push(scripted::in_lua(&read));
         }
@@ -211,8 +211,9 @@ impl GrpcCaller {
         let output = self.known(call)?.method.output();
         let Some((_, message)) = framing::messages(answer.parts.body).next() else { return Ok(Value::Nil) };
         let read = DynamicMessage::decode(output.clone(), message);
-        let read = read
-            .map_err(|error| OptionsError(format!("{call}: a message that is no {}: {error}", output.full_name())))?;
+        let read = read.map_err(|error| {
+            OptionsError(format!("{call}: a message that is not a {}: {error}", output.full_name()))
+        })?;
         Ok(scripted::in_lua(&read))
     }
 

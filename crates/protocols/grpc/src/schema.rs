@@ -177,7 +177,7 @@ impl Schema {
             return Err(SchemaError(format!("a descriptor set of more than {MOST_BYTES} bytes")));
         }
         let pool = DescriptorPool::decode(bytes).map_err(|error| {
-            SchemaError(format!("no descriptor set: {error} (protoc writes one by --include_imports -o FILE)"))
+            SchemaError(format!("not a descriptor set: {error} (protoc writes one by --include_imports -o FILE)"))
         })?;
         Ok(Self { pool })
     }
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_is_no_descriptor_set_is_refused() {
-        assert!(Schema::of_descriptor_set(b"\xff\xff").unwrap_err().to_string().contains("no descriptor set"));
+        assert!(Schema::of_descriptor_set(b"\xff\xff").unwrap_err().to_string().contains("not a descriptor set"));
         let schema = loaded(&[("shop.proto", SHOP), ("types/item.proto", ITEM)], &[]).unwrap();
         let set = schema.pool().encode_to_vec();
         assert!(Schema::of_descriptor_set(&set).unwrap().method("shop.Cart/Add").is_ok());

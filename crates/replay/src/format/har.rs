@@ -81,7 +81,7 @@ struct Content {
 /// When it is not an archive.
 pub fn entries(archive: &[u8], options: &Options) -> Result<Vec<Result<Entry, Skip>>, String> {
     let archive: Archive = serde_json::from_slice(archive)
-        .map_err(|error| format!("line {}, column {}: no HTTP archive", error.line(), error.column()))?;
+        .map_err(|error| format!("line {}, column {}: not an HTTP archive", error.line(), error.column()))?;
     Ok(archive.log.entries.into_iter().map(|entry| read(entry, options)).collect())
 }
 

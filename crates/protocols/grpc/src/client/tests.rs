@@ -216,7 +216,7 @@ fn what_is_no_answer_is_a_failure_by_name() {
         (&|s| _ = s.begin(1).status(1, "0"), "status OK and no message"),
         (&|s| _ = s.begin(1).message(1, b"").message(1, b""), "a second message"),
         (&|s| _ = s.begin(1).headers(1, &[("a", "b")], true), "without grpc-status"),
-        (&|s| _ = s.begin(1).status(1, "x"), "no number"),
+        (&|s| _ = s.begin(1).status(1, "x"), "not a number"),
         (&|s| _ = s.begin(1).frame(kind::DATA, 0, 1, &[0, 0]).status(1, "0"), "within a message"),
         (&|s| _ = s.begin(1).frame(kind::DATA, flag::END_STREAM, 1, &[]), "without trailers"),
         (&|s| _ = s.headers(1, &[(":status", "404")], true), "HTTP status 404"),
