@@ -79,13 +79,17 @@ impl Link {
     ///
     /// hyper gives a request to its connection through a channel of tokio. A connection that ends at that moment can
     /// leave it there, where nobody ever answers it (<https://github.com/hyperium/hyper/issues/4122>).
-    pub(crate) async fn lost(mut captured: CaptureConnection) -> Self {
+    ///
+    /// Where the connection was kept, hyper may be sending the request again, which no connection shows before it is
+    /// made: that takes `connect_timeout` at the most.
+    pub(crate) async fn lost(mut captured: CaptureConnection, connect_timeout: Duration) -> Self {
         loop {
             let _ = captured.wait_for_connection_metadata().await;
             let Some(mut link) = Self::of_request(&captured) else { return std::future::pending().await };
             // Nothing is ever sent: this is an error, at the connection's end.
             let _ = link.open.changed().await;
-            tokio::time::sleep(LAST_WORD).await;
+            let connects = if link.has_answered() { connect_timeout } else { Duration::ZERO };
+            tokio::time::sleep(LAST_WORD.saturating_add(connects)).await;
             let now = Self::of_request(&captured);
             // By then hyper may have given the request to another.
             if now.is_some_and(|now| Arc::ptr_eq(&now.has_answered, &link.has_answered)) {

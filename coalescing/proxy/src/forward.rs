@@ -45,6 +45,7 @@ struct Shared {
     /// Each request over a new connection.
     fresh: Client<Connector, Empty<Bytes>>,
     upstream: Upstream,
+    connect_timeout: Duration,
     response_timeout: Duration,
     tunnel_timeout: Duration,
     metrics: Arc<Metrics>,
@@ -65,6 +66,7 @@ impl Forward {
             pool,
             fresh,
             upstream: config.upstream.clone(),
+            connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             tunnel_timeout: config.tunnel_timeout,
             metrics,
@@ -114,7 +116,11 @@ struct Unanswered {
 }
 
 /// Sends a request over a connection of this client.
-async fn send_over<B>(client: &Client<Connector, B>, mut request: Request<B>) -> Result<Response<Incoming>, Unanswered>
+async fn send_over<B>(
+    client: &Client<Connector, B>,
+    mut request: Request<B>,
+    connect_timeout: Duration,
+) -> Result<Response<Incoming>, Unanswered>
 where
     B: http_body::Body<Data: Send, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
@@ -126,7 +132,7 @@ where
             may_not_have_arrived: is_broken_off(&error) && Link::of_error(&error).is_some_and(|link| link.has_answered()),
             failure: ForwardError::from_client(&error),
         }),
-        link = Link::lost(captured) => Err(Unanswered {
+        link = Link::lost(captured, connect_timeout) => Err(Unanswered {
             may_not_have_arrived: link.has_answered(),
             failure: ForwardError::Broken("the connection ended before an answer".to_owned()),
         }),
@@ -172,8 +178,11 @@ impl Shared {
             again.headers_mut().clone_from(request.headers());
             again
         });
-        let response = match (send_over(&self.pool, request).await, again) {
-            (Err(unanswered), Some(again)) if unanswered.may_not_have_arrived => send_over(&self.fresh, again).await,
+        let most = self.connect_timeout;
+        let response = match (send_over(&self.pool, request, most).await, again) {
+            (Err(unanswered), Some(again)) if unanswered.may_not_have_arrived => {
+                send_over(&self.fresh, again, most).await
+            }
             (response, _) => response,
         };
         let response = response.map_err(|unanswered| unanswered.failure)?;
