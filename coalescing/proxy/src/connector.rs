@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use brunt_coalesce::BoxError;
 use http::{Extensions, Uri};
@@ -27,9 +26,6 @@ pub(crate) enum Connector {
     Process(Dial),
 }
 
-/// How long after the end of its connection a request may still learn of it from hyper.
-const LAST_WORD: Duration = Duration::from_millis(100);
-
 /// What is known of a connection to the upstream.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
@@ -46,7 +42,7 @@ impl Link {
     }
 
     /// The connection that a request was given last.
-    fn of_request(captured: &CaptureConnection) -> Option<Self> {
+    pub(crate) fn of_request(captured: &CaptureConnection) -> Option<Self> {
         let mut extensions = Extensions::new();
         if let Some(connected) = captured.connection_metadata().as_ref() {
             connected.get_extras(&mut extensions);
@@ -75,27 +71,16 @@ impl Link {
         extensions.remove()
     }
 
-    /// Returns once the connection of a request has ended and hyper has said nothing of it.
-    ///
-    /// hyper gives a request to its connection through a channel of tokio. A connection that ends at that moment can
-    /// leave it there, where nobody ever answers it (<https://github.com/hyperium/hyper/issues/4122>).
-    ///
-    /// Where the connection was kept, hyper may be sending the request again, which no connection shows before it is
-    /// made: that takes `connect_timeout` at the most.
-    pub(crate) async fn lost(mut captured: CaptureConnection, connect_timeout: Duration) -> Self {
-        loop {
-            let _ = captured.wait_for_connection_metadata().await;
-            let Some(mut link) = Self::of_request(&captured) else { return std::future::pending().await };
-            // Nothing is ever sent: this is an error, at the connection's end.
-            let _ = link.open.changed().await;
-            let connects = if link.has_answered() { connect_timeout } else { Duration::ZERO };
-            tokio::time::sleep(LAST_WORD.saturating_add(connects)).await;
-            let now = Self::of_request(&captured);
-            // By then hyper may have given the request to another.
-            if now.is_some_and(|now| Arc::ptr_eq(&now.has_answered, &link.has_answered)) {
-                return link;
-            }
-        }
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        // Nothing is ever sent: this is an error once the other half is gone.
+        self.open.has_changed().is_err()
+    }
+}
+
+impl PartialEq for Link {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.has_answered, &other.has_answered)
     }
 }
 

@@ -14,9 +14,10 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::{Instant, sleep};
 
 use crate::body::{Download, RequestBody, ResponseBody};
 use crate::config::{Config, Upstream};
@@ -26,7 +27,11 @@ use crate::error::StartError;
 use crate::failure::{ForwardError, is_broken_off};
 use crate::headers::{add_via, remove_hop_by_hop, switches_to};
 use crate::metrics::Metrics;
+use crate::patience::WaitClock;
 use crate::{tls, tunnel};
+
+/// How often a request's connection is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What an upgrade needs: its protocol, and the place of its connection.
 #[derive(Clone)]
@@ -81,11 +86,7 @@ impl Forward {
         shared.address(&mut request, upgrade.as_ref().map(|(wants, _)| &wants.protocol))?;
         let upstream = request.body().upstream();
         upstream.begins();
-        let answered = tokio::select! {
-            response = shared.send(request) => response,
-            () = upstream.exceeds(shared.response_timeout) => Err(ForwardError::TimedOut),
-        };
-        let response = answered.and_then(|response| shared.answered(response, upgrade));
+        let response = shared.send(request, &upstream).await.and_then(|response| shared.answered(response, upgrade));
         if let Err(failure) = &response
             && let Some(how) = failure.upstream()
         {
@@ -113,30 +114,6 @@ struct Unanswered {
     failure: ForwardError,
     /// Whether it was given to a kept connection that had ended before it reached the upstream, perhaps.
     may_not_have_arrived: bool,
-}
-
-/// Sends a request over a connection of this client.
-async fn send_over<B>(
-    client: &Client<Connector, B>,
-    mut request: Request<B>,
-    connect_timeout: Duration,
-) -> Result<Response<Incoming>, Unanswered>
-where
-    B: http_body::Body<Data: Send, Error: Into<BoxError>> + Send + Unpin + 'static,
-{
-    let captured = capture_connection(&mut request);
-    tokio::select! {
-        // An answer that has come counts, though its connection has ended since.
-        biased;
-        response = client.request(request) => response.map_err(|error: ClientError| Unanswered {
-            may_not_have_arrived: is_broken_off(&error) && Link::of_error(&error).is_some_and(|link| link.has_answered()),
-            failure: ForwardError::from_client(&error),
-        }),
-        link = Link::lost(captured, connect_timeout) => Err(Unanswered {
-            may_not_have_arrived: link.has_answered(),
-            failure: ForwardError::Broken("the connection ended before an answer".to_owned()),
-        }),
-    }
 }
 
 impl Shared {
@@ -169,7 +146,11 @@ impl Shared {
     /// Sends a request. If that fails on a kept connection that had ended before the request reached the upstream,
     /// sends it once more over a new one, if the request may be repeated. A connection counts as ended if it has
     /// brought an answer before, and none to this request.
-    async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, ForwardError> {
+    async fn send(
+        &self,
+        request: Request<RequestBody>,
+        upstream: &WaitClock,
+    ) -> Result<Response<Incoming>, ForwardError> {
         let again = request.method().is_idempotent() && request.body().is_end_stream();
         let again = again.then(|| {
             let mut again = Request::new(Empty::new());
@@ -178,16 +159,62 @@ impl Shared {
             again.headers_mut().clone_from(request.headers());
             again
         });
-        let most = self.connect_timeout;
-        let response = match (send_over(&self.pool, request, most).await, again) {
+        let response = match (self.send_over(&self.pool, request, upstream).await, again) {
             (Err(unanswered), Some(again)) if unanswered.may_not_have_arrived => {
-                send_over(&self.fresh, again, most).await
+                self.send_over(&self.fresh, again, upstream).await
             }
             (response, _) => response,
         };
         let response = response.map_err(|unanswered| unanswered.failure)?;
         Link::answered(response.extensions());
         Ok(response)
+    }
+
+    /// Sends a request over a connection of this client.
+    async fn send_over<B>(
+        &self,
+        client: &Client<Connector, B>,
+        mut request: Request<B>,
+        upstream: &WaitClock,
+    ) -> Result<Response<Incoming>, Unanswered>
+    where
+        B: http_body::Body<Data: Send, Error: Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let captured = capture_connection(&mut request);
+        tokio::select! {
+            // An answer that has come counts, though its connection has ended since.
+            biased;
+            response = client.request(request) => response.map_err(|error: ClientError| Unanswered {
+                may_not_have_arrived: is_broken_off(&error)
+                    && Link::of_error(&error).is_some_and(|link| link.has_answered()),
+                failure: ForwardError::from_client(&error),
+            }),
+            unanswered = self.gives_up(upstream, &captured) => Err(unanswered),
+        }
+    }
+
+    /// Returns once the upstream has kept a request waiting for too long, or its connection has ended and hyper says
+    /// nothing of it.
+    ///
+    /// hyper gives a request to its connection through a channel of tokio. A connection that ends at that moment can
+    /// leave it there, where nobody ever answers it (<https://github.com/hyperium/hyper/issues/4122>). Where the
+    /// connection was kept, hyper may be sending the request again, which no connection shows before it is made.
+    async fn gives_up(&self, upstream: &WaitClock, captured: &CaptureConnection) -> Unanswered {
+        let mut ended: Option<(Link, Instant)> = None;
+        while let Some(left) = upstream.left(self.response_timeout) {
+            sleep(left.min(LOOK)).await;
+            let Some(link) = Link::of_request(captured).filter(Link::has_ended) else { continue };
+            let most = if link.has_answered() { self.connect_timeout } else { Duration::ZERO };
+            match &ended {
+                Some((known, since)) if *known == link && since.elapsed() >= most => {
+                    let failure = ForwardError::Broken("the connection ended before an answer".to_owned());
+                    return Unanswered { failure, may_not_have_arrived: link.has_answered() };
+                }
+                Some((known, _)) if *known == link => {}
+                _ => ended = Some((link, Instant::now())),
+            }
+        }
+        Unanswered { failure: ForwardError::TimedOut, may_not_have_arrived: false }
     }
 
     fn answered(

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 /// The beginning of the current wait. Whoever waits sets it; whoever enforces the limit reads it.
 #[derive(Debug, Default)]
@@ -20,16 +20,18 @@ impl WaitClock {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// How much longer an uninterrupted wait may last: `None` once it has lasted for `most`. A wait that has not begun has all
+    /// of its time.
+    pub(crate) fn left(&self, most: Duration) -> Option<Duration> {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = most.saturating_sub(since.map_or(Duration::ZERO, |since| since.elapsed()));
+        (!left.is_zero()).then_some(left)
+    }
+
     /// Returns once an uninterrupted wait has lasted this long.
     pub(crate) async fn exceeds(&self, most: Duration) {
-        loop {
-            let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match since {
-                // A wait that begins during the sleep cannot have lasted long enough before its end.
-                None => sleep(most).await,
-                Some(since) if since.elapsed() >= most => return,
-                Some(since) => sleep_until(since + most).await,
-            }
+        while let Some(left) = self.left(most) {
+            sleep(left).await;
         }
     }
 }
