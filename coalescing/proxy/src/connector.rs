@@ -36,23 +36,25 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The connection of these extensions.
-    fn of(extensions: &Extensions) -> Option<&Self> {
-        extensions.get()
-    }
-
-    /// The connection that a request was given last.
-    pub(crate) fn of_request(captured: &CaptureConnection) -> Option<Self> {
+    fn from_connected(connected: &Connected) -> Option<Self> {
         let mut extensions = Extensions::new();
-        if let Some(connected) = captured.connection_metadata().as_ref() {
-            connected.get_extras(&mut extensions);
-        }
+        connected.get_extras(&mut extensions);
         extensions.remove()
     }
 
-    /// Remembers that an answer with these extensions has come.
-    pub(crate) fn answered(extensions: &Extensions) {
-        if let Some(link) = Self::of(extensions) {
+    /// The last connection that a request was given to.
+    pub(crate) fn from_captured(captured: &CaptureConnection) -> Option<Self> {
+        captured.connection_metadata().as_ref().and_then(Self::from_connected)
+    }
+
+    /// The connection on which a request failed.
+    pub(crate) fn from_error(error: &ClientError) -> Option<Self> {
+        error.connect_info().and_then(Self::from_connected)
+    }
+
+    /// Remembers that an answer with these extensions has come over its connection.
+    pub(crate) fn remember_answer(extensions: &Extensions) {
+        if let Some(link) = extensions.get::<Self>() {
             link.has_answered.store(true, Ordering::Relaxed);
         }
     }
@@ -60,15 +62,6 @@ impl Link {
     /// Whether it has brought an answer before.
     pub(crate) fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Relaxed)
-    }
-
-    /// The connection on which a request failed.
-    pub(crate) fn of_error(error: &ClientError) -> Option<Self> {
-        let mut extensions = Extensions::new();
-        if let Some(info) = error.connect_info() {
-            info.get_extras(&mut extensions);
-        }
-        extensions.remove()
     }
 
     /// Whether it has ended.

@@ -30,7 +30,7 @@ use crate::metrics::Metrics;
 use crate::patience::WaitClock;
 use crate::{tls, tunnel};
 
-/// How often a request's connection is looked at.
+/// How often a waiting request checks whether its connection has ended.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What an upgrade needs: its protocol, and the place of its connection.
@@ -112,7 +112,7 @@ fn body_means_nothing(method: &Method) -> bool {
 /// A request that got no answer.
 struct Unanswered {
     failure: ForwardError,
-    /// Whether it was given to a kept connection that had ended before it reached the upstream, perhaps.
+    /// Whether its connection was a kept one, which may have ended before the request reached the upstream.
     may_not_have_arrived: bool,
 }
 
@@ -166,7 +166,7 @@ impl Shared {
             (response, _) => response,
         };
         let response = response.map_err(|unanswered| unanswered.failure)?;
-        Link::answered(response.extensions());
+        Link::remember_answer(response.extensions());
         Ok(response)
     }
 
@@ -186,7 +186,7 @@ impl Shared {
             biased;
             response = client.request(request) => response.map_err(|error: ClientError| Unanswered {
                 may_not_have_arrived: is_broken_off(&error)
-                    && Link::of_error(&error).is_some_and(|link| link.has_answered()),
+                    && Link::from_error(&error).is_some_and(|link| link.has_answered()),
                 failure: ForwardError::from_client(&error),
             }),
             unanswered = self.gives_up(upstream, &captured) => Err(unanswered),
@@ -203,7 +203,7 @@ impl Shared {
         let mut ended: Option<(Link, Instant)> = None;
         while let Some(left) = upstream.left(self.response_timeout) {
             sleep(left.min(LOOK)).await;
-            let Some(link) = Link::of_request(captured).filter(Link::has_ended) else { continue };
+            let Some(link) = Link::from_captured(captured).filter(Link::has_ended) else { continue };
             let most = if link.has_answered() { self.connect_timeout } else { Duration::ZERO };
             match &ended {
                 Some((known, since)) if *known == link && since.elapsed() >= most => {
@@ -263,5 +263,66 @@ impl tower_service::Service<Request<RequestBody>> for Forward {
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         Box::pin(self.clone().forward(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// Proxies to an upstream that answers with a head and half of a body, and then keeps the connection or ends it.
+    fn forward(ends: bool) -> Forward {
+        let listen: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let config = Config::new("http://upstream".parse().unwrap(), listen);
+        let dial = move || {
+            let (near, mut far) = tokio::io::duplex(1024);
+            tokio::spawn(async move {
+                let _ = far.read(&mut [0; 1024]).await;
+                let _ = far.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha").await;
+                if !ends {
+                    std::future::pending::<()>().await;
+                }
+            });
+            Ok(near)
+        };
+        Forward::new(&config, Arc::default(), Some(Arc::new(dial))).unwrap()
+    }
+
+    /// How a request is given up that hyper says nothing more of, and after how many seconds.
+    async fn given_up(ends: bool, is_kept: bool) -> (u64, Unanswered) {
+        let Forward(shared) = forward(ends);
+        let mut request = Request::get("http://upstream/").body(Empty::new()).unwrap();
+        let captured = capture_connection(&mut request);
+        let response = shared.fresh.request(request).await.unwrap();
+        if is_kept {
+            Link::remember_answer(response.extensions());
+        }
+        // A connection whose answer nobody reads would not notice its end.
+        let response = (!ends).then_some(response);
+        let (upstream, began) = (WaitClock::default(), Instant::now());
+        upstream.begins();
+        let unanswered = shared.gives_up(&upstream, &captured).await;
+        drop(response);
+        (began.elapsed().as_secs(), unanswered)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_given_up_soon_after_the_silent_end_of_its_connection() {
+        let (seconds, unanswered) = given_up(true, false).await;
+        assert!(matches!(unanswered.failure, ForwardError::Broken(_)) && !unanswered.may_not_have_arrived);
+        assert_eq!(seconds, 2);
+        // hyper may be connecting for a second try, for 5 s.
+        let (seconds, unanswered) = given_up(true, true).await;
+        assert!(matches!(unanswered.failure, ForwardError::Broken(_)) && unanswered.may_not_have_arrived);
+        assert_eq!(seconds, 6);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_whose_connection_stays_has_the_whole_response_timeout() {
+        let (seconds, unanswered) = given_up(false, true).await;
+        assert!(matches!(unanswered.failure, ForwardError::TimedOut) && !unanswered.may_not_have_arrived);
+        assert_eq!(seconds, 60);
     }
 }
