@@ -1,4 +1,4 @@
-//! Many deadlines, most of which are met and taken back.
+//! A heap of deadlines, most of which are cancelled before they pass.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,63 +9,63 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The number of stale alarms in the heap up to which it is not worth rebuilding.
 const TOLERATED_STALE: usize = 64;
 
-/// Alarms of things with deadlines, by small numbers.
+/// Deadlines of numbered owners, such as slots: one alarm each.
 ///
 /// A deadline that moves to a later time, as that of a slot does with each call, costs only a comparison: the alarm
 /// stays, and the caller that it rings for sets it anew ([`Deadlines::arm`]). A deadline that moves to an earlier time
-/// gets another alarm, and the old one goes stale. Stale alarms never outnumber the things.
+/// gets another alarm, and the old one goes stale. Stale alarms never outnumber the owners.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// When each thing's alarm rings; [`NEVER`] where none is set.
+    /// When each owner's alarm rings; [`NEVER`] where none is set.
     alarms: Vec<u64>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Deadlines {
-    /// `thing` has to be looked at by `at`.
+    /// `owner` has to be looked at by `at`.
     #[inline]
-    pub(super) fn arm(&mut self, thing: u32, at: u64) {
-        if self.alarms.get(thing as usize).is_none_or(|alarm| *alarm > at) {
-            self.set(thing, at);
+    pub(super) fn arm(&mut self, owner: u32, at: u64) {
+        if self.alarms.get(owner as usize).is_none_or(|alarm| *alarm > at) {
+            self.set(owner, at);
         }
     }
 
     #[cold]
-    fn set(&mut self, thing: u32, at: u64) {
-        let place = thing as usize;
+    fn set(&mut self, owner: u32, at: u64) {
+        let place = owner as usize;
         if place >= self.alarms.len() {
             self.alarms.resize(place + 1, NEVER);
         }
         if let Some(alarm) = self.alarms.get_mut(place) {
             *alarm = at;
         }
-        self.heap.push(Reverse((at, thing)));
+        self.heap.push(Reverse((at, owner)));
         if self.heap.len() > 2 * self.alarms.len() + TOLERATED_STALE {
             let set = self.alarms.iter().zip(0..).filter(|(alarm, _)| **alarm != NEVER);
-            self.heap = set.map(|(alarm, thing)| Reverse((*alarm, thing))).collect();
+            self.heap = set.map(|(alarm, owner)| Reverse((*alarm, owner))).collect();
         }
     }
 
-    /// A thing whose alarm rings at `now`; the alarm is then unset.
+    /// An owner whose alarm rings at `now`; the alarm is then unset.
     pub(super) fn due(&mut self, now: u64) -> Option<u32> {
-        while let Some(Reverse((at, thing))) = self.heap.peek().copied()
+        while let Some(Reverse((at, owner))) = self.heap.peek().copied()
             && at <= now
         {
             self.heap.pop();
-            if let Some(alarm) = self.alarms.get_mut(thing as usize)
+            if let Some(alarm) = self.alarms.get_mut(owner as usize)
                 && *alarm == at
             {
                 *alarm = NEVER;
-                return Some(thing);
+                return Some(owner);
             }
         }
         None
     }
 
-    /// When the alarm of this thing rings; [`NEVER`] if none is set.
+    /// When the alarm of this owner rings; [`NEVER`] if none is set.
     #[cfg(feature = "simulation")]
-    pub(super) fn alarm(&self, thing: usize) -> u64 {
-        self.alarms.get(thing).copied().unwrap_or(NEVER)
+    pub(super) fn alarm(&self, owner: usize) -> u64 {
+        self.alarms.get(owner).copied().unwrap_or(NEVER)
     }
 
     /// When an alarm rings next; it may be a stale one.
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the plain way: every thing has one deadline, and each is reported at the first look at or after it.
+        /// Against the plain way: every owner has one deadline, and each is reported at the first look at or after it.
         #[test]
         fn every_deadline_is_seen_in_time(
             steps in prop::collection::vec((0..8_u32, prop::option::of(1..200_u64), 0..30_u64), 1..300),
@@ -90,20 +90,20 @@ mod tests {
             let mut deadlines = Deadlines::default();
             let mut expected = [NEVER; 8];
             let mut now = 0;
-            for (thing, after, passes) in steps {
-                expected[thing as usize] = after.map_or(NEVER, |after| now + after);
+            for (owner, after, passes) in steps {
+                expected[owner as usize] = after.map_or(NEVER, |after| now + after);
                 if let Some(after) = after {
-                    deadlines.arm(thing, now + after);
+                    deadlines.arm(owner, now + after);
                 }
                 now += passes;
                 let mut seen = Vec::new();
-                while let Some(thing) = deadlines.due(now) {
-                    let own = &mut expected[thing as usize];
+                while let Some(owner) = deadlines.due(now) {
+                    let own = &mut expected[owner as usize];
                     if *own <= now {
-                        seen.push(thing);
+                        seen.push(owner);
                         *own = NEVER;
                     } else if *own != NEVER {
-                        deadlines.arm(thing, *own);
+                        deadlines.arm(owner, *own);
                     }
                 }
                 prop_assert!(expected.iter().all(|own| *own > now), "{:?} at {}, seen {:?}", expected, now, seen);
