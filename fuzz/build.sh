@@ -9,6 +9,6 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 out=${CARGO_TARGET_DIR:-target}
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 
-# With --target, by which instrumented.sh tells what is fuzzed from build scripts.
+# --target tells instrumented.sh which crates are no build scripts.
 RUSTC_WRAPPER=$PWD/instrumented.sh cargo build --release --target "$host" --target-dir "$out/fuzz"
 echo "$out/fuzz/$host/release"

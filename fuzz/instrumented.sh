@@ -1,6 +1,6 @@
 #!/bin/sh
-# What cargo calls in the place of rustc: adds what cargo-fuzz passes, but for a sanitizer, where libFuzzer is to see which way an input takes. That is
-# in brunt's own crates, and in those of others that read what a peer sent. Build scripts are spared: they have no --target.
+# Cargo's wrapper of rustc: compiles with coverage, as cargo-fuzz does, what an input passes through: brunt's own crates, and those that read what a peer sent.
+# Other crates would only slow the build and the fuzzer. Build scripts have no --target, and cannot be linked with coverage.
 case "${CARGO_PKG_NAME:-}" in
 brunt* | csv-core | flate2 | h2 | html5ever | http | httparse | hyper | hyper-util | miniz_oxide | prost | prost-reflect | ruzstd | serde_json | uppsala)
     case " $* " in
