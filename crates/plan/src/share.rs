@@ -252,6 +252,7 @@ impl Numbers {
     }
 
     /// The number of them.
+    #[inline]
     pub const fn count(self) -> u64 {
         self.until.saturating_sub(self.from)
     }
