@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brunt_fuzz::cut;
 use brunt_proxy::in_process::InProcess;
 use brunt_proxy::{Coalescing, Config};
 use libfuzzer_sys::fuzz_target;
@@ -23,22 +24,9 @@ mod wire;
 /// Longer than all limits of a connection together.
 const AGES: Duration = Duration::from_secs(3600);
 
-/// Cuts `bytes` by the random numbers that follow from `seed`.
-fn cut(bytes: &[u8], seed: u64) -> Vec<Vec<u8>> {
-    let mut state = seed | 1;
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let most = 1_u64 << (state >> 59);
-        let (piece, after) = rest.split_at(((state >> 8) % most + 1).min(rest.len() as u64) as usize);
-        pieces.push(piece.to_vec());
-        rest = after;
-    }
-    pieces
+/// The pieces of what one side sends.
+fn pieces(bytes: &[u8], seed: u64) -> Vec<Vec<u8>> {
+    cut(bytes, seed).into_iter().map(<[u8]>::to_vec).collect()
 }
 
 /// Sends these pieces, and returns all that comes until the other side ends the connection.
@@ -90,7 +78,7 @@ async fn run(flags: u8, seed: u64, client: &[u8], upstream: &[u8]) {
     };
     let proxy = Arc::new(InProcess::new(&config, dial).unwrap());
     let seen: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
-    let (all, answer) = (Arc::clone(&seen), cut(upstream, seed.rotate_left(7)));
+    let (all, answer) = (Arc::clone(&seen), pieces(upstream, seed.rotate_left(7)));
     let accepting = tokio::spawn(async move {
         let mut connections = JoinSet::new();
         while let Some(stream) = dialled.recv().await {
@@ -102,7 +90,7 @@ async fn run(flags: u8, seed: u64, client: &[u8], upstream: &[u8]) {
     for number in 0..if flags & 4 != 0 { 2 } else { 1 } {
         let (ours, proxys) = duplex(1024);
         let proxy = Arc::clone(&proxy);
-        let pieces = cut(client, seed.wrapping_add(number));
+        let pieces = pieces(client, seed.wrapping_add(number));
         clients.spawn(async move {
             let serving = proxy.serve(proxys, Some(([192, 0, 2, 7], 1).into()));
             let (served, came) = tokio::join!(serving, talk(ours, pieces, false));

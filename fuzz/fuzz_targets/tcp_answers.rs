@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use brunt_fuzz::cut;
 use brunt_plan::content::Content;
 use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
 use brunt_protocol::user::Message;
@@ -78,24 +79,6 @@ fn user(
         answers.push(client.parts().body.to_vec());
         assert!(out.is_empty(), "what is received sends nothing");
     }
-}
-
-/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, none of them empty.
-fn cut(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
-    let mut state = seed | 1;
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let most = 1_u64 << (state >> 60);
-        let (piece, after) = rest.split_at(((state >> 8) % most + 1).min(rest.len() as u64) as usize);
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
 }
 
 fuzz_target!(|input: &[u8]| {

@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use brunt_fuzz::cut;
 use brunt_thrift::reply::{Fault, Framing, Reply, ReplyReader};
 use brunt_thrift::value::{WireType, WireValue};
 use brunt_thrift::wire::{Binary, Compact, Wire, read_message, read_value, write_value};
@@ -40,24 +41,6 @@ fn read<'a, W: Wire>(framing: Framing, pieces: impl IntoIterator<Item = &'a [u8]
         }
     }
     (replies, None)
-}
-
-/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
-fn cut(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
-    let mut state = seed | 1;
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let most = 1_u64 << (state >> 60);
-        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
 }
 
 fn check<W: Wire>(framing: Framing, bytes: &[u8], seed: u64) {

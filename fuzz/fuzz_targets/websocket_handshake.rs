@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use brunt_fuzz::cut;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
 use brunt_protocol::scenario::{Encoded, Setting, Value};
@@ -46,7 +47,7 @@ fn plan(deflate: bool) -> Plan {
 }
 
 /// What it meant, without how often more was asked for.
-fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<String> {
+fn read(bytes: &[u8], first: u8, cut: impl for<'a> Fn(&'a [u8]) -> Vec<&'a [u8]>) -> Vec<String> {
     let (mut client, request) = begun(first);
     let text = String::from_utf8_lossy(&request);
     let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next()).expect("a key");
@@ -60,7 +61,7 @@ fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<Str
     };
     let mut meant = Vec::new();
     for piece in cut(&said) {
-        let mut rest = piece.as_slice();
+        let mut rest = piece;
         while !rest.is_empty() {
             match client.receive(rest, &mut Vec::new()) {
                 Ok((taken, progress)) => {
@@ -85,28 +86,10 @@ fn read(bytes: &[u8], first: u8, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> Vec<Str
     meant
 }
 
-/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
-fn cut(bytes: &[u8], seed: u64) -> Vec<Vec<u8>> {
-    let mut state = seed | 1;
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let most = 1_u64 << (state >> 60);
-        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
-        pieces.push(piece.to_vec());
-        rest = after;
-    }
-    pieces
-}
-
 fuzz_target!(|input: &[u8]| {
     let Some((seed, bytes)) = input.split_first_chunk() else { return };
     let (first, seed) = (seed[0], u64::from_le_bytes(*seed));
-    let whole = read(bytes, first, |bytes| vec![bytes.to_vec()]);
+    let whole = read(bytes, first, |bytes| vec![bytes]);
     assert_eq!(read(bytes, first, |bytes| cut(bytes, seed)), whole, "cut by {seed}");
-    assert_eq!(read(bytes, first, |bytes| bytes.iter().map(|byte| vec![*byte]).collect()), whole, "byte by byte");
+    assert_eq!(read(bytes, first, |bytes| bytes.chunks(1).collect()), whole, "byte by byte");
 });

@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use brunt_fuzz::cut;
 use brunt_websocket::{MOST_MESSAGE_BYTES, Reader, Step};
 use libfuzzer_sys::fuzz_target;
 
@@ -48,24 +49,6 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, first: u8) -> Reading {
         }
     }
     Reading { said, wrong: None }
-}
-
-/// Cuts `bytes` by the random numbers that follow from `seed`: mostly small pieces, empty ones among them.
-fn cut(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
-    let mut state = seed | 1;
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let most = 1_u64 << (state >> 60);
-        let (piece, after) = rest.split_at(((state >> 8) % (most + 1)).min(rest.len() as u64) as usize);
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
 }
 
 fuzz_target!(|input: &[u8]| {

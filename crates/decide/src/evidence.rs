@@ -150,11 +150,6 @@ impl Evidence {
         self.thresholds.iter().all(|result| result.held)
     }
 
-    /// Implicit thresholds that failed: more calls, checks or iterations than may.
-    pub fn failed_implicitly(&self) -> impl Iterator<Item = &ThresholdResult> {
-        self.thresholds.iter().filter(|result| result.implicit && !result.held)
-    }
-
     /// Calls a second that are a success, of those answered in the measured part: the rate that decides.
     pub fn ok_per_s(&self) -> f64 {
         if self.answered > 0 { self.answered_per_s * self.ok as f64 / self.answered as f64 } else { 0.0 }

@@ -260,13 +260,6 @@ impl Breakdown {
             crowded: crowded(total),
         }
     }
-
-    /// Checks that held and that did not, over all, without the reasons for which the script failed calls.
-    pub fn check_counts(&self) -> (u64, u64) {
-        self.checks.iter().fold((0, 0), |(passes, fails), check| {
-            (passes + check.passes, fails + check.fails.saturating_sub(check.reasons))
-        })
-    }
 }
 
 fn groups(total: &Figures) -> Vec<GroupBreakdown> {

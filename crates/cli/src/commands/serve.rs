@@ -52,9 +52,6 @@ pub struct Http {
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub address: Listen,
-    /// Threads
-    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
-    pub workers: u32,
     /// Serve identical requests in flight once: brunt's own proxy stands before the target, in this process
     #[arg(long)]
     pub coalesce: bool,
@@ -89,16 +86,8 @@ pub struct Http {
     /// Close each connection after this many answers
     #[arg(long, value_name = "N", value_parser = values::requests)]
     pub close_after: Option<u64>,
-    /// Where the randomness of delays and errors starts
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
-    /// Stop by itself after this long
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub duration: Option<u64>,
     #[command(flatten)]
-    pub faults: ServeFaults,
-    #[command(flatten)]
-    pub tls: ServeTls,
+    pub serving: Serving,
 }
 
 #[derive(Debug, Args)]
@@ -106,9 +95,6 @@ pub struct Ws {
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     pub address: Listen,
-    /// Threads
-    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
-    pub workers: u32,
     /// How long each echo takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
@@ -124,16 +110,8 @@ pub struct Ws {
     /// Send each client a message that it did not ask for, this often
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub push: Option<u64>,
-    /// Where the randomness of delays and errors starts
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
-    /// Stop by itself after this long
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub duration: Option<u64>,
     #[command(flatten)]
-    pub faults: ServeFaults,
-    #[command(flatten)]
-    pub tls: ServeTls,
+    pub serving: Serving,
 }
 
 const METHODS: &str = "\
@@ -153,9 +131,6 @@ pub struct Thrift {
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
     pub address: Listen,
-    /// Threads
-    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
-    pub workers: u32,
     /// How long each answer takes: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
@@ -168,16 +143,8 @@ pub struct Thrift {
     /// Close each connection after this many calls
     #[arg(long, value_name = "N", value_parser = values::requests)]
     pub close_after: Option<u64>,
-    /// Where the randomness of delays and errors starts
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
-    /// Stop by itself after this long
-    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
-    pub duration: Option<u64>,
     #[command(flatten)]
-    pub faults: ServeFaults,
-    #[command(flatten)]
-    pub tls: ServeTls,
+    pub serving: Serving,
 }
 
 /// The methods of the echo, for the end of the help.
@@ -195,21 +162,28 @@ pub struct Grpc {
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
     #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:50051")]
     pub address: Listen,
-    /// Threads
-    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
-    pub workers: u32,
     /// How long each answer takes to begin: 5ms, 1ms..5ms evenly spread, exp:5ms exponential
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
     /// The share of calls that end as UNAVAILABLE: 1% or 0.01
     #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
     pub error_share: f64,
-    /// Where the randomness of delays and errors starts
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
     /// Write down when each message was sent: a line CALL,NANOSECONDS for each, by the number of its call
     #[arg(long, value_name = "FILE")]
     pub message_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub serving: Serving,
+}
+
+/// What every server is told.
+#[derive(Debug, Args)]
+pub struct Serving {
+    /// Threads
+    #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
+    pub workers: u32,
+    /// Where the randomness of delays and errors starts
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
     /// Stop by itself after this long
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
@@ -294,31 +268,69 @@ pub struct ServeTls {
 
 pub fn run(args: Serve) -> Result<Exit> {
     match args.server {
-        Server::Http(mut args) => {
-            let place = args.faults.take_place(&mut args.address)?;
-            let (duration, write_cert, coalesce) = (args.duration, args.tls.write_cert.clone(), args.coalesce);
-            let config = http(*args);
-            serve(
-                duration,
-                write_cert,
-                place,
-                || if coalesce { coalesced(&config) } else { target(config, "requests") },
-            )
+        Server::Http(args) => {
+            let args = *args;
+            serve(args.address, args.serving, |told| {
+                let config = Config {
+                    body_bytes: args.body_size,
+                    delay: args.delay,
+                    queue: args
+                        .service_time
+                        .map(|service_time| server::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
+                    error_share: args.error_share,
+                    stall: args.stall,
+                    close_after: args.close_after,
+                    tokens: Tokens { first: args.first_token, gap: args.token_gap, count: args.tokens },
+                    ..told
+                };
+                if args.coalesce { coalesced(&config) } else { target(config, "requests") }
+            })
         }
-        Server::Ws(mut args) => {
-            let place = args.faults.take_place(&mut args.address)?;
-            serve(args.duration, args.tls.write_cert.clone(), place, || target(websocket(*args), "messages"))
+        Server::Ws(args) => {
+            let args = *args;
+            serve(args.address, args.serving, |told| {
+                let config = Config {
+                    speaks: ServedProtocol::WebSocket,
+                    delay: args.delay,
+                    error_share: args.error_share,
+                    stall: args.stall,
+                    close_after: args.close_after,
+                    push: args.push.map(Duration::from_nanos),
+                    ..told
+                };
+                target(config, "messages")
+            })
         }
-        Server::Thrift(mut args) => {
-            let place = args.faults.take_place(&mut args.address)?;
-            serve(args.duration, args.tls.write_cert.clone(), place, || target(thrift(*args), "calls"))
+        Server::Thrift(args) => {
+            let args = *args;
+            serve(args.address, args.serving, |told| {
+                let config = Config {
+                    speaks: ServedProtocol::Thrift,
+                    delay: args.delay,
+                    error_share: args.error_share,
+                    stall: args.stall,
+                    close_after: args.close_after,
+                    ..told
+                };
+                target(config, "calls")
+            })
         }
-        Server::Grpc(mut args) => {
+        Server::Grpc(args) => {
+            let args = *args;
             if let Some(path) = &args.message_log {
                 files::check_writable(path)?;
             }
-            let place = args.faults.take_place(&mut args.address)?;
-            serve(args.duration, args.tls.write_cert.clone(), place, || grpc(*args))
+            serve(args.address, args.serving, |told| {
+                grpc(&grpc::Config {
+                    address: told.address,
+                    workers: told.workers,
+                    delay: args.delay,
+                    error_share: args.error_share,
+                    tls: told.tls,
+                    seed: told.seed,
+                    message_log: args.message_log,
+                })
+            })
         }
     }
 }
@@ -331,27 +343,26 @@ struct Running {
     stop: Box<dyn FnOnce() -> String>,
 }
 
-/// Serves until a signal, or for this many nanoseconds.
-fn serve(
-    duration: Option<u64>,
-    write_cert: Option<PathBuf>,
-    place: Option<Place>,
-    start: impl FnOnce() -> Result<Running>,
-) -> Result<Exit> {
-    if let Some(path) = &write_cert {
+/// Serves until a signal, or until its time is over. `start` gets what the server was told.
+fn serve(mut address: Listen, mut told: Serving, start: impl FnOnce(Config) -> Result<Running>) -> Result<Exit> {
+    if let Some(path) = &told.tls.write_cert {
         files::check_writable(path)?;
     }
+    let place = told.faults.take_place(&mut address)?;
+    let write_cert = told.tls.write_cert.take();
     let waiter = Waiter::new()?;
     let behind = |server| match place {
         Some(place) => place.before(server),
         None => Ok(server),
     };
-    let running = start().and_then(behind).context("cannot serve")?;
+    let config =
+        Config { address, workers: told.workers as usize, tls: tls(told.tls), seed: told.seed, ..Config::default() };
+    let running = start(config).and_then(behind).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, running.certificate_pem) {
         files::write(&path, pem.as_bytes())?;
     }
     console::print(format!("listening on {}\n", running.url).as_bytes())?;
-    waiter.wait(duration.map(Duration::from_nanos));
+    waiter.wait(told.duration.map(Duration::from_nanos));
     console::print(format!("answered {}\n", (running.stop)()).as_bytes())?;
     Ok(Exit::Done)
 }
@@ -387,16 +398,8 @@ fn coalesced(asked: &Config) -> Result<Running> {
     })
 }
 
-fn grpc(args: Grpc) -> Result<Running> {
-    let server = grpc::Server::start(&grpc::Config {
-        address: args.address,
-        workers: args.workers as usize,
-        delay: args.delay,
-        error_share: args.error_share,
-        tls: tls(args.tls),
-        seed: args.seed,
-        message_log: args.message_log,
-    })?;
+fn grpc(config: &grpc::Config) -> Result<Running> {
+    let server = grpc::Server::start(config)?;
     Ok(Running {
         url: server.url(),
         certificate_pem: server.certificate_pem().map(str::to_owned),
@@ -406,56 +409,6 @@ fn grpc(args: Grpc) -> Result<Running> {
             format!("{calls} calls on {connections} connections")
         }),
     })
-}
-
-fn http(args: Http) -> Config {
-    Config {
-        address: args.address,
-        workers: args.workers as usize,
-        body_bytes: args.body_size,
-        delay: args.delay,
-        queue: args
-            .service_time
-            .map(|service_time| server::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
-        error_share: args.error_share,
-        stall: args.stall,
-        close_after: args.close_after,
-        tokens: Tokens { first: args.first_token, gap: args.token_gap, count: args.tokens },
-        tls: tls(args.tls),
-        seed: args.seed,
-        ..Config::default()
-    }
-}
-
-fn websocket(args: Ws) -> Config {
-    Config {
-        speaks: ServedProtocol::WebSocket,
-        address: args.address,
-        workers: args.workers as usize,
-        delay: args.delay,
-        error_share: args.error_share,
-        stall: args.stall,
-        close_after: args.close_after,
-        push: args.push.map(Duration::from_nanos),
-        tls: tls(args.tls),
-        seed: args.seed,
-        ..Config::default()
-    }
-}
-
-fn thrift(args: Thrift) -> Config {
-    Config {
-        speaks: ServedProtocol::Thrift,
-        address: args.address,
-        workers: args.workers as usize,
-        delay: args.delay,
-        error_share: args.error_share,
-        stall: args.stall,
-        close_after: args.close_after,
-        tls: tls(args.tls),
-        seed: args.seed,
-        ..Config::default()
-    }
 }
 
 fn tls(args: ServeTls) -> Option<Tls> {

@@ -249,14 +249,14 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
             let until_over = silence.to.saturating_sub(start + timeline.width_ns());
             // A call that brunt gave up within it may have had less time.
             let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
-            let waited = |least: u64| point.count_from(least.max(until_over)).max(given_up);
-            let for_long = waited(silence.length() / HELD_UP);
+            let waited_from = |least: u64| point.count_from(least.max(until_over)).max(given_up);
+            let for_long = waited_from(silence.length() / HELD_UP);
             held += for_long;
             // Calls that came late in it waited, too, though not for long. A point of a long run is longer than a
             // silence, and has slow calls besides.
             let here = Stretch { from: start, to: start + timeline.width_ns() };
             let share = here.shared(silence) as f64 / timeline.width_ns() as f64;
-            let waited = waited(unusual).min((point.due() as f64 * share).ceil() as u64).max(for_long);
+            let waited = waited_from(unusual).min((point.due() as f64 * share).ceil() as u64).max(for_long);
             if waited > 0 {
                 (calls, worst_ns) = (calls + waited, worst_ns.max(point.longest_ns()));
             }

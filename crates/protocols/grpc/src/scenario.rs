@@ -253,8 +253,8 @@ impl Caller for GrpcCaller {
         let call = value(0).as_str().unwrap_or_default();
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
-        let said =
-            StreamPart::from_name(value(3)).ok_or_else(|| wrong("what is said is not a part of a call".to_owned()))?;
+        let said = StreamPart::from_name(value(3))
+            .ok_or_else(|| wrong("its fourth value is not 'open', 'more', 'finish' or nil".to_owned()))?;
         said.check(&known.method).map_err(wrong)?;
         let messages = match (said, value(1)) {
             (StreamPart::Finish, _) => Vec::new(),
