@@ -31,7 +31,7 @@ pub const ARGS_LINES: Flag =
 pub const MAX_ANSWER: Flag = Flag::new(
     "max-answer",
     Takes::Text("BYTES"),
-    "The most bytes of one answer, or of a message in it [default: 16384000]",
+    "The largest answer, or message in an answer, in bytes [default: 16384000]",
 )
 .checked(bytes);
 

@@ -21,13 +21,13 @@ use super::values::{self, SourceIps};
 
 #[derive(Debug, Default, Args)]
 pub struct Bench {
-    /// What to aim at: a scheme such as http://, a host, a port and a path; user:password@ becomes --basic
+    /// The target: a scheme such as http://, a host, a port and a path; user:password@ becomes --basic
     #[arg(value_name = "URL", conflicts_with = "plan")]
     pub url: Option<String>,
     /// Accepted only to report it as a mistake.
     #[arg(hide = true, conflicts_with = "plan")]
     pub surplus: Vec<String>,
-    /// What the script's init(args) gets behind the URL
+    /// Arguments of the script's init(args)
     #[arg(last = true, value_name = "ARGS", requires = "script", conflicts_with = "plan")]
     pub script_args: Vec<String>,
     #[command(flatten)]
@@ -83,17 +83,16 @@ pub struct Load {
     /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<Arrivals>,
-    /// Make calls for this long before the measured part; they are in no figure of the result [default: 0]
+    /// Warm up for this long before the measured part; the result leaves these calls out [default: 0]
     #[arg(short, long, value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
-    /// A connection for each request
+    /// Open a new connection for each request
     #[arg(long)]
     pub reconnect: bool,
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = values::pipeline)]
     pub pipeline: Option<u32>,
-    /// With --http 2: calls in flight on one connection, each on a stream, as far as the target takes so many [default: 1, or 100
-    /// with a rate]
+    /// With --http 2: concurrent streams on a connection, up to the target's limit [default: 1, or 100 with a rate]
     #[arg(long, value_name = "N", value_parser = values::pipeline, conflicts_with = "pipeline")]
     pub streams: Option<u32>,
 }
@@ -102,7 +101,7 @@ pub struct Load {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Trial {
-    /// Make one call, whatever the load, and print what is sent and received
+    /// Make a single call, and print what is sent and received
     #[arg(long)]
     pub once: bool,
     /// With --once: print secrets (authorization, cookies) as they are
@@ -123,20 +122,20 @@ pub enum Arrivals {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
-    /// Make the requests by this script for wrk (Lua); what stands behind -- is for its init(args). It is a program, which
-    /// may do whatever you may do, also with --dry-run: see --sandbox
+    /// Make the requests with this wrk script (Lua); arguments after -- go to its init(args). The script runs with all your
+    /// rights, even with --dry-run: see --sandbox
     #[arg(short, long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
+    /// Statuses that count as success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
-    /// A body in JSON, with Content-Type and Accept: application/json
+    /// A JSON body, with Content-Type and Accept: application/json
     #[arg(long, value_name = "TEXT|@F")]
     pub json: Option<String>,
     /// Cookies, repeatable: name=value
     #[arg(short = 'b', long = "cookie", value_name = "K=V")]
     pub cookies: Vec<String>,
-    /// Ask for compressed answers (Accept-Encoding), which are counted as they come
+    /// Ask for compressed answers (Accept-Encoding); figures count their compressed bytes
     #[arg(long)]
     pub compressed: bool,
     #[command(flatten)]
@@ -147,14 +146,14 @@ pub struct Request {
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Scripts")]
 pub struct Confinement {
-    /// Run scripts without io, ffi, debug, programs, the environment and bytecode; they load Lua files and read data of
-    /// their own directory alone [default for scripts in plan files: --plan]
+    /// Run scripts without io, ffi, debug, programs, the environment and bytecode; they read Lua files and data only from their
+    /// own directory [default for scripts in plan files: --plan]
     #[arg(long, conflicts_with = "no_sandbox")]
     pub sandbox: bool,
-    /// Let the script in a plan file do whatever you may do [default for scripts that you name]
+    /// Give the script in a plan file all your rights [default for scripts that you name]
     #[arg(long)]
     pub no_sandbox: bool,
-    /// Let brunt.handle_summary write files into this directory and those in it, repeatable
+    /// Let brunt.handle_summary write files below this directory, repeatable
     #[arg(long, value_name = "DIR")]
     pub allow_write: Vec<PathBuf>,
 }
@@ -199,11 +198,11 @@ pub struct Connecting {
     /// Use only IPv6 addresses of the host
     #[arg(short = '6', long)]
     pub ipv6: bool,
-    /// Who tells when an answer arrived: the kernel, or brunt when it has read it, which takes less CPU in
-    /// a flood and puts brunt's own delays into the times shown [default: kernel]
+    /// The clock of arrivals: receive timestamps of the kernel, or the time at which brunt has read an answer, which takes less
+    /// CPU in a flood and adds brunt's own delays to the times shown [default: kernel]
     #[arg(long, value_name = "WHO")]
     pub arrival_times: Option<ArrivalTimes>,
-    /// Wait up to this long, before the load, until the target answers: for a service that is starting
+    /// Wait up to this long for the target to answer before the load begins: for a service that is starting
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub wait_for: Option<u64>,
 }
@@ -221,19 +220,19 @@ pub enum ArrivalTimes {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "TLS")]
 pub struct Tls {
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
     /// Trust these certificates (PEM) instead of the system's
     #[arg(long, value_name = "F", conflicts_with = "insecure")]
     pub cacert: Option<PathBuf>,
-    /// Show this certificate (PEM)
+    /// The client's certificate (PEM)
     #[arg(long, value_name = "F")]
     pub cert: Option<PathBuf>,
-    /// Its private key: a file (PEM), or @NAME for an environment variable that holds the PEM
+    /// The private key of the client's certificate: a file (PEM), or @NAME for an environment variable that holds the PEM
     #[arg(long, value_name = "F|@NAME")]
     pub key: Option<String>,
-    /// Ask for and verify this server name instead of the URL's host
+    /// The server name to send and verify instead of the URL's host
     #[arg(long, value_name = "NAME", value_parser = values::host)]
     pub sni: Option<String>,
 }
@@ -243,16 +242,16 @@ pub struct Tls {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(next_help_heading = "Results")]
 pub struct Output {
-    /// What must hold at the end, repeatable: 'p99<50ms', 'error_rate<0.1%', 'rate>10k', 'timeout==0', …; else exit
-    /// status 1
+    /// A condition that must hold at the end, repeatable: 'p99<50ms', 'error_rate<0.1%', 'rate>10k', 'timeout==0', …; exit
+    /// status 1 if it does not
     #[arg(long = "threshold", value_name = "[NAME:]FIGURE OP VALUE [abort]")]
     pub thresholds: Vec<Threshold>,
     /// End the run once this holds over its last seconds, repeatable: 'p99>500ms for 10s', 'error_rate>5% for 5s'; then exit
     /// status 1
     #[arg(long = "guard", value_name = "[NAME:]FIGURE OP VALUE for T")]
     pub guards: Vec<Guard>,
-    /// What a guard does whose condition holds: stop ends the run; back-off goes back to the last rate that held, and on
-    /// from there (with -r) [default: stop]
+    /// The action of a guard: stop ends the run; back-off returns to the last rate that held, and continues from there (with
+    /// -r) [default: stop]
     #[arg(long, value_name = "ACTION", value_parser = values::guard_action())]
     pub guard_action: Option<GuardAction>,
     /// Watch the target second by second, repeatable: a process of this machine (pid:1234), a metric in Prometheus' text format
@@ -260,11 +259,11 @@ pub struct Output {
     /// ('heap=prometheus:http://HOST:9090#QUERY'). Thresholds and guards know it as watch.NAME
     #[arg(long = "watch", value_name = "[NAME=]SOURCE")]
     pub watches: Vec<Watch>,
-    /// The largest share that may fail of calls, of each check and of iterations, where no threshold says so: 5% or 0.05; else
-    /// exit status 1 [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
+    /// The largest share of calls, of each check and of iterations that may fail, unless a threshold limits it: 5% or 0.05;
+    /// exit status 1 above it [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]
     pub max_error_rate: Option<f64>,
-    /// How the result is printed [default: text]
+    /// The format of the printed result [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
     /// Write the result into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
@@ -280,12 +279,10 @@ pub struct Output {
     pub live: Option<SocketAddr>,
     #[command(flatten)]
     pub live_serving: LiveServing,
-    #[command(flatten)]
-    pub metrics: MetricsOut,
     /// Print every figure, and a line each second: state, rate, latency, failed and waiting calls
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Instead of the live view, a line each 5 seconds on standard error, and one at once when the state changes: for logs
+    /// Instead of the live view, print a line to standard error every 5 seconds and at each change of state: for logs
     #[arg(long, conflicts_with = "quiet")]
     pub plain: bool,
     /// Text and live view in ASCII alone (as where LC_ALL, LC_CTYPE or LANG names a locale without UTF-8, on a terminal)
@@ -300,9 +297,12 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does; every other format has it anyway
     #[arg(long)]
     pub latency: bool,
-    /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
+    /// Write JSON without histograms: smaller, but brunt show, report and compare cannot read it
     #[arg(long)]
     pub no_histograms: bool,
+    // Last: the heading of its flags holds for all that follow.
+    #[command(flatten)]
+    pub metrics: MetricsOut,
 }
 
 impl Output {
@@ -366,7 +366,7 @@ pub struct Saving {
     /// Do not keep the run (the same as BRUNT_NO_SAVE=1 in the environment)
     #[arg(long)]
     pub no_save: bool,
-    /// Call the run so: brunt show NAME
+    /// Name the run, for brunt show NAME
     #[arg(long, value_name = "NAME", value_parser = values::run_name)]
     pub name: Option<String>,
     /// Tag the run, repeatable: branch=main

@@ -9,7 +9,7 @@ use clap::Args;
 /// Where runs are kept.
 #[derive(Debug, Default, Args)]
 pub struct From {
-    /// Look in this file [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]
+    /// The file of kept runs [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "FILE", global = true)]
     pub store: Option<PathBuf>,
 }

@@ -14,16 +14,16 @@ pub const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Limits {
-    /// What every random choice starts from; printed, so that a run can be repeated [default: random]
+    /// The seed of all random choices; printed, so that a run can be repeated [default: random]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How long a call may take from when it was sent, where a script does not say [default: 10s]
+    /// The timeout of a call, counted from when it was sent, unless a script sets another [default: 10s]
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
+    /// The timeout of connecting, TLS included [default: 10s]
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub connect_timeout: Option<u64>,
-    /// How long calls in flight at the end, and users of a closed load, may still take [default: the timeout]
+    /// How long calls in flight at the end, and users of a closed load, have to finish [default: the timeout]
     #[arg(long, value_name = "T", value_parser = values::duration)]
     pub drain: Option<u64>,
 }

@@ -15,14 +15,14 @@ use super::values;
 pub struct Machines {
     #[command(flatten)]
     pub bus: Bus,
-    /// Which agents carry the run out: a number, all, or those with tags (zone=eu) [default: all]
+    /// The agents that carry out the run: a number, all, or those with tags (zone=eu) [default: all]
     #[arg(long, value_name = "WHICH", requires = "nats")]
     pub agents: Option<Wanted>,
     /// How long to wait for them [default: 10s]
     #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
     pub agents_wait: Option<u64>,
-    /// When an agent is lost: go on without it, end the run, or have the others do what it has left [default: continue,
-    /// with exit status 4]
+    /// When an agent is lost: go on without it, end the run, or let the others take over its work [default: continue, with exit
+    /// status 4]
     #[arg(long, value_name = "WHAT", requires = "nats")]
     pub on_lost_agent: Option<OnLost>,
     /// Look @NAME up in each agent's environment, not in this one
@@ -45,25 +45,26 @@ pub enum OnLost {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agents")]
 pub struct Bus {
-    /// Let agents carry runs out, over this NATS server: nats://HOST:4222, or tls://HOST:4222; @NAME takes it from the environment
+    /// The NATS server between controllers and agents: nats://HOST:4222, or tls://HOST:4222; @NAME takes it from the
+    /// environment
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
-    /// Log in to it with this file of credentials (a JWT and its key)
+    /// A file of credentials for the NATS server (a JWT and its key)
     #[arg(long, value_name = "FILE", requires = "nats")]
     pub nats_creds: Option<PathBuf>,
-    /// Log in to it with the nkey whose seed is in this file
+    /// A file with the seed of an nkey for the NATS server
     #[arg(long, value_name = "FILE", requires = "nats")]
     pub nats_nkey: Option<PathBuf>,
-    /// Speak TLS with it, and trust these certificates (PEM) besides the system's
+    /// Speak TLS with the NATS server, and trust these certificates (PEM) besides the system's
     #[arg(long, value_name = "FILE", requires = "nats")]
     pub nats_ca: Option<PathBuf>,
-    /// Show it this certificate (PEM)
+    /// The client's certificate (PEM) for the NATS server
     #[arg(long, value_name = "FILE", requires = "nats", requires = "nats_key")]
     pub nats_cert: Option<PathBuf>,
     /// The private key of that certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "nats", requires = "nats_cert")]
     pub nats_key: Option<PathBuf>,
-    /// What the subjects begin with [default: brunt]
+    /// The first word of all subjects [default: brunt]
     #[arg(long, value_name = "WORD", requires = "nats")]
     pub nats_prefix: Option<String>,
 }

@@ -25,33 +25,33 @@ use crate::scripts::SCRIPTS;
 use crate::wording::{self, Settings};
 use crate::{carrier, console, files, plan, signals};
 
-/// Carry out a part of runs that other brunts are told to make: an agent, which waits for them
+/// Run an agent, which waits for controllers and carries out its part of their runs
 #[derive(Debug, Args)]
 pub struct Agent {
     #[command(flatten)]
     pub bus: Bus,
-    /// What the agent is called, unlike any other on the bus [default: the host's name and a number drawn by chance]
+    /// The agent's name, unique on the bus [default: the host's name and a random number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Tag the agent, repeatable: zone=eu
     #[arg(id = "tag", long, value_name = "K=V", value_parser = values::tag)]
     pub tags: Vec<(String, String)>,
-    /// CPUs that it may use [default: those that it has]
+    /// The number of CPUs that it may use [default: all]
     #[arg(long, value_name = "N", value_parser = values::threads)]
     pub cores: Option<u32>,
-    /// Let scripts of controllers do whatever you may do here, and not only make calls
+    /// Give controllers' scripts all your rights on this machine, beyond making calls
     #[arg(long)]
     pub no_sandbox: bool,
     /// Let runs replay logs in this directory, repeatable: their requests are shown to the target of the run
     #[arg(long, value_name = "DIR", conflicts_with = "manifest")]
     pub logs: Vec<PathBuf>,
-    /// Write what came of each part into this directory, as JSON
+    /// Write the result of each part into this directory, as JSON
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(long)]
     pub quiet: bool,
-    /// Print, in YAML for Kubernetes, what starts so many agents, and stop
+    /// Print a Kubernetes manifest (YAML) that starts this many agents, and stop
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub manifest: Option<u32>,
 }

@@ -18,16 +18,16 @@ use crate::args::{Program, words};
 use crate::console;
 use crate::exit::{Exit, NoAnswer};
 
-/// Check a script of scenarios without a call: what is wrong with it, and what it would do
+/// Check a script of scenarios without making a call: its mistakes, and what it would do
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The script, in Lua. What stands at its top is run; its functions are gone through with made-up answers
+    /// The script, in Lua. Its top level runs; its functions run with made-up answers
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
+    /// The value of brunt.env(K), repeatable; @NAME takes V from the environment
     #[arg(long, value_name = "K=V")]
     pub env: Vec<String>,
-    /// What stands for the base of the script's first client
+    /// The base URL of the script's first client
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
     /// Run it without io, ffi, debug, programs, the environment and bytecode

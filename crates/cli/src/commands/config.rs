@@ -14,7 +14,7 @@ use crate::args::{Program, secrets};
 use crate::console;
 use crate::exit::Exit;
 
-/// Print which flags a command line has, and where from: itself, the environment, or a brunt.toml
+/// Print the flags of a command line and where each comes from: the line itself, the environment, or a brunt.toml
 #[derive(Debug, Args)]
 pub struct Config {
     /// The command line, without the program's name: run shop.lua -d 10s

@@ -22,7 +22,7 @@ Examples:
   brunt ctl mark 'deployed v2'    a line on every chart
   brunt ctl 4711 rate 5k          the same of one of several runs, by its process";
 
-/// Change the rate or the users of a run that goes on, pause and resume it, or mark a moment
+/// Change the rate or the users of a run in progress, pause and resume it, or mark a moment
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(override_usage = "brunt ctl [RUN] rate N|users N|pause|resume|mark TEXT\n       brunt ctl")]
@@ -31,7 +31,7 @@ pub struct Ctl {
     /// pause, resume, mark TEXT. Nothing: list the runs
     #[arg(value_name = "[RUN] ACTION")]
     pub words: Vec<String>,
-    /// Print what the run answers as JSON
+    /// Print the run's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -47,7 +47,7 @@ Exit status:
   1  something would
   2  the command line or a file was wrong";
 
-/// Say what on this machine would spoil a run, and what helps
+/// Check this machine for what would distort a run, and say what helps
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt doctor [OPTIONS] [URL]")]
 #[command(after_long_help = EXAMPLES)]

@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::plan::asking::Asker;
 use crate::plan::{tls, transport};
 
-/// Look at what a gRPC server tells of its schema by reflection
+/// Show the schema of a gRPC server, by reflection
 #[derive(Debug, Args)]
 pub struct Inspect {
     #[command(subcommand)]
@@ -33,7 +33,7 @@ pub struct Inspect {
 pub enum What {
     /// List the services of a server, or the methods of one service
     List(Box<List>),
-    /// Print a service, method, message or enum as a .proto file has it; of a method also arguments to begin with
+    /// Print a service, method, message or enum as a .proto file has it; for a method also sample arguments
     Describe(Box<Describe>),
 }
 
@@ -54,7 +54,7 @@ pub struct Describe {
     /// The server: grpc://HOST:PORT, or grpcs:// over TLS
     #[arg(value_name = "URL")]
     pub url: String,
-    /// What is printed: shop.Cart, shop.Cart/Add, shop.Item, or the end of such a name
+    /// The name to describe: shop.Cart, shop.Cart/Add, shop.Item, or the end of such a name
     #[arg(value_name = "SYMBOL")]
     pub symbol: String,
     #[command(flatten)]
@@ -67,10 +67,10 @@ pub struct Server {
     /// Metadata of the call, repeatable; @NAME at the beginning of a word of V is taken from the environment
     #[arg(short = 'H', long = "header", value_name = "K: V")]
     pub headers: Vec<String>,
-    /// How long each call may take [default: 10s]
+    /// The timeout of each call [default: 10s]
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub timeout: Option<u64>,
-    /// How long connecting may take, TLS included [default: 10s]
+    /// The timeout of connecting, TLS included [default: 10s]
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub connect_timeout: Option<u64>,
     #[command(flatten)]

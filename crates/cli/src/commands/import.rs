@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Exit;
 use crate::{console, files};
 
-/// Turn a recording, an API description, a collection, a curl command or a script of k6 into scenarios
+/// Turn a recording, an API description, a collection, a curl command or a k6 script into scenarios
 #[derive(Debug, Args)]
 pub struct Import {
     #[command(subcommand)]
@@ -76,7 +76,7 @@ pub struct Curl {
     pub into: Into,
 }
 
-/// Turn a script of k6 into Lua that is meant to be read; what is not moved is listed with its line
+/// Turn a k6 script into readable Lua; what cannot be converted is listed with its line
 #[derive(Debug, Args)]
 pub struct K6 {
     /// The script, in JavaScript

@@ -19,17 +19,17 @@ use crate::args::program::nearest;
 use crate::exit::Exit;
 use crate::{console, files};
 
-/// Make a folder to begin with: a commented scenario, a brunt.toml, and what editors need
+/// Make a folder to begin with: a commented scenario, a brunt.toml, and files for editors
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt init [PROTOCOL] [FOLDER|NAME.lua] [--force]")]
 pub struct Init {
     /// The protocol that the scenario speaks, http if none is named. Any other word is the folder, which is made if it is not there, or the script
     #[arg(value_name = "PROTOCOL|FOLDER|NAME.lua", num_args = 0..=2, value_parser = Words)]
     pub words: Vec<Word>,
-    /// The folder, as by a word
+    /// The folder; the same as naming it without a flag
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }

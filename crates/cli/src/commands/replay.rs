@@ -39,13 +39,13 @@ use crate::{console, single};
 /// The default bound of the shifts of a session's copies, in nanoseconds.
 const SHIFT_NS: u64 = 50_000_000;
 
-/// Replay a log: its requests, at its times, in its sessions, beside what it says of the answers
+/// Replay an access log: its requests, at its times, in its sessions, and its answers compared
 #[derive(Debug, Default, Args)]
 pub struct Replay {
     /// The log, also .gz or .zst; - is standard input
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
-    /// Where the requests go: a scheme, a host and a port. No other host is called
+    /// The target: a scheme, a host and a port. No other host is called
     #[arg(value_name = "URL")]
     pub url: String,
     #[command(flatten)]
@@ -74,16 +74,16 @@ pub struct Replay {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Log")]
 pub struct Reading {
-    /// Its format: combined, common, caddy, traefik, envoy, proxy, ndjson, vegeta, csv or har [default: recognised]
+    /// The log's format: combined, common, caddy, traefik, envoy, proxy, ndjson, vegeta, csv or har [default: recognised]
     #[arg(long, value_name = "NAME", value_parser = log_format)]
     pub log_format: Option<Format>,
-    /// Its layout, as in nginx (log_format) or Apache (LogFormat): '$msec $request_time "$request" $status'
+    /// The log's layout, as in nginx (log_format) or Apache (LogFormat): '$msec $request_time "$request" $status'
     #[arg(long, value_name = "LAYOUT", conflicts_with = "log_format")]
     pub layout: Option<String>,
-    /// Of JSON or CSV, where the fields are: time=ts,path=request.uri,status=code,duration=took:ms
+    /// The fields of JSON or CSV: time=ts,path=request.uri,status=code,duration=took:ms
     #[arg(long, value_name = "ROLE=FIELD,…", conflicts_with_all = ["log_format", "layout"])]
     pub fields: Option<String>,
-    /// What belongs together: client, cookie:NAME, field:NAME, or none [default: client]
+    /// The key of a session: client, cookie:NAME, field:NAME, or none [default: client]
     #[arg(long, value_name = "BY")]
     pub session: Option<String>,
     /// The offset of times without a zone: +02:00 [default: UTC]
@@ -104,16 +104,17 @@ pub struct Selecting {
     /// A part of the log: 10:00-10:30 by its own clock, or FROM..TO in RFC 3339
     #[arg(long, value_name = "FROM-TO")]
     pub window: Option<String>,
-    /// What requests must be, repeatable: path^=/api, method!=HEAD, status=200, host=, session= (= != ^= $= *= !*=)
+    /// A condition that requests must meet, repeatable: path^=/api, method!=HEAD, status=200, host=, session= (= != ^= $= *=
+    /// !*=)
     #[arg(long = "filter", value_name = "CONDITION")]
     pub filters: Vec<String>,
-    /// Paths that begin with one text begin with another, repeatable: /v1=/v2
+    /// Replace the beginning of paths, repeatable: /v1=/v2
     #[arg(long = "rewrite", value_name = "/FROM=/TO")]
     pub rewrites: Vec<String>,
     /// A header field of every request, in place of the log's, repeatable; @NAME takes V from the environment
     #[arg(short = 'H', long = "header", value_name = "K: V")]
     pub headers: Vec<String>,
-    /// Send methods that write too: POST, PUT, PATCH, DELETE, …
+    /// Also send methods that write: POST, PUT, PATCH, DELETE, …
     #[arg(long)]
     pub r#unsafe: bool,
     /// A host in the log that stands for the target, repeatable; any for all
@@ -137,7 +138,7 @@ pub struct Timing {
     /// Keep the time between the requests of a session where an answer comes late, instead of the due times
     #[arg(long)]
     pub think: bool,
-    /// Begin the log anew at its end, until -d
+    /// Start again at the end of the log, until -d
     #[arg(long = "loop", requires = "duration")]
     pub repeats: bool,
     /// Stop after this long
@@ -149,23 +150,24 @@ pub struct Timing {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Calling {
-    /// The most connections [default: as many as sessions take, within the limits of this machine]
+    /// The highest number of connections [default: as many as sessions take, within the limits of this machine]
     #[arg(short, long, value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
     /// Worker threads, of each agent too, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// Which HTTP: 1.1, 2 or auto [default: 1.1]
+    /// The version of HTTP: 1.1, 2 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
-    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: all under 400]
+    /// Statuses that count as success: 2xx, 200-399, 200,404 [default: all under 400]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
     /// Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1%. Its id stands with failed and slow calls in
     /// the report. What the log has of its own is kept
     #[arg(long, value_name = "SHARE", value_parser = brunt_protocol::traced::share)]
     pub trace: Option<f64>,
-    /// What must not be, against the log, repeatable: 'other_status>1%', 'p95>2x', 'GET /cart: p50>1.5x'; else exit status 1
+    /// Fail condition against the log, repeatable: 'other_status>1%', 'p95>2x', 'GET /cart: p50>1.5x'. Exit status 1 where it
+    /// holds
     #[arg(long = "fail-if", value_name = "[TEMPLATE:]FIGURE>VALUE", value_parser = FailIf::parse)]
     pub fail_if: Vec<FailIf>,
 }

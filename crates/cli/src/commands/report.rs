@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::result_file::{self, Written};
 use crate::{console, files, kept};
 
-/// Make the report page of a run that was kept
+/// Make the report page of a kept run
 #[derive(Debug, Args)]
 pub struct Report {
     /// A number or name of a run that was kept, last, or a result that was written with -o result.json, also one of

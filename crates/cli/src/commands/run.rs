@@ -31,11 +31,10 @@ use crate::scripts::SCRIPTS;
 use crate::trace::Printer;
 use crate::{console, foreign, single};
 
-/// Put load on a target by virtual users, who do what a script of scenarios says
+/// Put load on a target by virtual users, who follow the scenarios of a script
 #[derive(Debug, Default, Args)]
 pub struct Run {
-    /// The scenarios: a script in Lua. It is a program, which may do whatever you may do, also with --dry-run: see
-    /// --sandbox
+    /// The script with the scenarios, in Lua. It runs with all your rights, even with --dry-run: see --sandbox
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
@@ -66,13 +65,13 @@ pub struct Run {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Log")]
 pub struct WrittenDown {
-    /// Write into this file what the script says by brunt.log
+    /// Write the script's brunt.log lines into this file
     #[arg(long, value_name = "FILE", conflicts_with = "once")]
     pub log: Option<PathBuf>,
-    /// The least that is written: debug, info, warn or error [default: info]
+    /// The lowest level written: debug, info, warn or error [default: info]
     #[arg(long, value_name = "LEVEL", requires = "log", value_parser = values::level)]
     pub log_level: Option<Level>,
-    /// With --log: write down this share of the calls that fail too, whole, secrets left out: 1%
+    /// With --log: also write this share of the failed calls, with request and answer, without secrets: 1%
     #[arg(long, value_name = "SHARE", requires = "log", value_parser = values::share)]
     pub debug: Option<f64>,
 }
@@ -81,25 +80,25 @@ pub struct WrittenDown {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Change the script's load")]
 pub struct Change {
-    /// So many times the users, rates and shared iterations: 2x, 0.5x
+    /// Multiply users, rates and shared iterations: 2x, 0.5x
     #[arg(long, value_name = "FACTOR", value_parser = values::factor)]
     pub scale: Option<f64>,
-    /// The whole load profile in this time, each length in proportion; what has no lengths ends after it
+    /// Stretch or shrink the load profile to this length; an injection without a length ends after it
     #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
-    /// What stands for the base of the script's first client
+    /// The base URL of the script's first client
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
-    /// Only the users of this scenario, repeatable
+    /// Run only the users of this scenario, repeatable
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
+    /// Inject users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
     #[arg(long, value_name = "NAME=STEPS", value_parser = values::assignment)]
     pub inject: Vec<(String, String)>,
     /// Print the file's scenarios and their users, and stop
     #[arg(long)]
     pub list: bool,
-    /// What brunt.env(K) gives, repeatable; @NAME takes V from the environment
+    /// The value of brunt.env(K), repeatable; @NAME takes V from the environment
     #[arg(long, short_alias = 'e', value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
@@ -117,7 +116,7 @@ pub struct UserLoad {
     /// Worker threads, which share the users [default: cores]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// The statuses that are a success: 2xx, 200-399, 200,404 [default: 0,100-399]
+    /// Statuses that count as success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
     /// Send a traceparent (W3C Trace Context), sampled, on this share of calls by HTTP, gRPC, and WebSocket as it connects: 1%.

@@ -14,7 +14,7 @@ use crate::args::values;
 use crate::exit::Exit;
 use crate::{console, kept};
 
-/// List the runs that were kept, or forget some
+/// List kept runs, or delete some
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
@@ -25,13 +25,13 @@ pub struct Runs {
     /// List only runs with this tag, repeatable
     #[arg(long = "tag", value_name = "K=V", value_parser = values::tag)]
     pub tags: Vec<(String, String)>,
-    /// List so many at most, the newest [default: 20; with --format json, all]
+    /// List this many of the newest [default: 20; with --format json, all]
     #[arg(short = 'n', long, value_name = "N")]
     pub last: Option<usize>,
-    /// List also the single runs that sweeps, comparisons and searches rest on
+    /// Also list the single runs behind sweeps, comparisons and searches
     #[arg(long)]
     pub all: bool,
-    /// How they are listed: for people, or all that is known of each
+    /// The format of the list: a table, or JSON with everything known
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub format: ListFormat,
     /// No colours
@@ -50,15 +50,15 @@ pub enum ListFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Forget runs
+    /// Delete runs
     Rm {
         /// Their numbers or names, or last
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<RunSelector>,
     },
-    /// Forget all runs but the newest
+    /// Delete all runs but the newest
     Prune {
-        /// How many stay
+        /// The number of runs to keep
         #[arg(long, value_name = "N")]
         keep: u64,
     },

@@ -19,7 +19,7 @@ use crate::kept;
 use crate::result_file::{self, Written};
 use crate::results::Results;
 
-/// Print a run that was kept, in any format
+/// Print a kept run, in any format
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Show {
@@ -29,10 +29,10 @@ pub struct Show {
     pub run: String,
     #[command(flatten)]
     pub from: From,
-    /// How it is printed: as formats of brunt bench, or of what was decided over several runs [default: text]
+    /// The format: those of brunt bench, or of a decision over several runs [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
     pub format: Option<String>,
-    /// Leave this agent out of the figures, of a run that agents carried out; repeatable
+    /// Leave this agent of the run out of the figures, repeatable
     #[arg(long, value_name = "AGENT")]
     pub without: Vec<String>,
     /// Print every figure
@@ -41,7 +41,7 @@ pub struct Show {
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
-    /// Write JSON without histograms: small, but brunt show, report and compare cannot read it
+    /// Write JSON without histograms: smaller, but brunt show, report and compare cannot read it
     #[arg(long)]
     pub no_histograms: bool,
     /// No colours

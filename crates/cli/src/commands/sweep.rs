@@ -47,7 +47,7 @@ const AXES: [(&str, bool); 5] =
 /// Of the run for each value.
 const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
 
-/// Make a run for each of several values of a flag, and find where throughput bends
+/// Run once for each of several values of a flag, and find where throughput bends
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]

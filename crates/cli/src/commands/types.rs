@@ -12,7 +12,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::{console, files};
 
-/// Write annotations of the scenarios' library, for editors with a Lua language server
+/// Write type annotations of the scenario library, for editors with a Lua language server
 #[derive(Debug, Args)]
 pub struct Types {
     /// The file to write, beside the scenarios; - for standard output

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::signals::Waiter;
 use crate::{console, kept, ui};
 
-/// Look through the runs that were kept, in a browser
+/// Browse kept runs, in a browser
 #[derive(Debug, Args)]
 pub struct Ui {
     /// Where to serve the pages: ADDRESS:PORT, or PORT on 127.0.0.1 [default: a free one]. The URL that is printed has a

@@ -18,10 +18,10 @@ pub(crate) const FLAGS: [Flag; 12] = [
     Flag::new(
         "proto",
         Takes::Texts("FILE"),
-        "The .proto file that defines the service, repeatable; what it imports is read, too",
+        "The .proto file that defines the service, repeatable; its imports are read, too",
     )
     .conflicts_with(&["descriptor-set"]),
-    Flag::new("proto-path", Takes::Texts("DIR"), "Where imported files are looked for as well, repeatable").short('I'),
+    Flag::new("proto-path", Takes::Texts("DIR"), "A directory to search for imports, repeatable").short('I'),
     Flag::new("descriptor-set", Takes::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
     Flag::new(
         "reflection",

@@ -28,14 +28,13 @@ pub(super) const FLAGS: [Flag; 14] = [
     Flag::new(
         "order",
         Takes::OneOf("HOW", &["sequential", "random"]),
-        "The order in which lines are taken: from the top, and from the top again after the last; or any line each \
-         time, by the seed [default: sequential]",
+        "The order of lines: from first to last and again, or at random by the seed [default: sequential]",
     ),
     BASIC,
     Flag::new(
         "expect-body",
         Takes::Text("TEXT"),
-        "A text that the body of each answer with a status under 400 must have, as it is sent; a call without it has failed",
+        "A text that the body of each answer with a status under 400 must contain, as it is sent; a call without it fails",
     )
     .conflicts_with(&["messages"])
     .checked(expected),

@@ -14,22 +14,22 @@ pub(super) const FLAGS: [Flag; 5] = [
     Flag::new(
         "send",
         Takes::TextOrFile("TEXT|@FILE"),
-        "What each call sends: a text with \\r \\n \\t \\0 \\\\ \\xHH in it, or the content of a file as it is",
+        "The bytes of each call: a text with \\r \\n \\t \\0 \\\\ \\xHH in it, or the content of a file as it is",
     )
     .checked(is_escaped),
     Flag::new("until", Takes::Text("TEXT"), "The answer ends with this text, such as '\\r\\n'")
         .checked(is_escaped)
         .conflicts_with(&["bytes", "length-prefix"]),
-    Flag::new("bytes", Takes::Text("N"), "The answer has so many bytes").conflicts_with(&["length-prefix"]),
+    Flag::new("bytes", Takes::Text("N"), "The answer has this many bytes").conflicts_with(&["length-prefix"]),
     Flag::new(
         "length-prefix",
         Takes::OneOf("BYTES", &["1", "2", "4", "2le", "4le"]),
-        "The answer begins with its length in so many bytes, the highest first (or last: le)",
+        "The answer begins with its length in this many bytes, big-endian (or little-endian: le)",
     ),
     Flag::new(
         "expect",
         Takes::TextOrFile("TEXT|@FILE"),
-        "What the answer must be, without its --until or --length-prefix; else the call fails as mismatch",
+        "The expected answer, without its --until or --length-prefix; a call with another fails as mismatch",
     )
     .checked(is_escaped),
 ];

@@ -67,17 +67,17 @@ pub enum TransportName {
 
 /// The flags of Thrift.
 pub(super) const FLAGS: [Flag; 10] = [
-    Flag::new("idl", Takes::Text("FILE"), "The IDL that defines the service; what it includes is read, too"),
-    Flag::new("idl-path", Takes::Texts("DIR"), "Where included files are looked for as well, repeatable"),
+    Flag::new("idl", Takes::Text("FILE"), "The IDL that defines the service; its includes are read, too"),
+    Flag::new("idl-path", Takes::Texts("DIR"), "A directory to search for includes, repeatable"),
     CALL,
     ARGS,
     ARGS_LINES,
     Flag::new(
         "result",
         Takes::TextOrFile("JSON|@F"),
-        "What each call must return, else it fails as mismatch; fields of structs that are not named may be anything",
+        "The expected result; a call with another fails as mismatch. Struct fields that are not named may have any value",
     ),
-    Flag::new("protocol", Takes::OneOf("NAME", &["binary", "compact"]), "How messages are written [default: binary]"),
+    Flag::new("protocol", Takes::OneOf("NAME", &["binary", "compact"]), "The encoding of messages [default: binary]"),
     Flag::new(
         "transport",
         Takes::OneOf("NAME", &["framed", "unframed"]),

@@ -16,7 +16,7 @@ pub(super) const FLAGS: [Flag; 6] = [
     Flag::new(
         "message",
         Takes::TextOrFile("TEXT|@FILE|SIZE"),
-        "What is sent, and must come back: a text, the content of a file, or so many bytes (125B, 16KB) \
+        "The message to send, which must come back: a text, the content of a file, or this many bytes (125B, 16KB) \
          [default: hello]",
     ),
     Flag::new("binary", Takes::Nothing, "Send it as a binary message"),
