@@ -1,5 +1,6 @@
 //! Findings about the generator, cause by cause.
 
+use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::Step;
 use brunt_plan::units::{Duration, percent};
@@ -31,6 +32,14 @@ const MORE_CORES: &str =
 const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
 const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
                                run again, or on a quieter machine";
+/// The least CPU time that connecting takes beyond the usual where it is the cause of a delay, in nanoseconds.
+const LEAST_BURST_NS: f64 = 10e6;
+/// The share of the longest lag that this CPU time reaches where it is the cause.
+const BURST_OF_LAG: f64 = 0.5;
+/// The fewest connections made in a second that count as a burst.
+const FEWEST_CONNECTIONS: u64 = 20;
+
+const LATE: &str = "brunt was late to send or to read";
 /// Added to the advice of the first finding that is about the machine.
 const DOCTOR: &str = "; see brunt doctor";
 
@@ -66,6 +75,25 @@ impl<'a> Spoiled<'a> {
         (sum(|point| point.numbers.get(Counter::WorkersScript))
             / sum(|point| point.numbers.get(Counter::WorkersCpu)).max(1.0))
         .min(1.0)
+    }
+
+    /// The number of connections made in bursts, if those kept the workers busy in most of these seconds: CPU time beyond that of
+    /// the run's usual second, and not a wait for a CPU, makes up the longest lag.
+    fn connecting(&self, run: Judged<'_>) -> Option<u64> {
+        let cpu = |point: &Point| point.numbers.get(Counter::WorkersCpu) as f64;
+        let mut shares: Vec<f64> = run.points.iter().map(|point| cpu(point) / point.length_ns.max(1) as f64).collect();
+        shares.sort_by(f64::total_cmp);
+        let usual = *shares.get(shares.len().saturating_sub(1) / 2)?;
+        let made = |point: &Point| point.numbers.get(Counter::ConnectionsMade);
+        let is_burst = |point: &&&Point| {
+            let beyond = cpu(point) - usual * point.length_ns as f64;
+            let lag = point.lag.quantile(1.0).unwrap_or(0) as f64;
+            made(point) >= FEWEST_CONNECTIONS
+                && beyond >= LEAST_BURST_NS.max(BURST_OF_LAG * lag)
+                && beyond >= point.numbers.get(Counter::WorkersStarved) as f64
+        };
+        let bursts: Vec<u64> = self.points.iter().filter(is_burst).map(|point| made(point)).collect();
+        (!bursts.is_empty() && bursts.len() * 2 >= self.points.len()).then(|| bursts.iter().sum())
     }
 
     /// The second in which the workers had the least time left.
@@ -110,8 +138,8 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
 /// Whether the cause is this machine, or other programs on it, which `brunt doctor` examines.
 fn is_of_machine(finding: &Finding) -> bool {
     match finding.cause {
-        Cause::Ports | Cause::Descriptors | Cause::CpuStarved | Cause::OwnDelays => true,
-        Cause::Lag => [OFF_ITS_CORES, QUIETER_MACHINE].contains(&finding.advice.as_str()),
+        Cause::Ports | Cause::Descriptors | Cause::CpuStarved => true,
+        Cause::Lag | Cause::OwnDelays => [OFF_ITS_CORES, QUIETER_MACHINE].contains(&finding.advice.as_str()),
         Cause::CpuSaturated | Cause::SlowScript => false,
     }
 }
@@ -226,17 +254,22 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     }
     let (used, waited) = spoiled.used_and_waited();
     let most_waited = spoiled.points.iter().map(|point| starved_share(point)).fold(0.0, f64::max);
-    let (cause, reason, advice) = if waited >= WAITED || most_waited >= WAITED {
-        let share = waited.max(most_waited) * 100.0;
-        (Cause::CpuStarved, format!("a worker waited for a CPU for {share:.0}% of a second"), OFF_ITS_CORES)
-    } else if used + waited >= SPARE {
-        (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), MORE_CORES)
-    } else {
-        (Cause::OwnDelays, "brunt was late to send or to read".to_owned(), QUIETER_MACHINE)
+    let is_starved = waited >= WAITED || most_waited >= WAITED;
+    let burst = spoiled.connecting(run);
+    let (cause, reason, advice) = match burst {
+        _ if used + waited >= SPARE && !is_starved => {
+            (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), MORE_CORES.to_owned())
+        }
+        Some(made) => (Cause::OwnDelays, LATE.to_owned(), connect_earlier(run, made)),
+        None if is_starved => {
+            let share = waited.max(most_waited) * 100.0;
+            let reason = format!("a worker waited for a CPU for {share:.0}% of a second");
+            (Cause::CpuStarved, reason, OFF_ITS_CORES.to_owned())
+        }
+        None => (Cause::OwnDelays, LATE.to_owned(), QUIETER_MACHINE.to_owned()),
     };
     let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
     let message = if wide.is_empty() { reason } else { format!("{reason}, which leaves {}", wide.join(", ")) };
-    let advice = advice.to_owned();
     let seconds = spoiled.seconds();
     Some(Finding { cause, spoils: Spoils::Latency, message, advice, seconds, decisive })
 }
@@ -271,21 +304,37 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let advice = if has_bursts(run.plan) {
         "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over \
          some time (brunt.ramp), give brunt more cores (-t), or keep other work off them"
+            .to_owned()
+    } else if used + waited >= SPARE && waited < WAITED {
+        "use fewer calls a second for each worker (-t), on more cores".to_owned()
+    } else if let Some(made) = spoiled.connecting(run) {
+        connect_earlier(run, made)
     } else if waited >= WAITED {
-        OFF_ITS_CORES
-    } else if used + waited >= SPARE {
-        "use fewer calls a second for each worker (-t), on more cores"
+        OFF_ITS_CORES.to_owned()
     } else {
-        QUIETER_MACHINE
+        QUIETER_MACHINE.to_owned()
     };
     Some(Finding {
         cause: Cause::Lag,
         spoils: Spoils::Arrivals,
         message,
-        advice: advice.to_owned(),
+        advice,
         seconds: spoiled.seconds(),
         decisive: share > MOST_LATE,
     })
+}
+
+/// The advice where connections made in a burst kept brunt busy.
+fn connect_earlier(run: Judged<'_>, made: u64) -> String {
+    let is_of_users = run.plan.scenarios.is_some();
+    let grows = matches!(run.plan.connections, Connections::UpTo(_)) && run.plan.load.is_open() && !is_of_users;
+    let earlier = if grows {
+        let open = run.points.iter().filter_map(|point| point.open_connections).max().unwrap_or(made);
+        format!("open them before the load (-c {open}), or ")
+    } else {
+        String::new()
+    };
+    format!("{made} connections made at once kept brunt busy: {earlier}give brunt more cores (-t)")
 }
 
 /// Whether many users come in one moment, for which no generator has the time.

@@ -1,6 +1,7 @@
 //! Seconds that look one way or another, and what is said of them.
 
 use brunt_plan::arrivals::Spread;
+use brunt_plan::connections::Connections;
 use brunt_plan::plan::Load;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers, Timing};
@@ -226,6 +227,42 @@ fn a_stall_of_the_machine_is_no_reason_for_fewer_calls() {
     let advice: Vec<_> = verdict.findings.iter().map(|finding| finding.advice.as_str()).collect();
     assert!(!advice.is_empty() && advice.iter().all(|advice| advice.contains("CPU to spare")), "{advice:?}");
     assert_eq!(advice.iter().filter(|advice| advice.contains("brunt doctor")).count(), 1, "{advice:?}");
+}
+
+/// A run in whose fifth second 200 connections are made and 100 calls are sent 40 ms late, with this much CPU time.
+fn connecting(cpu_ns: u64, starved_ns: u64) -> Summary {
+    summary_of(open(), 10, |i, second| {
+        if i == 4 {
+            calls(second, 100, 800_000, 40 * MS, 0);
+            second.numbers.set_health(&health(cpu_ns, starved_ns));
+            second.numbers.set(Counter::ConnectionsMade, 200);
+        }
+    })
+}
+
+fn advice(verdict: &Verdict) -> Vec<&str> {
+    verdict.findings.iter().map(|finding| finding.advice.as_str()).collect()
+}
+
+#[test]
+fn a_burst_of_connections_is_no_fault_of_the_machine() {
+    let mut summary = connecting(460 * MS, 20 * MS);
+    let fixed = advice(&summary.verdict);
+    assert!(!fixed.is_empty() && fixed.iter().all(|advice| advice.starts_with("200 connections made at once")));
+    assert!(fixed.iter().all(|advice| !advice.contains("-c") && !advice.contains("brunt doctor")), "{fixed:?}");
+    // Where they grow with the rate they can be opened before the load.
+    summary.plan.connections = Connections::UpTo(1000);
+    let grown = Summary::new(summary.plan, summary.run).verdict;
+    assert!(advice(&grown).iter().all(|advice| advice.contains("before the load (-c 200), or give")), "{grown:?}");
+}
+
+#[test]
+fn connections_that_took_little_cpu_time_explain_no_late_call() {
+    for (cpu_ns, starved_ns, says) in [(410 * MS, 0, "CPU to spare"), (460 * MS, 70 * MS, "keep other work")] {
+        let summary = connecting(cpu_ns, starved_ns);
+        let advice = advice(&summary.verdict);
+        assert!(!advice.is_empty() && advice.iter().all(|advice| advice.contains(says)), "{advice:?}");
+    }
 }
 
 #[test]
