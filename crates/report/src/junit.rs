@@ -192,9 +192,11 @@ fn checks(summary: &Summary) -> Suite {
         let failure = (!summary.plan.allows(check.fails, all) && !decided).then(|| {
             let share = percent(check.fails as f64 / all as f64);
             let message = format!("failed {} of {} times ({share})", count(check.fails), count(all));
-            let example = check.example.as_ref().map(|example| {
-                let status = example.status.map_or(String::new(), |status| format!(" status {status},"));
-                format!("such as:{status} body '{}'", example.body)
+            let example = check.example.as_ref().and_then(|example| {
+                let status = example.status.map(|status| format!("status {status}"));
+                let body = (!example.body.is_empty()).then(|| format!("body '{}'", example.body));
+                let parts: Vec<_> = status.into_iter().chain(body).collect();
+                (!parts.is_empty()).then(|| format!("such as: {}", parts.join(", ")))
             });
             (message.clone(), [Some(message), example].into_iter().flatten().collect::<Vec<_>>().join("\n"))
         });

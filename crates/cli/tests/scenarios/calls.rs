@@ -146,3 +146,23 @@ fn another_way_to_the_first_base_is_none_to_other_hosts() {
     let checks = json["names"]["checks"].as_array().unwrap();
     assert!(checks.len() == 2 && checks.iter().all(|check| check["fails"] == 0), "{:#}", json["names"]);
 }
+
+#[test]
+fn a_check_of_a_call_without_an_answer_shows_why_there_was_none() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function(vu)
+         local late = http:get('/_/delay/2000', { name = 'late', timeout = '50ms' })
+         brunt.check(late, { ['200'] = late.status == 200 })
+         local bare = http:get('/_/bytes/0', { name = 'bare' })
+         brunt.check(bare, { ['404'] = bare.status == 404 })
+       end):inject { brunt.iterations_shared(1, 2) }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let said = run(["run", &path, "-t", "1"]).with_status(0).stdout;
+    for expected in ["such as 'timeout: no complete answer within", "such as 200\n"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let junit = run(["run", &path, "-t", "1", "--format", "junit", "--max-error-rate", "1%"]).with_status(1).stdout;
+    for expected in ["such as: body &apos;timeout: no complete answer", "such as: status 200"] {
+        assert!(junit.contains(expected), "{expected}: {junit}");
+    }
+}

@@ -322,9 +322,14 @@ impl VirtualUsers {
             State::Answered(status) => Some(status),
             _ => None,
         });
-        let body = call.map_or(&[][..], |call| &call.kept.body);
         self.names.failed(recorder, check, || {
-            let shown = reason.map_or(body, str::as_bytes);
+            let no_answer = call.filter(|call| call.kept.body.is_empty()).and_then(|call| match call.state {
+                State::Failed(failure) if call.reason.is_empty() => Some(failure.name().to_owned()),
+                State::Failed(failure) => Some(format!("{}: {}", failure.name(), call.reason)),
+                _ => None,
+            });
+            let body = call.map_or(&[][..], |call| &call.kept.body);
+            let shown = reason.or(no_answer.as_deref()).map_or(body, str::as_bytes);
             let (beginning, is_cut) = shown_beginning(shown, LONGEST_EXAMPLE);
             Example::new(status, &beginning, is_cut)
         });

@@ -135,7 +135,7 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
     let until = if came_back {
         format!("from {} to {}", Clock(outage.from), Clock(outage.to))
     } else {
-        format!("from {} on, and did not come back", Clock(outage.from))
+        not_back(outage.from, run.measured_ns.max(outage.to))
     };
     let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
     Remark {
@@ -303,6 +303,11 @@ fn is_own(run: &Recording, silence: Stretch) -> bool {
     run.series.points().iter().filter(overlaps).any(|point| stood_still(&point))
 }
 
+/// Words for what goes on at `until`: the end of a run, or of what was seen of one in progress.
+fn not_back(from: u64, until: u64) -> String {
+    format!("from {} on, and was not back at {}", Clock(from), Clock(until))
+}
+
 fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
     if let Some(pauses) = steady_pauses(freezes) {
         return vec![pauses];
@@ -322,9 +327,12 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
             ..Remark::new(
                 About::Freeze,
                 format!(
-                    "the target froze from {} {}: {} waited up to {}",
-                    Clock(stretch.from),
-                    if is_over { format!("to {}", Clock(stretch.to)) } else { "on, and did not come back".to_owned() },
+                    "the target froze {}: {} waited up to {}",
+                    if is_over {
+                        format!("from {} to {}", Clock(stretch.from), Clock(stretch.to))
+                    } else {
+                        not_back(stretch.from, stretch.to)
+                    },
                     counted(calls, "call"),
                     length(worst_ns)
                 ),

@@ -62,12 +62,12 @@ impl Figure for GroupFigures {
     }
 }
 
-/// An answer that failed a check.
+/// A call that failed a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Example {
     /// Its status; `null` if it was not an answer.
     pub status: Option<u16>,
-    /// The beginning of its body, at most 200 bytes.
+    /// The beginning of its body, at most 200 bytes. Without an answer: the failure and its reason.
     pub body: String,
 }
 

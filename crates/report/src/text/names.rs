@@ -148,16 +148,18 @@ fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
     lines
 }
 
-/// An answer that failed a check.
+/// A call that failed a check, as far as there is something to show of it.
 fn example(check: &CheckBreakdown) -> Vec<String> {
     let Some(example) = &check.example else { return Vec::new() };
-    let status = example.status.map(|status| format!("{status} "));
+    let status = example.status.map(|status| status.to_string());
     let body = clean(&example.body);
     let mut shown: String = body.chars().take(MOST_OF_BODY).collect();
     if body.chars().count() > MOST_OF_BODY {
         shown.push('…');
     }
-    wrapped("    such as ", "    ", &format!("{}'{shown}'", status.unwrap_or_default()), WIDTH)
+    let quoted = (!shown.is_empty()).then(|| format!("'{shown}'"));
+    let parts: Vec<_> = status.into_iter().chain(quoted).collect();
+    if parts.is_empty() { Vec::new() } else { wrapped("    such as ", "    ", &parts.join(" "), WIDTH) }
 }
 
 fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {

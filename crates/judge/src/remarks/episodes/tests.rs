@@ -112,7 +112,7 @@ fn an_outage_has_its_beginning_its_end_and_its_calls() {
         let found = remarks(carried_out(10, evenly(rate, 10), |due| {
             if due >= 7 * SECOND_NS { End::Unreached(MS) } else { End::Ok(MS) }
         }));
-        assert!(found[0].message.contains("from 0:07 on, and did not come back"), "{found:?}");
+        assert!(found[0].message.contains("from 0:07 on, and was not back at 0:10"), "{found:?}");
     }
 }
 
@@ -191,7 +191,7 @@ fn a_freeze_that_does_not_end_is_one_whatever_brunt_gives_up() {
         let end = |due: u64| if due >= 4 * SECOND_NS { End::TimedOut(SECOND_NS) } else { End::Ok(MS) };
         let found = remarks(carried_out(10, evenly(rate, 10), end));
         assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
-        assert!(found[0].message.contains(" on, and did not come back: "), "{found:?}");
+        assert!(found[0].message.contains(" on, and was not back at "), "{found:?}");
         assert!(found[0].from_ns.unwrap().abs_diff(4 * SECOND_NS) <= 100 * MS, "{found:?}");
         assert!(found[0].calls.unwrap().abs_diff(6 * rate) <= rate / 10, "{found:?}");
     }
