@@ -10,6 +10,8 @@ use brunt_record::outcome::Failure;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
+use crate::trend::median;
+
 use super::seconds::{MOST_LATE, late_calls, late_from_ns, starved_share};
 use super::{
     Cause, FigureVerdict, Finding, Judged, Seconds, Spoils, is_blurred, is_bound_by_script, is_late, is_robbed,
@@ -26,12 +28,6 @@ const LATE_MENTIONED: f64 = 0.01;
 const WAITED: f64 = 0.05;
 /// A worker that used a CPU, and waited for one, for less than this share of its time had time to spare.
 const SPARE: f64 = 0.8;
-
-const MORE_CORES: &str =
-    "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)";
-const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
-const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
-                               run again, or on a quieter machine";
 /// The least CPU time that connecting takes beyond the usual where it is the cause of a delay, in nanoseconds.
 const LEAST_BURST_NS: f64 = 10e6;
 /// The share of the longest lag that this CPU time reaches where it is the cause.
@@ -39,6 +35,11 @@ const BURST_OF_LAG: f64 = 0.5;
 /// The fewest connections made in a second that count as a burst.
 const FEWEST_CONNECTIONS: u64 = 20;
 
+const MORE_CORES: &str =
+    "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)";
+const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
+const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
+                               run again, or on a quieter machine";
 const LATE: &str = "brunt was late to send or to read";
 /// Added to the advice of the first finding that is about the machine.
 const DOCTOR: &str = "; see brunt doctor";
@@ -78,15 +79,17 @@ impl<'a> Spoiled<'a> {
     }
 
     /// The number of connections made in bursts, if those kept the workers busy in most of these seconds: CPU time beyond that of
-    /// the run's usual second, and not a wait for a CPU, makes up the longest lag.
+    /// the run's usual second and usual calls, and not a wait for a CPU, makes up the longest lag.
     fn connecting(&self, run: Judged<'_>) -> Option<u64> {
         let cpu = |point: &Point| point.numbers.get(Counter::WorkersCpu) as f64;
-        let mut shares: Vec<f64> = run.points.iter().map(|point| cpu(point) / point.length_ns.max(1) as f64).collect();
-        shares.sort_by(f64::total_cmp);
-        let usual = *shares.get(shares.len().saturating_sub(1) / 2)?;
+        let usual = |share: fn(&Point) -> u64| {
+            median(&run.points.iter().map(|point| cpu(point) / share(point).max(1) as f64).collect::<Vec<_>>())
+        };
+        let (a_ns, a_call) = (usual(|point| point.length_ns)?, usual(|point| point.ended)?);
         let made = |point: &Point| point.numbers.get(Counter::ConnectionsMade);
         let is_burst = |point: &&&Point| {
-            let beyond = cpu(point) - usual * point.length_ns as f64;
+            let usual = (a_ns * point.length_ns as f64).max(a_call * point.ended as f64);
+            let beyond = cpu(point) - usual;
             let lag = point.lag.quantile(1.0).unwrap_or(0) as f64;
             made(point) >= FEWEST_CONNECTIONS
                 && beyond >= LEAST_BURST_NS.max(BURST_OF_LAG * lag)
