@@ -79,13 +79,14 @@ impl<'a> Spoiled<'a> {
     }
 
     /// The number of connections made in bursts, if those kept the workers busy in most of these seconds: CPU time beyond that of
-    /// the run's usual second and usual calls, and not a wait for a CPU, makes up the longest lag.
+    /// the run's usual second and its cheapest calls, and not a wait for a CPU, makes up the longest lag.
     fn connecting(&self, run: Judged<'_>) -> Option<u64> {
         let cpu = |point: &Point| point.numbers.get(Counter::WorkersCpu) as f64;
-        let usual = |share: fn(&Point) -> u64| {
-            median(&run.points.iter().map(|point| cpu(point) / share(point).max(1) as f64).collect::<Vec<_>>())
-        };
-        let (a_ns, a_call) = (usual(|point| point.length_ns)?, usual(|point| point.ended)?);
+        let shares: Vec<f64> = run.points.iter().map(|point| cpu(point) / point.length_ns.max(1) as f64).collect();
+        let a_ns = median(&shares)?;
+        // Calls of the burst itself cost more.
+        let a_call =
+            run.points.iter().map(|point| cpu(point) / point.ended.max(1) as f64).fold(f64::INFINITY, f64::min);
         let made = |point: &Point| point.numbers.get(Counter::ConnectionsMade);
         let is_burst = |point: &&&Point| {
             let usual = (a_ns * point.length_ns as f64).max(a_call * point.ended as f64);
