@@ -3,9 +3,11 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The number of columns that `text` takes.
+/// The number of columns that `text` takes. ANSI sequences of colour take none.
 pub fn width(text: &str) -> usize {
-    text.width()
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().width();
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.width())).sum::<usize>()
 }
 
 /// The longest beginning of `text` that takes at most `columns`.

@@ -76,7 +76,9 @@ fn a_broken_document_does_not_fit() {
 /// A result that was written makes the views that its run made.
 #[test]
 fn every_view_of_a_document_is_that_of_its_summary() {
-    for (name, summary) in fixtures::all() {
+    // A document does not say of every fixture what its recording says: what was drained, and deliveries.
+    let is_whole = |(name, _): &(&str, _)| !["drained", "changed", "lost", "replayed"].contains(name);
+    for (name, summary) in fixtures::all().into_iter().filter(is_whole) {
         let restored = json::read_whole(&document(&summary)).unwrap().summary();
         for format in [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit] {
             for detail in [Detail::Brief, Detail::Verbose] {

@@ -26,7 +26,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
     let width = list.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
     for agent in &list {
         let name = clean(&agent.name);
-        lines.push(match &agent.lost {
+        lines.extend(match &agent.lost {
             Some(lost) => {
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
                 let unknown = unsent.map_or(0, AgentPart::unknown);
@@ -48,9 +48,9 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                     taken_over.unwrap_or_default(),
                     iterations.unwrap_or_default(),
                 );
-                format!("  {name:<width$}  {}", paint.bad(text))
+                super::wrapped(&format!("  {name:<width$}  "), "    ", &paint.bad(text), super::WIDTH)
             }
-            None => format!("  {name:<width$}  {}", figures(agent, paint)),
+            None => vec![format!("  {name:<width$}  {}", figures(agent, paint))],
         });
     }
     let left = agents.list.len() - list.len();

@@ -15,7 +15,7 @@ use crate::style::Paint;
 const MOST_EXAMPLES: usize = 3;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let mut lines = vec![format!("{}{}", title("Outcomes", paint), sum(summary, paint, false))];
+    let mut lines = wrapped(&title("Outcomes", paint), &" ".repeat(15), &sum(summary, paint, false), WIDTH);
     // A protocol without statuses has answers with status 0.
     let statuses: Vec<_> = summary.total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0).collect();
     if !statuses.is_empty() {
