@@ -12,13 +12,13 @@ use brunt_record::histogram::AtLeast;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outline::Outline;
 
 /// The figures of one run, without its histograms. Times are response times: from due to end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings, each a field of the JSON result")]
 pub struct Evidence {
     /// When it began, in milliseconds since 1970-01-01 UTC.
@@ -37,7 +37,7 @@ pub struct Evidence {
     /// Calls that are not.
     pub failed: u64,
     /// `failed` over `due`, 0 to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_ratio: f64,
     /// Calls answered a second.
     pub answered_per_s: f64,

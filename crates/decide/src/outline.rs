@@ -1,7 +1,6 @@
 //! The shape of a run, small enough to be kept with every decision that rests on it: its latency spectrum, and its p99 over
 //! time.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_record::histogram::Censored;
@@ -15,7 +14,8 @@ const DECADES: i32 = 8;
 const MOST_STRETCHES: usize = 120;
 
 /// The latency spectrum of a run, and its p99 over time. Response times in nanoseconds; lower bounds count as what they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outline {
     /// The time that all but a share of the calls did not exceed, for shares of 10^(−i / 8) with i = 0, 1, …, as long as the
     /// share is a call or more.

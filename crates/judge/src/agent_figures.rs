@@ -5,14 +5,14 @@ use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Figures of one agent's part of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentFigures {
     /// Calls due on it.
     pub due: u64,

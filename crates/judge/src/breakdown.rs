@@ -8,7 +8,6 @@ use brunt_record::instrument::Bracket;
 use brunt_record::messages::Messages;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
@@ -136,7 +135,8 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Groups with one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupBreakdown {
     /// Their name; `outer/inner` for groups within others.
     pub name: String,
@@ -153,8 +153,8 @@ pub struct GroupBreakdown {
 }
 
 /// A check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Check")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Check"))]
 pub struct CheckBreakdown {
     /// The call that it is about and its own name, or only its own name.
     #[serde(skip)]

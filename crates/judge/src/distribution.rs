@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES};
 use brunt_record::instrument::Bracket;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sampling::Sampling;
@@ -12,7 +11,8 @@ use crate::uncertainty::{Interval, Intervals};
 
 /// Figures of a distribution of times, in nanoseconds. A figure is a lower bound where calls whose time is known only
 /// from below can move it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// Times, and lower bounds of times.
     pub count: u64,
@@ -36,12 +36,13 @@ pub struct Distribution {
 }
 
 /// The time that a share of all calls did not exceed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// Its name, such as `p99`.
     pub name: Cow<'static, str>,
     /// The share of calls, 0 to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub share_ratio: f64,
     /// The time, or its lower bound.
     pub value_ns: u64,

@@ -8,7 +8,6 @@ use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::Snapshot;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_figures::AgentFigures;
@@ -22,7 +21,8 @@ use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
 /// Distributions of times over all calls; `null` where nothing was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// From due to end, over every call: waiting for a connection and the target, without the generator's own delays
     /// where these are known. In the closed model a call is due when its connection is free for it.
@@ -66,7 +66,8 @@ pub struct Times {
 }
 
 /// Rates over the measured part.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,

@@ -23,7 +23,6 @@ use brunt_plan::scenario::{Population, Step};
 use brunt_record::histogram::Censored;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::normal_tail;
@@ -46,7 +45,8 @@ const MATTERS: f64 = 0.1;
 const MATTERS_NS: f64 = 50_000.0;
 
 /// A figure whose course over the seconds is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Watched {
     /// The median response time.
@@ -105,7 +105,8 @@ impl Watched {
 }
 
 /// Whether a run had settled. Values are nanoseconds, of a rate calls a second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Settled {
     /// Nothing speaks against it.

@@ -2,7 +2,6 @@
 
 use brunt_record::histogram::{Censored, Histogram, QUANTILES};
 use brunt_record::instrument::{Bracket, least_without};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sampling::{Sampling, value_at};
@@ -34,7 +33,8 @@ impl Ends {
 ///
 /// The instrument interval allows for the generator's own delays: the true time of this run's calls lies within. The
 /// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95 % of cases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end of the instrument interval.
     pub instrument_low_ns: u64,

@@ -4,11 +4,11 @@ use brunt_plan::plan::Plan;
 use brunt_plan::watch::Watch;
 use brunt_record::recording::Recording;
 use brunt_record::watched::{WatchedFigure, WatchedUnit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A watched figure over the measured part. Its values are in its unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchedSummary {
     /// Its name; thresholds know it as `watch.NAME`.
     pub name: String,

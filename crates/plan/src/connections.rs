@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Connections of a run, over all workers of all machines.
@@ -17,7 +16,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Connections::UpTo(5000).to_string(), "up to 5000");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "Stored", into = "Stored")]
 pub enum Connections {
     /// This many, from the beginning to the end.
@@ -27,15 +27,16 @@ pub enum Connections {
 }
 
 /// Connections kept open, over all workers of all machines: a number, or the limit up to which they grow with the rate.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ConnectionsKept")]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConnectionsKept"))]
 #[serde(untagged, expecting = "expected a number of connections, or {\"up_to\": NUMBER}")]
 enum Stored {
     Fixed(u32),
     Growing(Growing),
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Growing {
     /// The most connections.

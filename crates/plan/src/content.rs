@@ -5,7 +5,6 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,12 +12,13 @@ use serde_json::{Map, Value};
 
 /// Bytes; in a stored plan a string where they are UTF-8, otherwise `{"base64": "…"}`. Neither is copied on the way, as
 /// there may be many.
-#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema)]
-#[schemars(with = "StoredContent")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "StoredContent"))]
 pub struct Content(pub Vec<u8>);
 
 /// Content of a file: text, or bytes in base64.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum StoredContent<'a> {
     Text(Cow<'a, str>),

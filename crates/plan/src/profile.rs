@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{self, ExactDuration};
@@ -101,7 +100,8 @@ impl From<Segment> for Piece {
 /// A rate over time: one constant rate without an end, or ramps and holds one after the other.
 ///
 /// Written as `2000`, or `1000..2000/60s,2000/30s,0..5k/1m`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Profile {
     pieces: Vec<Piece>,

@@ -1,10 +1,10 @@
 //! A log of requests whose times a run keeps.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a log is replayed. The log itself does not travel with a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// The log's file.
@@ -61,7 +61,8 @@ pub struct Replay {
 }
 
 /// Tells a log from others without reading all of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fingerprint {
     /// How much of the file belongs to the replay, in bytes: all that there was when the run was planned.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use brunt_record::figures::OwnKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arrivals::Spread;
@@ -30,7 +29,8 @@ fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result
 }
 
 /// The scenarios of a run, and the number of their users.
-#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenarios {
     /// The script, the modules that it requires and the data that it reads: the script first.
@@ -40,7 +40,7 @@ pub struct Scenarios {
     pub streamed: Vec<Streamed>,
     /// The values of `brunt.env`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub env: BTreeMap<String, Template>,
     /// Replaces the base of the script's first client, and of those with the same base.
     ///
@@ -64,13 +64,14 @@ pub struct Scenarios {
 }
 
 /// A figure that a script declares for itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredFigure {
     /// Its name.
     pub name: String,
     /// Its kind: `counter`, `rate`, `trend` or `gauge`.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OwnKind,
 }
 
@@ -100,7 +101,8 @@ impl fmt::Debug for Scenarios {
 }
 
 /// A file that travels with the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct File {
     /// Its name in the script; for the script itself, the name as given.
@@ -110,7 +112,8 @@ pub struct File {
 }
 
 /// A file that is read from disk, row by row, where the plan is carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Streamed {
     /// Its name in the script: a path beside the script.
@@ -120,7 +123,8 @@ pub struct Streamed {
 }
 
 /// The users of one injection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Population {
     /// Their scenarios: each user carries out one of these, chosen by weight.
@@ -140,7 +144,8 @@ pub struct Population {
 
 /// A scenario by its name, with its weight: the share of a population's users who carry it out, relative to the other
 /// weights.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Weighted {
     /// The scenario's name.
@@ -150,7 +155,8 @@ pub struct Weighted {
 }
 
 /// A step of an injection.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Step {
     /// Nobody comes.

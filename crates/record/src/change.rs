@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most changes that a run takes, and one more to resume it: who asks for more than that is a program in a loop.
@@ -11,7 +10,8 @@ pub const MOST_CHANGES: usize = 1000;
 pub const LONGEST_MARK: usize = 200;
 
 /// A change of a run's load, or a mark, made while it went on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// When it takes effect, in nanoseconds after the beginning of the measured part; negative in the warm-up. Calls
     /// due then or later belong to the changed load.
@@ -23,7 +23,8 @@ pub struct Change {
 }
 
 /// A change of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// This many calls a second are due from then on, to the end, in place of the profile's.
@@ -40,7 +41,8 @@ pub enum Action {
 }
 
 /// The author of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// A person, by `brunt ctl`.

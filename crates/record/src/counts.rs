@@ -1,6 +1,5 @@
 //! Bounded counts of statuses, of failures with their reasons, and of events.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, OkStatus};
@@ -82,7 +81,8 @@ impl Statuses {
 const MOST_EVENTS: usize = 64;
 
 /// Events that protocols count besides calls, by name: `GOAWAY`, `RST_STREAM CANCEL`, `header bytes saved`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Events(std::collections::BTreeMap<String, u64>);
 

@@ -1,10 +1,10 @@
 //! What reached a receiver outside, to which figures of a run were sent while it went on.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An account of the figures that a receiver got.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
     /// Kind of receiver and its URL, without secrets: `otlp http://127.0.0.1:4318/`.
     pub to: String,

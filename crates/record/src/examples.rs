@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Failure;
@@ -16,7 +15,8 @@ const MOST_WAYS: usize = 32;
 pub const LONGEST_SAID: usize = 200;
 
 /// A call that was not ok.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedCall {
     /// When it was due, in nanoseconds after the measured part's beginning.
     pub due_ns: u64,
@@ -57,7 +57,8 @@ impl Ended {
 ///
 /// Merging keeps the calls that were due first; of very many endings, those whose keys come first. So the order of
 /// merging does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Examples(BTreeMap<String, Vec<FailedCall>>);
 

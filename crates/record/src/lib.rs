@@ -27,6 +27,8 @@ pub mod packed;
 pub mod recording;
 pub mod redaction;
 pub mod replayed;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod series;
 pub mod slowest;
 pub mod snapshot;

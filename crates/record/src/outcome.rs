@@ -1,6 +1,5 @@
 //! How a call can end.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The reason for which a call got no answer. Each is counted by its name.
@@ -120,7 +119,8 @@ impl Failure {
 }
 
 /// Which statuses count as a success: by default everything under 400.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct OkStatus(Vec<(u16, u16)>);
 

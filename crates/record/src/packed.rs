@@ -1,8 +1,5 @@
 //! Packed times of one stretch of a run.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::histogram::{AtLeast, Censored, Histogram, push_leb128, rank, take_leb128};
@@ -143,20 +140,6 @@ pub fn quantiles<const N: usize>(
         return quantiles.map(|q| ended.quantile(q).map(AtLeast::exactly));
     }
     censored(ended, failing, bounds).quantiles(quantiles)
-}
-
-impl JsonSchema for Packed {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        Histogram::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<Histogram>()
-    }
 }
 
 impl Serialize for Packed {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
 /// A replay beside its log.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// Lines read, without those that are empty or comments.
     pub lines: u64,
@@ -38,7 +38,8 @@ pub struct Replayed {
 }
 
 /// A condition under which a replay fails.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
     /// As it was given.
     pub condition: String,
@@ -49,7 +50,8 @@ pub struct Condition {
 }
 
 /// Requests of one kind beside what the log had.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgainstLog {
     /// The template: a method, and a path whose ids are folded; `(all)` for everything.
     pub name: String,
@@ -89,7 +91,8 @@ pub struct AgainstLog {
 }
 
 /// Answers with another status than in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherStatus {
     /// That of the log.
     pub logged: u16,

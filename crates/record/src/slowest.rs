@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::redaction::Secrets;
@@ -11,7 +10,8 @@ use crate::redaction::Secrets;
 pub const MOST_SLOWEST: usize = 5;
 
 /// A call that has a trace, and was answered with success.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedCall {
     /// When it was due, in nanoseconds after the measured part's beginning.
     pub due_ns: u64,
@@ -29,7 +29,8 @@ pub struct TracedCall {
 /// The slowest traced calls, longest first.
 ///
 /// Merging keeps the longest of both, so that its order does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Slowest(Vec<TracedCall>);
 

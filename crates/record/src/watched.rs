@@ -3,7 +3,6 @@
 //! A second's [`Snapshot`](crate::snapshot::Snapshot) has each watched figure by its name, so that seconds, windows and
 //! whole runs merge as all other figures do. A second without a value counts as missed, with the reason; it is never 0.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{Figure, NamedFigures};
@@ -16,7 +15,8 @@ const LONGEST_PROBLEM: usize = 200;
 pub type Watched = NamedFigures<WatchedFigure>;
 
 /// The unit of a watched figure's values.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WatchedUnit {
     /// A plain number.

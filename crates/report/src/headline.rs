@@ -15,7 +15,6 @@ use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::failed;
@@ -29,7 +28,8 @@ const MOST_REMARKS: usize = 5;
 const FAILING: &str = "FAILING: ";
 
 /// How a statement is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
     /// A requirement did not hold, or the figures cannot be believed.
@@ -67,7 +67,8 @@ impl Tone {
 }
 
 /// A statement about a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statement {
     /// Its tone.
     pub tone: Tone,

@@ -12,7 +12,6 @@ use brunt_record::SECOND_NS;
 use brunt_report::decision::Format;
 use brunt_report::text::wrapped;
 use clap::Args;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::Program;
@@ -22,6 +21,8 @@ use crate::machine::checks::{self, Check, Level, Size};
 use crate::machine::{Facts, Reached};
 use crate::{console, plan};
 
+/// The JSON Schema of [`Document`]. `UPDATE_GOLDEN=1 cargo test -p brunt --features schema --lib schema` writes it anew.
+pub const SCHEMA: &str = include_str!("../schema/doctor.json");
 /// The format of `--format json`.
 const VERSION: u32 = 1;
 /// Stands for a target that was not named. Nothing connects to it.
@@ -99,8 +100,8 @@ fn size(plan: &Plan) -> Size {
 }
 
 /// The document of `brunt doctor --format json`: problems of this machine that would spoil a run.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Doctor")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Doctor"))]
 pub struct Document<'a> {
     /// The version of this document.
     version: u32,
@@ -113,7 +114,8 @@ pub struct Document<'a> {
 }
 
 /// A run's demands on its machine.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Asked {
     /// Connections at the same time; null where they grow as far as the machine allows.
     connections: Option<u64>,
@@ -183,4 +185,22 @@ fn described(size: &Size) -> String {
         parts.push(ExactDuration((seconds * SECOND_NS as f64) as u64).to_string());
     }
     parts.join(", ")
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::{Document, SCHEMA};
+
+    #[test]
+    fn the_file_is_the_schema_of_the_type() {
+        let derived = brunt_report::schema::root_schema::<Document<'_>>("What brunt doctor found").to_value();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/schema/doctor.json");
+            return std::fs::write(path, format!("{derived:#}\n")).unwrap();
+        }
+        let kept: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+        assert!(derived == kept, "doctor.json is not the schema of its type; set UPDATE_GOLDEN=1 to write it anew");
+    }
 }

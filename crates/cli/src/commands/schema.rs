@@ -34,12 +34,12 @@ pub enum Document {
 
 pub fn run(args: &Schema, definitions: &Command) -> Result<Exit> {
     let schema = match args.document {
-        Document::Result => schema::result().to_value(),
-        Document::Decision => schema::decision().to_value(),
-        Document::Doctor => schema::root_schema::<doctor::Document<'_>>("What brunt doctor found").to_value(),
-        Document::Config => config(definitions),
+        Document::Result => schema::RESULT,
+        Document::Decision => schema::DECISION,
+        Document::Doctor => doctor::SCHEMA,
+        Document::Config => &format!("{:#}\n", config(definitions)),
     };
-    console::print(format!("{schema:#}\n").as_bytes())?;
+    console::print(schema.as_bytes())?;
     Ok(Exit::Done)
 }
 

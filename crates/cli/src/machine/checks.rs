@@ -1,7 +1,6 @@
 //! Problems of a machine for a run of a given size. Pure: nothing is read here.
 
 use brunt_plan::units::counted;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Facts, Reached};
@@ -43,7 +42,8 @@ pub struct Size {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// A problem that would spoil the run.
@@ -69,7 +69,8 @@ impl Level {
 }
 
 /// A check of a machine.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Its subject.
     #[serde(rename = "check")]

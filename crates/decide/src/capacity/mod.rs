@@ -28,7 +28,6 @@ mod tests;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::profile::HIGHEST_RATE;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
@@ -44,7 +43,8 @@ pub const LOWEST_RATE: f64 = 1.0;
 const MOST_BEHIND: f64 = 0.25;
 
 /// What a search varies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
     /// Calls a second, due whatever the answers take.
@@ -55,8 +55,8 @@ pub enum Searched {
 }
 
 /// Settings of a search. In JSON, keys of levels end in what is searched for: `from_per_s`, or `from_connections`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = of_connections_too)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
 pub struct Settings {
     /// What is searched for.
     #[serde(default)]
@@ -80,6 +80,7 @@ impl Default for Settings {
 }
 
 /// Says in the schema that each level stands under the key of the search that it is of.
+#[cfg(feature = "schema")]
 fn of_connections_too(schema: &mut schemars::Schema) {
     fn of_object(object: &mut serde_json::Map<String, serde_json::Value>) {
         if let Some(serde_json::Value::Object(properties)) = object.get_mut("properties") {
@@ -109,7 +110,8 @@ pub fn key_of_connections(key: &str) -> String {
 }
 
 /// How long a trial is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
     /// Far from the edge: short.
@@ -141,7 +143,8 @@ pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread
 }
 
 /// The result of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every threshold held, and the target kept up.
@@ -153,8 +156,8 @@ pub enum Outcome {
 }
 
 /// One run at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = of_connections_too)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
 pub struct Trial {
     /// Its place on the grid; 0 is the first level tried.
     pub step: i32,
@@ -228,8 +231,8 @@ pub enum Next {
 }
 
 /// What is known of a target's capacity. Levels are of what is searched for, as their keys in JSON say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = of_connections_too)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Answer {
     /// It lies between two levels.
@@ -315,7 +318,8 @@ impl Answer {
 }
 
 /// A finished search.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// Its settings.
     pub settings: Settings,

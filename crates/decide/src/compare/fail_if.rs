@@ -11,7 +11,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use brunt_plan::units;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Comparison, Metric};
@@ -42,7 +41,8 @@ pub struct FailIfError {
 }
 
 /// A condition and its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailIfResult {
     /// The condition as written.
     pub condition: String,

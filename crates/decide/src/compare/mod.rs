@@ -20,7 +20,6 @@ mod plans;
 #[cfg(test)]
 mod tests;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
@@ -43,7 +42,8 @@ const RESOLUTION: f64 = 0.0004;
 const OUTWEIGHS: f64 = 0.01;
 
 /// A figure that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Calls answered a second with success.
@@ -138,7 +138,8 @@ pub fn a_goes_first(seed: u64, round: u32) -> bool {
 }
 
 /// What was compared with what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Design {
     /// Both ran in turn.
@@ -163,7 +164,8 @@ pub enum Design {
 }
 
 /// How a metric differs: B's over A's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Which.
     pub metric: Metric,
@@ -188,7 +190,8 @@ pub struct Difference {
 }
 
 /// The difference of the share of calls that are not a success. The share can be 0, so it has no ratio.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorDifference {
     /// A's share, 0 to 1.
     pub a_ratio: f64,
@@ -216,7 +219,8 @@ impl ErrorDifference {
 }
 
 /// A metric that cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The metric.
     pub metric: Metric,
@@ -228,7 +232,8 @@ pub struct LeftOut {
 }
 
 /// The cause for which a metric of a run, or of a block of its seconds, cannot be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// brunt's own delays spoil the metric.
@@ -269,7 +274,8 @@ impl Cause {
 }
 
 /// Runs that a metric leaves out, since the generator spoiled it there; the metric is compared by the others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Discarded {
     /// Which metric.
     pub metric: Metric,
@@ -280,7 +286,8 @@ pub struct Discarded {
 }
 
 /// A comparison of B with A.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// What was compared with what.
     pub design: Design,
@@ -445,7 +452,8 @@ fn errors(a: &[Figures], b: &[Figures], estimate: Estimator<'_>) -> Option<Error
 }
 
 /// One run that a comparison rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedRun {
     /// Whether it is of B.
     pub is_b: bool,
@@ -456,7 +464,8 @@ pub struct ComparedRun {
 }
 
 /// A finished comparison, with the runs that it rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
     /// What its user calls it, and the command that repeats it.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]

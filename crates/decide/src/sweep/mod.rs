@@ -3,7 +3,6 @@
 mod steps;
 mod usl;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::verdict::Judgement;
@@ -14,7 +13,8 @@ pub use usl::{Fit, Interval, NoFit, Peak, fit};
 use crate::evidence::Evidence;
 
 /// The parameter that is varied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Axis {
     /// Its name, as the flag's: `connections`.
     pub name: String,
@@ -23,8 +23,8 @@ pub struct Axis {
 }
 
 /// One value and its result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "SweepStep")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SweepStep"))]
 pub struct Step {
     /// The value.
     pub value: u64,
@@ -65,7 +65,8 @@ impl Step {
 }
 
 /// The result of fitting the law of scalability.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
     /// The law was fitted.
@@ -75,7 +76,8 @@ pub enum Law {
 }
 
 /// A finished sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The parameter that was varied.
     pub axis: Axis,

@@ -19,7 +19,6 @@
 
 #![expect(clippy::indexing_slicing, reason = "vectors and matrices of three, and every index is below three")]
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::statistics::{CONFIDENCE, quantile};
@@ -30,8 +29,8 @@ const LEAST_POINTS: usize = 5;
 const POOR: f64 = 0.10;
 
 /// A figure and the interval that holds it in 95 % of cases.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Estimate")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Estimate"))]
 pub struct Interval {
     /// The estimate.
     pub value: f64,
@@ -42,7 +41,8 @@ pub struct Interval {
 }
 
 /// The highest throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Peak {
     /// With how many connections.
     pub connections: Interval,
@@ -53,7 +53,8 @@ pub struct Peak {
 }
 
 /// A fitted law.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// λ: calls a second with one connection.
     pub lambda_per_s: Interval,
@@ -74,7 +75,8 @@ pub struct Fit {
 }
 
 /// The reason for which no law was fitted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum NoFit {
     /// Too few points are the target's doing.

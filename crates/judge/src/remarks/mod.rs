@@ -9,7 +9,6 @@ mod shapes;
 mod slowness;
 mod stretch;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_plan::connections::Connections;
@@ -29,7 +28,8 @@ const ROOM: f64 = 1.25;
 const MOST_NAMED: usize = 4;
 
 /// The subject of a remark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// No answer was a success.
@@ -85,7 +85,8 @@ impl About {
 }
 
 /// One remark, with its advice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remark {
     /// Its subject.
     pub about: About,

@@ -16,7 +16,6 @@ use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
 use brunt_record::replayed::Condition;
 use brunt_record::watched::WatchedFigure;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::statistics::of_times;
@@ -27,7 +26,8 @@ pub use self::outlook::Outlook;
 pub use self::subject::Standing;
 
 /// A threshold with its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThresholdResult {
     /// The threshold as written.
     pub threshold: String,

@@ -19,7 +19,6 @@ use brunt_record::instrument::Parts;
 use brunt_record::recording::Recording;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, Quantile};
@@ -36,7 +35,8 @@ const ALWAYS_JUDGED: [&str; 3] = ["p50", "p90", "p99"];
 const LEAST_BEYOND: f64 = 5.0;
 
 /// The answer in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The generator spoiled no figure that was asked for.
@@ -50,7 +50,8 @@ pub enum Judgement {
 }
 
 /// The cause of a finding about the generator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// A worker had no CPU time left.
@@ -70,7 +71,8 @@ pub enum Cause {
 }
 
 /// The figures that a finding spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spoils {
     /// The rate of answers: the target can do more.
@@ -82,7 +84,8 @@ pub enum Spoils {
 }
 
 /// One finding, with its figures and a way out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Its cause.
     pub cause: Cause,
@@ -105,7 +108,8 @@ const fn latency() -> Spoils {
 }
 
 /// A range of seconds of the measured part, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seconds {
     /// The first second.
     pub first: u64,
@@ -114,7 +118,8 @@ pub struct Seconds {
 }
 
 /// Whether one percentile of the response time can be believed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureVerdict {
     /// The percentile, such as `p99`.
     pub figure: String,
@@ -127,7 +132,8 @@ pub struct FigureVerdict {
 }
 
 /// Whether a run's figures can be believed, and why not, judged from the generator alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The answer.
     pub judgement: Judgement,

@@ -3,7 +3,6 @@
 mod poisson;
 mod uniform;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
@@ -13,7 +12,8 @@ use self::poisson::Poisson;
 use self::uniform::Uniform;
 
 /// How due times are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// Evenly: the k-th call is due where the integral of the profile reaches k.

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::OkStatus;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::arrivals::Spread;
@@ -41,7 +40,8 @@ pub use validation::{MOST_CONNECTIONS, MOST_PIPELINED, PlanError};
 pub const PLAN_VERSION: u32 = 1;
 
 /// The plan of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The version of the plan's format.
@@ -49,7 +49,7 @@ pub struct Plan {
     /// The target.
     pub target: Target,
     /// The source of the protocol's calls, which the protocol of the target's scheme reads and validates.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub protocol: ProtocolOptions,
     /// A script that makes the calls, in place of the protocol's options alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct Plan {
     /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no
     /// threshold limits it; [`MAX_ERROR_RATIO`] by default. 1 lets everything fail.
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub max_error_ratio: f64,
     /// The plan's name, tags and command.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]
@@ -131,7 +131,8 @@ fn is_usual_error_ratio(ratio: &f64) -> bool {
 }
 
 /// The name, tags and command of a plan. None of it changes the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The run's name.
@@ -158,7 +159,8 @@ impl Origin {
 }
 
 /// A Lua script for wrk's interface. It travels whole. Its text is shown, its arguments are not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The file's name, for errors.
@@ -169,7 +171,7 @@ pub struct Script {
     ///
     /// Shown are the URL as by [`shown_url`] and the arguments as by [`shown_argument`].
     #[serde(serialize_with = "shown_arguments")]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub args: Vec<Template>,
 }
 
@@ -203,7 +205,8 @@ pub enum Sandbox {
 }
 
 /// The model of the load: when calls are due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
     /// Each connection calls again as soon as it is answered.
@@ -227,7 +230,8 @@ impl Load {
 }
 
 /// The end of the measured part: whichever comes first. A profile with an end ends it as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// This long after it began, in nanoseconds.

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::secret::Template;
 
 /// How connections are made.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Transport {
     /// Host (or address) and port to connect to instead of the target's.
@@ -39,7 +39,8 @@ const fn is_zero(ns: &u64) -> bool {
 }
 
 /// The source of answers' arrival times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalTimes {
     /// The kernel, by receive timestamps, where it keeps them (TCP on Linux).
@@ -50,7 +51,8 @@ pub enum ArrivalTimes {
 }
 
 /// Which of a host's addresses are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// Every version.
@@ -63,7 +65,8 @@ pub enum Family {
 }
 
 /// How TLS is done.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
     /// Take any certificate.
@@ -73,7 +76,7 @@ pub struct Tls {
     /// Our own certificate chain in PEM.
     pub certificate_pem: Option<String>,
     /// The client's private key in PEM; `@NAME` takes it from the environment.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub key_pem: Option<Template>,
     /// The server name asked for and verified, instead of the target's host.
     pub server_name: Option<String>,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Threshold;
@@ -13,7 +12,8 @@ use crate::units::{ExactDuration, parse_duration};
 pub const WINDOW_NS: (u64, u64) = (1_000_000_000, 60_000_000_000);
 
 /// A condition that ends a run: on a figure of its last seconds, whatever the seconds before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Guard {
     text: String,
@@ -22,7 +22,8 @@ pub struct Guard {
 }
 
 /// The action of a guard whose condition holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardAction {
     /// It ends the run.

@@ -31,7 +31,6 @@ mod selection;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use brunt_record::catalogue::Timing;
@@ -141,7 +140,8 @@ pub fn shown(figure: &str, value: f64) -> Option<String> {
 }
 
 /// One condition on a figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Threshold {
     /// As written.

@@ -7,7 +7,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use brunt_record::watched::WatchedUnit;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use self::expression::{Expression, ExpressionError, Matcher, unit_of_metric};
@@ -26,9 +25,10 @@ const OF_PROCESS: [(&str, WatchedUnit); 3] =
 /// One watch, as its user wrote it.
 ///
 /// Its URL may hold credentials. `Debug`, `Display` and `Serialize` leave them out; [`Watch::source`] has them.
-#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct Watch {
     text: String,
     name: Option<String>,

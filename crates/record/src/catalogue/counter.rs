@@ -1,7 +1,5 @@
 //! Numbers: the declaration of each, and the code that derives from it.
 
-use schemars::{Schema, json_schema};
-
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -206,15 +204,6 @@ impl Counter {
     /// Whether it is a column of CSV.
     pub fn has_column(self) -> bool {
         self.declared().shown.contains(&Shown::csv)
-    }
-
-    /// The schema of its value.
-    pub(super) fn schema(self) -> Schema {
-        if self.unit() == Unit::Ratio {
-            json_schema!({ "type": "number", "minimum": 0.0, "maximum": 1.0, "description": self.sentence() })
-        } else {
-            json_schema!({ "type": "integer", "minimum": 0, "description": self.sentence() })
-        }
     }
 
     /// The counter of this key.

@@ -1,13 +1,10 @@
 //! A value for each counter: recorded by an addition, merged, written and read by key.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Map;
 
 use super::counter::{Counter, Joins, Unit};
 
@@ -213,17 +210,5 @@ impl<'de, F: Fn(&str) -> Option<Counter>> Visitor<'de> for ByName<F> {
             }
         }
         Ok(numbers)
-    }
-}
-
-impl JsonSchema for Numbers {
-    fn schema_name() -> Cow<'static, str> {
-        "Numbers".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let properties: Map<_, _> =
-            Counter::ALL.into_iter().map(|counter| (counter.key().to_owned(), counter.schema().into())).collect();
-        json_schema!({ "type": "object", "description": "Numbers by their keys.", "properties": properties })
     }
 }

@@ -1,12 +1,9 @@
 //! Groups of numbers that stand beside each other in a JSON result.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Map;
 
 use super::counter::Counter;
 use super::numbers::{ByName, Numbers};
@@ -113,24 +110,5 @@ impl<'de, P: Place> Deserialize<'de> for Placed<P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let by_name = |name: &str| Self::counters().find(|(_, known)| *known == name).map(|(counter, _)| counter);
         Ok(Self { numbers: deserializer.deserialize_map(ByName(by_name))?, place: PhantomData })
-    }
-}
-
-impl<P: Place> JsonSchema for Placed<P> {
-    fn schema_name() -> Cow<'static, str> {
-        P::NAME.into()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        format!("{}::{}", module_path!(), P::PATH).into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let properties: Map<_, _> =
-            Self::counters().map(|(counter, name)| (name.to_owned(), counter.schema().into())).collect();
-        let required: Vec<_> = Self::counters().map(|(_, name)| name).collect();
-        json_schema!({
-            "type": "object", "description": P::SENTENCE.trim(), "properties": properties, "required": required
-        })
     }
 }

@@ -1,6 +1,5 @@
 //! Figures of users besides their calls: groups, checks, and users themselves.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
@@ -63,7 +62,8 @@ impl Figure for GroupFigures {
 }
 
 /// A call that failed a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Example {
     /// Its status; `null` if it was not an answer.
     pub status: Option<u16>,

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Histogram;
 
 /// A figure that may only be known from below.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "AtLeast_{T}")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AtLeast_{T}"))]
 pub struct AtLeast<T> {
     /// The value, or the lower bound.
     pub value: T,

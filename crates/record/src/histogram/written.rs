@@ -1,9 +1,7 @@
 //! Written histograms: pairs of a value and its count in text, bytes elsewhere.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,27 +11,28 @@ use super::slots::{MAX_VALUE_NS, PAGE_SLOTS, PAGES};
 
 /// A distribution in full, at three significant digits: `[[value_ns, count], …]`, low to high, with exact extremes and sum.
 /// Histograms merge by adding up the counts of equal values.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Histogram")]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Histogram"))]
 struct StoredHistogram {
     /// The smallest value; `null` in an empty one.
     min_ns: Option<u64>,
     /// The largest value; `null` in an empty one.
     max_ns: Option<u64>,
     /// The sum of all values; in a series to three significant digits.
-    #[schemars(with = "f64", range(min = 0.0))]
+    #[cfg_attr(feature = "schema", schemars(with = "f64", range(min = 0.0)))]
     sum_ns: Sum,
     /// Pairs of a value in nanoseconds, the largest of its slot, and its count; values grow.
-    #[schemars(with = "Vec<(u64, u64)>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(u64, u64)>"))]
     counts: Counts,
 }
 
-impl JsonSchema for Histogram {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         StoredHistogram::schema_name()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         StoredHistogram::json_schema(generator)
     }
 }

@@ -27,7 +27,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Censored, Histogram};
@@ -54,9 +53,10 @@ const MOST_TICKS: u64 = 24 * 3600 * (1_000_000_000 / TICK_NS);
 const WORD: u64 = u32::BITS as u64;
 
 /// Outcomes of the calls that were due in one stretch. `H` holds times: live while calls are recorded, packed at rest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(bound(serialize = "H: Serialize + Default + PartialEq"))]
-#[schemars(bound = "H: JsonSchema + Default + Serialize + PartialEq")]
+#[cfg_attr(feature = "schema", schemars(bound = "H: schemars::JsonSchema + Default + Serialize + PartialEq"))]
 pub struct DuePoint<H = Packed> {
     /// When it begins, in nanoseconds of the measured part.
     pub start_ns: u64,
@@ -180,7 +180,8 @@ impl DuePoint<Histogram> {
 
 /// The ticks in which a call completed, answered or failed; the gaps between them are silences. Words by number, with a
 /// bit for each tick.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Ticks(BTreeMap<u64, u32>);
 
 impl Ticks {
@@ -203,9 +204,10 @@ impl Ticks {
 }
 
 /// Points by when their calls were due, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "StoredTimeline", into = "StoredTimeline")]
-#[schemars(with = "StoredTimeline")]
+#[cfg_attr(feature = "schema", schemars(with = "StoredTimeline"))]
 pub struct Timeline {
     width_ns: u64,
     points: BTreeMap<u64, DuePoint>,
@@ -213,8 +215,8 @@ pub struct Timeline {
 }
 
 /// A [`Timeline`] in its written form.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Timeline")]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Timeline"))]
 struct StoredTimeline {
     /// Width of each point, in nanoseconds.
     width_ns: u64,

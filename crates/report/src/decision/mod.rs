@@ -9,7 +9,6 @@ use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
 use brunt_decide::compare::Compared;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::FormatError;
@@ -169,7 +168,8 @@ const COMPARISON: &str = "brunt-comparison";
 pub const VERSION: u32 = 1;
 
 /// A decision as JSON.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "format")]
 pub(crate) enum Document<'a> {
     /// The result of `brunt sweep`.
@@ -193,10 +193,11 @@ pub(crate) enum Document<'a> {
 }
 
 /// The beginning of every document.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Envelope<T> {
     /// The version of the format.
-    #[schemars(extend("const" = VERSION))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     version: u32,
     /// The version of the brunt that wrote it.
     brunt_version: &'static str,
@@ -205,7 +206,8 @@ pub(crate) struct Envelope<T> {
 }
 
 /// The result, beside the plan of its runs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WithPlan<'a, T> {
     /// The plan of the runs, without secrets; of a sweep, of the first one.
     plan: &'a Plan,

@@ -4,11 +4,11 @@ use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::Summary;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::recording::Skew;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The agents of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agents {
     /// The time from the first agent's beginning to the last one's, in nanoseconds.
     pub start_skew_ns: Option<u64>,
@@ -28,7 +28,8 @@ pub struct Agents {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
     /// Its name.
     pub name: String,
@@ -50,7 +51,7 @@ pub struct Agent {
     pub figures: AgentFigures,
     /// The full record of its part, so that it can be removed from the run's figures afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "packed")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub part: Option<Box<AgentPart>>,
 }
 
@@ -84,7 +85,8 @@ mod packed {
 }
 
 /// How an agent was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// How far into the measured part it last reported, in nanoseconds.
     pub after_ns: u64,

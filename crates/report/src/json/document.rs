@@ -21,20 +21,20 @@ use brunt_record::slowest::Slowest;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
 use brunt_record::watched::WatchedPoint;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Agents, Drilldown, FORMAT, Histograms, Names, Status, VERSION};
 use crate::headline::{Statement, statements};
 
 /// A run and all its figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// The kind of the document: `brunt-result`.
-    #[schemars(extend("const" = FORMAT))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = FORMAT)))]
     pub format: String,
     /// The version of the format.
-    #[schemars(extend("const" = VERSION))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The version of the brunt that wrote it.
     pub brunt_version: String,
@@ -120,7 +120,8 @@ fn is_nothing(numbers: &Numbers) -> bool {
 pub type Arrivals = Placed<places::Arrivals>;
 
 /// How every call ended: `due = answered + failed + unfinished + unsent`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcomes {
     /// Counts of calls, by their names in the catalogue.
     #[serde(flatten)]
@@ -132,7 +133,7 @@ pub struct Outcomes {
     /// Calls that are not a success.
     pub not_ok: u64,
     /// `not_ok` over `due`.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_ratio: f64,
     /// Messages; missing where no answer came as messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,7 +160,8 @@ pub struct Outcomes {
 }
 
 /// Calls whose answers come as messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Messages {
     /// Counts of messages.
     #[serde(flatten)]
@@ -178,7 +180,8 @@ impl Messages {
 }
 
 /// Failures of one name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureCount {
     /// The failure.
     pub failure: String,
@@ -189,7 +192,8 @@ pub struct FailureCount {
 }
 
 /// Failures with one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The reason, for people.
     pub reason: String,
@@ -198,7 +202,8 @@ pub struct Reason {
 }
 
 /// Calls that ended in the measured part, without the drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// How long the measured part took.
     pub length_ns: u64,
@@ -214,7 +219,8 @@ pub struct Measured {
 pub type Bytes = Placed<places::Bytes>;
 
 /// Connections made and lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Counts of connections.
     #[serde(flatten)]
@@ -228,7 +234,8 @@ pub struct Connections {
 pub type Health = Placed<places::Health>;
 
 /// Figures of one stretch of the measured part, usually a second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesPoint {
     /// When it begins, after the measured part's beginning.
     pub start_ns: u64,
@@ -291,7 +298,7 @@ pub struct SeriesPoint {
     pub lag: Packed,
     /// Values of watched figures by name, means where the point is longer than a second; `null` without a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, Option<f64>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Option<f64>>"))]
     pub watched: BTreeMap<String, WatchedPoint>,
 }
 

@@ -3,11 +3,11 @@
 use brunt_record::drilldown::{self, Stretch, Tracks};
 use brunt_record::outcome::Failure;
 use brunt_record::packed::Packed;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Calls over time by a common property. A kind that the series already has is missing: statuses where there is one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drilldown {
     /// Calls by request name.
     #[serde(default, skip_serializing_if = "Kind::is_empty")]
@@ -24,8 +24,8 @@ pub struct Drilldown {
 }
 
 /// Tracks over common stretches, which may be longer than those of the series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "{T}s")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{T}s"))]
 pub struct Kind<T> {
     /// When each stretch begins, after the measured part's beginning.
     pub start_ns: Vec<u64>,
@@ -42,7 +42,8 @@ impl<T> Default for Kind<T> {
 }
 
 /// Calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestTrack {
     /// The name, or the tag.
     pub name: String,
@@ -57,7 +58,8 @@ pub struct RequestTrack {
 }
 
 /// Answers with one status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusTrack {
     /// The status.
     pub status: u16,
@@ -66,7 +68,8 @@ pub struct StatusTrack {
 }
 
 /// Failures with one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureTrack {
     /// The failure.
     pub failure: String,

@@ -1,13 +1,11 @@
 //! Distributions in full, as in a document.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use brunt_record::catalogue::{Timing, Timings};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Parts;
 use brunt_record::snapshot::Snapshot;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -36,14 +34,15 @@ impl Serialize for Histograms {
     }
 }
 
-impl JsonSchema for Histograms {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Histograms {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Histograms".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let mut properties = serde_json::Map::new();
-        let mut declare = |key: String, sentence: &str, mut schema: Schema| {
+        let mut declare = |key: String, sentence: &str, mut schema: schemars::Schema| {
             schema.insert("description".to_owned(), sentence.into());
             properties.insert(key, schema.into());
         };
@@ -58,7 +57,7 @@ impl JsonSchema for Histograms {
         declare(INSTRUMENT.to_owned(), instrument, generator.subschema_for::<Bounds>());
         let about = "Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; \
                      empty ones are left out.";
-        json_schema!({ "type": "object", "description": about, "properties": properties })
+        schemars::json_schema!({ "type": "object", "description": about, "properties": properties })
     }
 }
 
@@ -113,7 +112,8 @@ impl Histograms {
 }
 
 /// Distributions that bound those shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// From due to when the answer was read.
     pub response_as_read: Histogram,

@@ -1,5 +1,5 @@
 //! The whole result for programs: a document that can be read back, merged and compared. Its JSON Schema is
-//! [`crate::schema::result`].
+//! [`crate::schema::RESULT`].
 //!
 //! Within one [`VERSION`] fields are only ever added; reading ignores fields it does not know. A figure's unit is the
 //! end of its name: `_ns`, `_bytes`, `_per_s`, `_ratio`; a name without one is a count.

@@ -8,13 +8,13 @@ use brunt_judge::summary::Summary;
 use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
 use brunt_record::figures::{CallFigures, NamedFigures};
 use brunt_record::histogram::{Censored, Histogram};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Status;
 
 /// Figures by name; only of runs with scenarios.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Names {
     /// The most virtual users alive at any time.
     pub most_users: u64,
@@ -41,7 +41,8 @@ pub struct Names {
 }
 
 /// Times in full: of ended calls, and lower bounds of the others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Full {
     /// Times.
     pub times: Histogram,
@@ -60,7 +61,8 @@ impl Full {
 }
 
 /// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
     /// Their name or tag.
     pub name: String,
@@ -77,7 +79,7 @@ pub struct Calls {
     /// Calls that are not a success.
     pub not_ok: u64,
     /// `not_ok` over `due`.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_ratio: f64,
     /// Answers a second, over the measured part.
     pub answered_per_s: f64,
@@ -117,7 +119,8 @@ pub struct Calls {
 }
 
 /// The messages of calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Streams {
     /// Counts of messages.
     #[serde(flatten)]
@@ -183,7 +186,8 @@ impl Streams {
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failures {
     /// The failure.
     pub failure: String,
@@ -192,7 +196,8 @@ pub struct Failures {
 }
 
 /// Groups with one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Their figures.
     #[serde(flatten)]
@@ -211,7 +216,8 @@ fn is_none_of_them(count: &u64) -> bool {
 }
 
 /// One scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// Its name.
     pub name: String,
@@ -245,8 +251,8 @@ pub struct Scenario {
 }
 
 /// A figure of the script's own, in its unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Own")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Own"))]
 pub struct OwnFigure {
     /// Its name.
     pub name: String,
@@ -278,7 +284,8 @@ pub struct OwnFigure {
 }
 
 /// A quantile of a trend.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnQuantile {
     /// Such as `p50`.
     pub name: String,
@@ -312,7 +319,8 @@ impl OwnFigure {
 }
 
 /// An error's message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traceback {
     /// Its text and its place.
     pub traceback: String,

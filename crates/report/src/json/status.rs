@@ -1,11 +1,11 @@
 //! Answers by their status.
 
 use brunt_record::counts;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Answers with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The status.
     pub status: u16,
