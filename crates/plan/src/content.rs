@@ -16,6 +16,11 @@ use serde_json::{Map, Value};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "StoredContent"))]
 pub struct Content(pub Vec<u8>);
 
+/// The text of a file without the byte order mark that editors put before it (U+FEFF, RFC 3629 section 6).
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text)
+}
+
 /// Content of a file: text, or bytes in base64.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -84,6 +89,14 @@ impl<'de> Visitor<'de> for Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_at_the_beginning_is_no_text() {
+        assert_eq!(without_mark(b"\xef\xbb\xbf/a"), b"/a");
+        for text in [&b"/a\xef\xbb\xbf"[..], b"\xef\xbb", b""] {
+            assert_eq!(without_mark(text), text);
+        }
+    }
 
     #[test]
     fn content_that_is_not_text_is_kept() {

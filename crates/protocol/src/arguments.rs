@@ -1,6 +1,8 @@
 //! Arguments of calls as JSON, and the flags for them that protocols with a schema share: Thrift and gRPC.
 
 use brunt_plan::bodies::shown_body;
+use brunt_plan::content::without_mark;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::OptionsError;
@@ -55,23 +57,41 @@ pub fn most_answer_bytes(given: &FlagValues) -> u32 {
     given.text("max-answer").and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MOST_ANSWER_BYTES)
 }
 
-/// The arguments of each call, in turn, from the flags [`ARGS`] or [`ARGS_LINES`].
+/// The file that arguments come from, and the line of each, for errors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArgumentLines {
+    /// The file's name.
+    pub file: String,
+    /// The numbers of the lines, from 1, in the order of the arguments.
+    pub lines: Vec<usize>,
+}
+
+/// The place of the arguments with this number (from 0) in words: a line of a file, or the flag.
+pub fn place_of(lines: Option<&ArgumentLines>, number: usize) -> String {
+    let of_file = lines.and_then(|of| Some(format!("{}, line {}", of.file, of.lines.get(number)?)));
+    of_file.unwrap_or_else(|| if number == 0 { "--args".to_owned() } else { format!("--args number {}", number + 1) })
+}
+
+/// The arguments of each call, in turn, from the flags [`ARGS`] or [`ARGS_LINES`], and where they stand in a file.
 ///
 /// # Errors
 /// Names the place where a text is not JSON.
-pub fn arguments(given: &FlagValues) -> Result<Vec<Value>, OptionsError> {
+pub fn arguments(given: &FlagValues) -> Result<(Vec<Value>, Option<ArgumentLines>), OptionsError> {
     if let Some((file, content)) = given.file("args-lines") {
-        let lines = content.0.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.trim_ascii().is_empty());
-        let lines: Result<Vec<_>, _> =
-            lines.map(|(line, number): (_, usize)| json(&format!("{file}, line {number}"), line)).collect();
-        let lines = lines?;
-        if lines.is_empty() {
+        let lines = without_mark(&content.0).split(|byte| *byte == b'\n').zip(1..);
+        let (mut values, mut numbers) = (Vec::new(), Vec::new());
+        for (line, number) in lines.filter(|(line, _): &(_, usize)| !line.trim_ascii().is_empty()) {
+            values.push(json(&format!("{file}, line {number}"), line)?);
+            numbers.push(number);
+        }
+        if values.is_empty() {
             return Err(OptionsError(format!("{file}: there are no arguments in it")));
         }
-        return Ok(lines);
+        return Ok((values, Some(ArgumentLines { file: file.to_owned(), lines: numbers })));
     }
-    let Some(text) = given.bytes("args") else { return Ok(vec![serde_json::Map::new().into()]) };
-    Ok(vec![json("--args", &text)?])
+    let Some(text) = given.bytes("args") else { return Ok((vec![serde_json::Map::new().into()], None)) };
+    Ok((vec![json("--args", &text)?], None))
 }
 
 /// Parses `text` as JSON; `place` names its origin in errors.
@@ -79,7 +99,7 @@ pub fn arguments(given: &FlagValues) -> Result<Vec<Value>, OptionsError> {
 /// # Errors
 /// Names the line, unless it is the first, and the column of the mistake.
 pub fn json(place: &str, text: &[u8]) -> Result<Value, OptionsError> {
-    serde_json::from_slice(text).map_err(|error| {
+    serde_json::from_slice(without_mark(text)).map_err(|error| {
         let problem = error.to_string();
         let problem = problem.split(" at line ").next().unwrap_or_default();
         let line = if error.line() > 1 { format!(", line {}", error.line()) } else { String::new() };
@@ -97,7 +117,7 @@ mod tests {
 
     #[test]
     fn arguments_are_read_or_refused_by_their_place() {
-        assert_eq!(arguments(&FlagValues::default()), Ok(vec![json!({})]));
+        assert_eq!(arguments(&FlagValues::default()), Ok((vec![json!({})], None)));
         let mut given = FlagValues::default();
         given.push("args", FlagValue::Text("{\n\"a\": }".to_owned()));
         assert_eq!(arguments(&given).unwrap_err().0, "--args, line 2, column 6: not JSON: expected value");
@@ -107,7 +127,10 @@ mod tests {
             given.push("args-lines", FlagValue::File { name: "f".to_owned(), content });
             arguments(&given).map_err(|error| error.0)
         };
-        assert_eq!(lines("{\"a\": 1}\n\n[2]\n"), Ok(vec![json!({"a": 1}), json!([2])]));
+        let (values, places) = lines("\u{feff}{\"a\": 1}\n\n[2]\n").unwrap();
+        assert_eq!(values, [json!({"a": 1}), json!([2])]);
+        assert_eq!([0, 1].map(|number| place_of(places.as_ref(), number)), ["f, line 1", "f, line 3"]);
+        assert_eq!(place_of(None, 0), "--args");
         assert_eq!(lines("1\n{\n").unwrap_err(), "f, line 2, column 1: not JSON: EOF while parsing an object");
         assert_eq!(lines("\n \n").unwrap_err(), "f: there are no arguments in it");
         assert_eq!(ARGS.shown_text("{\"password\":\"x\"}"), "{\"password\":\"[redacted]\"}");

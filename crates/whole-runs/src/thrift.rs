@@ -14,6 +14,7 @@ fn options(protocol: WireName, transport: TransportName) -> ProtocolOptions {
         include_dirs: Vec::new(),
         call: "S.told".to_owned(),
         args: vec![serde_json::json!({})],
+        args_lines: None,
         protocol,
         transport,
         multiplexed: false,

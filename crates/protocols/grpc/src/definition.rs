@@ -267,6 +267,9 @@ fn options(field: &FieldDescriptor) -> String {
             _ => format!("default = {default}"),
         });
     }
+    if field.json_name() != usual_json_name(field.name()) {
+        all.push(format!("json_name = \"{}\"", field.json_name().escape_default()));
+    }
     let options = field.field_descriptor_proto().options.as_ref();
     if let Some(packed) = options.and_then(|options| options.packed) {
         all.push(format!("packed = {packed}"));
@@ -275,6 +278,18 @@ fn options(field: &FieldDescriptor) -> String {
         all.push("deprecated = true".to_owned());
     }
     if all.is_empty() { String::new() } else { format!(" [{}]", all.join(", ")) }
+}
+
+/// The name that a field has in JSON unless its definition says otherwise: `unit_price` as `unitPrice`.
+fn usual_json_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut usual = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        usual.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        usual.push_str(letters.as_str());
+    }
+    usual
 }
 
 fn kind_name(kind: &Kind) -> String {

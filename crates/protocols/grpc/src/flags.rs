@@ -5,12 +5,13 @@ use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
-use brunt_protocol::headers::{HEADER, headers};
+use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use brunt_protocol::traced::{self, TRACE};
 
 use crate::options::{Compression, Options, read_proto};
 use crate::reflection::Reflection;
+use crate::request::add_metadata;
 use crate::schema::parts_of;
 
 /// The flags of gRPC. Those for calls, arguments and answers are used by Thrift, too.
@@ -39,6 +40,18 @@ pub(crate) const FLAGS: [Flag; 12] = [
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
 
+/// Checks metadata before a server is asked, as far as it has no references to the environment.
+fn check_metadata(headers: &[Header]) -> Result<(), OptionsError> {
+    for header in headers {
+        let (name, value) = (header.name().to_ascii_lowercase(), header.value().as_written());
+        let value = if name.ends_with("-bin") && value.starts_with('@') { "" } else { value };
+        if !matches!(name.as_str(), "host" | "user-agent") {
+            add_metadata(&name, value, &mut String::new()).map_err(|error| OptionsError(format!("-H: {error}")))?;
+        }
+    }
+    Ok(())
+}
+
 /// The options that the flags ask for.
 pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     let files: Vec<_> = given.texts("proto").map(str::to_owned).collect();
@@ -55,8 +68,9 @@ pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     };
     let dirs: Vec<_> = given.texts("proto-path").map(str::to_owned).collect();
     let proto = read_proto(&files, &dirs, &mut |path| given.read(path))?;
-    let (args, headers) = (arguments(given)?, headers(given)?);
+    let ((args, args_lines), headers) = (arguments(given)?, headers(given)?);
     if has_reflection {
+        check_metadata(&headers)?;
         // The other flags were checked before this, so that a server is not asked in vain.
         let ask = |options: &ProtocolOptions| given.ask(options);
         let told = Reflection::new(&ask, &headers).descriptor_set(parts_of(call).0);
@@ -67,6 +81,7 @@ pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         descriptor_set,
         call: call.to_owned(),
         args,
+        args_lines,
         headers,
         compress: given.has("compress").then_some(Compression::Gzip),
         max_answer_bytes: most_answer_bytes(given),

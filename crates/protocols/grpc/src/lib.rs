@@ -9,6 +9,7 @@
 
 mod client;
 pub mod definition;
+pub mod editions;
 pub mod fitting;
 mod flags;
 pub mod framing;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_protocol::arguments::place_of;
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::headers::header_value;
 use brunt_protocol::scenario::Dialect;
@@ -90,6 +92,11 @@ impl Protocol for Grpc {
         if plan.target.path != "/" {
             let path = &plan.target.path;
             let problem = format!("a gRPC server has no paths: leave '{path}' out, and name the method by --call");
+            return Err(OptionsError(problem));
+        }
+        if plan.ok_status.highest() >= status::NAMES.len() as u16 {
+            let problem =
+                format!("--ok-status: gRPC's statuses are 0 (OK) to 16, so there is no {}", plan.ok_status.highest());
             return Err(OptionsError(problem));
         }
         Ok(Arc::new(PreparedGrpc::new(&options, plan)?))
@@ -179,9 +186,9 @@ impl Flood {
     fn new(method: &MethodDescriptor, envelope: &Envelope, options: &Options) -> Result<Self, OptionsError> {
         let path = request::path(method);
         let mut calls = Vec::with_capacity(options.args.len());
-        for (number, args) in (1_usize..).zip(&options.args) {
-            let which = if options.args.len() == 1 { String::new() } else { format!(" number {number}") };
-            let wrong = |problem: String| OptionsError(format!("--args{which}: {problem}"));
+        for (number, args) in options.args.iter().enumerate() {
+            let wrong =
+                |problem: String| OptionsError(format!("{}: {problem}", place_of(options.args_lines.as_ref(), number)));
             let messages = fitting::messages(method, args).map_err(|misfit| wrong(misfit.to_string()))?;
             let mut call = Vec::new();
             envelope.write_head(&path, "", &mut call);

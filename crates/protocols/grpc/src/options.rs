@@ -3,6 +3,7 @@
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::OptionsError;
+use brunt_protocol::arguments::ArgumentLines;
 use brunt_protocol::headers::Header;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,6 +24,9 @@ pub struct Options {
     pub call: String,
     /// The arguments of each call, in turn: the message in JSON, or a list of messages where the client streams.
     pub args: Vec<serde_json::Value>,
+    /// Where the arguments stand, if they come from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_lines: Option<ArgumentLines>,
     /// Metadata of every call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,

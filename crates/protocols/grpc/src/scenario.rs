@@ -10,6 +10,7 @@ use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds};
 use brunt_protocol::{Client, OptionsError};
+use brunt_record::outcome::OkStatus;
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
 use crate::client::{FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
@@ -353,6 +354,10 @@ impl Caller for GrpcCaller {
             }
             None => Cow::Borrowed(answer.parts.body),
         }
+    }
+
+    fn ok_status(&self) -> Option<OkStatus> {
+        Some(OkStatus::only(0))
     }
 
     fn status_name(&self, _call: &Encoded, status: u16) -> Option<String> {

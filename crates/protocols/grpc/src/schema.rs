@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
+use brunt_plan::content::without_mark;
 use miette::Diagnostic as _;
 use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
+
+use crate::editions;
 
 /// The most files that a schema imports, in all.
 pub(crate) const MOST_FILES: usize = 1000;
@@ -94,14 +97,35 @@ fn read_source(path: &str, read: &mut ReadFile<'_>) -> Result<Option<String>, Sc
     if content.len() > MOST_BYTES {
         return Err(SchemaError(format!("{path}: the file has more than {MOST_BYTES} bytes")));
     }
+    let content = without_mark(&content).to_vec();
     String::from_utf8(content).map(Some).map_err(|_| SchemaError(format!("{path}: the file is not UTF-8")))
 }
 
 /// The names that a file imports.
 fn imports(name: &str, source: &str) -> Result<Vec<String>, SchemaError> {
+    if let Some(edition) = edition(source) {
+        return Err(SchemaError(format!(
+            "{name}: an edition ({edition}) is not supported in .proto files, only in descriptor sets: protoc --include_imports --descriptor_set_out \
+             FILE makes one, and --descriptor-set FILE takes it"
+        )));
+    }
     let sources = Sources::from([(name.to_owned(), source.to_owned())]);
     let file = File::from_source(name, source).map_err(|error| described(&error, &sources))?;
     Ok(file.file_descriptor_proto().dependency.clone())
+}
+
+/// The edition that a `.proto` file begins with instead of a syntax.
+fn edition(source: &str) -> Option<&str> {
+    let mut rest = source.trim_start();
+    loop {
+        rest = match rest.split_at_checked(2) {
+            Some(("//", comment)) => comment.split_once('\n')?.1.trim_start(),
+            Some(("/*", comment)) => comment.split_once("*/")?.1.trim_start(),
+            _ => break,
+        };
+    }
+    let value = rest.strip_prefix("edition")?.trim_start().strip_prefix('=')?;
+    Some(value.split_once(';')?.0.trim())
 }
 
 /// Compiles the files `mains` of `sources`.
@@ -176,6 +200,8 @@ impl Schema {
         if bytes.len() > MOST_BYTES {
             return Err(SchemaError(format!("a descriptor set of more than {MOST_BYTES} bytes")));
         }
+        let lowered = editions::lowered(bytes).map_err(|error| SchemaError(error.to_string()))?;
+        let bytes = lowered.as_deref().unwrap_or(bytes);
         let pool = DescriptorPool::decode(bytes).map_err(|error| {
             SchemaError(format!("not a descriptor set: {error} (protoc writes one by --include_imports -o FILE)"))
         })?;
@@ -298,6 +324,17 @@ mod tests {
             loaded(&[("a.proto", "")], &[]).unwrap().method("A/b").unwrap_err().to_string(),
             "the schema has no service 'A'; it has none"
         );
+    }
+
+    #[test]
+    fn an_edition_is_named_and_a_mark_is_no_text() {
+        for text in ["edition = \"2023\";", "// a\n/* b */ edition= \"2023\" ;\nmessage A {}"] {
+            let error = loaded(&[("a.proto", text)], &[]).unwrap_err().to_string();
+            assert!(error.starts_with("a.proto: an edition (\"2023\") is not supported in .proto files"), "{error}");
+        }
+        assert_eq!(edition("syntax = \"proto3\"; message edition {}"), None);
+        let marked = format!("\u{feff}{ITEM}");
+        assert!(loaded(&[("types/item.proto", &marked)], &[]).is_ok());
     }
 
     #[test]

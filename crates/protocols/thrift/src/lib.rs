@@ -38,6 +38,7 @@ use self::untyped::Untyped;
 use self::value::WireValue;
 use self::wire::{Binary, Compact};
 use brunt_protocol::Direction;
+use brunt_protocol::arguments::place_of;
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::user::{Message, Refusal, User};
@@ -224,10 +225,9 @@ impl Flood {
     fn new(schema: &Schema, function: &Function, method: &Method, options: &Options) -> Result<Self, OptionsError> {
         let (mut calls, mut sequence_at) = (Vec::with_capacity(options.args.len()), 0);
         for (number, args) in options.args.iter().enumerate() {
-            let which = if options.args.len() == 1 { String::new() } else { format!(" number {}", number + 1) };
-            let arguments = Fitting::new(schema)
-                .arguments(function, &Untyped::from(args))
-                .map_err(|misfit| OptionsError(format!("--args{which}: {misfit}")))?;
+            let arguments = Fitting::new(schema).arguments(function, &Untyped::from(args)).map_err(|misfit| {
+                OptionsError(format!("{}: {misfit}", place_of(options.args_lines.as_ref(), number)))
+            })?;
             let mut bytes = Vec::new();
             sequence_at = match options.protocol {
                 WireName::Binary => method.encode::<Binary>(&arguments, &mut bytes),

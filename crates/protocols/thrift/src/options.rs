@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::idl;
 use brunt_protocol::OptionsError;
-use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, json, most_answer_bytes};
+use brunt_protocol::arguments::{
+    ARGS, ARGS_LINES, ArgumentLines, CALL, MAX_ANSWER, arguments, json, most_answer_bytes,
+};
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 
 /// How the calls of a flood over Thrift are made.
@@ -22,6 +24,9 @@ pub struct Options {
     pub call: String,
     /// The arguments of each call, in turn.
     pub args: Vec<serde_json::Value>,
+    /// Where the arguments stand, if they come from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_lines: Option<ArgumentLines>,
     /// How messages are written.
     pub protocol: WireName,
     /// How they follow each other.
@@ -108,11 +113,13 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     };
     // Loaded to find its includes. It is loaded again from the plan when that is carried out.
     idl::load(main, &include_dirs, &mut read).map_err(|error| OptionsError(error.to_string()))?;
+    let (args, args_lines) = arguments(given)?;
     Ok(Options {
         idl: files,
         include_dirs,
         call: call.to_owned(),
-        args: arguments(given)?,
+        args,
+        args_lines,
         protocol: if given.text("protocol") == Some("compact") { WireName::Compact } else { WireName::Binary },
         transport: if given.text("transport") == Some("framed") {
             TransportName::Framed

@@ -343,6 +343,7 @@ impl<'a> Reflection<'a> {
             descriptor_set: None,
             call: format!("{OWN}{version}.ServerReflection/ServerReflectionInfo"),
             args: vec![requests.iter().map(Request::to_json).collect()],
+            args_lines: None,
             headers: self.metadata.clone(),
             compress: None,
             max_answer_bytes: MOST_BYTES as u32,

@@ -13,6 +13,8 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use self::resolve::Program;
+use brunt_plan::content::without_mark;
+
 use super::schema::Schema;
 
 /// The most included files, in all.
@@ -131,7 +133,7 @@ impl Loader<'_, '_> {
         if content.len() > MOST_FILE_BYTES {
             return Err(IdlError::in_file(path, format!("{} bytes: expected at most 16 MiB of IDL", content.len())));
         }
-        let text = std::str::from_utf8(&content).map_err(|error| {
+        let text = std::str::from_utf8(without_mark(&content)).map_err(|error| {
             let before = content.get(..error.valid_up_to()).unwrap_or(&[]);
             let line = before.split(|byte| *byte == b'\n').count() as u32;
             IdlError::at(path, Position { line, column: 1 }, "expected UTF-8 text, found an invalid byte")
