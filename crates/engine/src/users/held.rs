@@ -158,7 +158,15 @@ impl VirtualUsers {
                         client.hand_over(&mut call.kept);
                         Found::Answer(status)
                     }
-                    _ => Found::Nothing(*failure, reason.clone()),
+                    // What an earlier call failed of is that call's alone.
+                    _ => match failure {
+                        Failure::Timeout
+                        | Failure::Stalled
+                        | Failure::Mismatch
+                        | Failure::Protocol
+                        | Failure::Oversize => nothing("the connection ended with an earlier call"),
+                        _ => Found::Nothing(*failure, reason.clone()),
+                    },
                 }
             }
         }

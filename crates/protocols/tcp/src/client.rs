@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use brunt_plan::content::Content;
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
+use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Opening, Progress, Started};
 use brunt_record::outcome::Failure;
 
 use super::answer::Reader;
@@ -40,6 +41,8 @@ struct Conversation {
 /// The state of one connection, of a flood or of a user.
 pub(super) struct TcpClient {
     reader: Reader,
+    /// The end of the peer's greeting, until it has come.
+    greeting: Option<Framing>,
     /// The peer sends no more.
     ended: bool,
     purpose: Purpose,
@@ -48,13 +51,18 @@ pub(super) struct TcpClient {
 impl TcpClient {
     /// A connection of a flood.
     pub(super) fn flood(options: Arc<Options>) -> Self {
-        Self { reader: Reader::default(), ended: false, purpose: Purpose::Flood { options, in_flight: 0 } }
+        let greeting = options.greeting.clone();
+        Self::new(greeting, Purpose::Flood { options, in_flight: 0 })
     }
 
-    /// A connection of a user.
-    pub(super) fn conversation() -> Self {
+    /// A connection of a user, to a peer whose greeting ends with `greeting`, if it greets.
+    pub(super) fn conversation(greeting: Option<Content>) -> Self {
         let conversation = Conversation { waits: Piece::None, has_sent: false, last: Vec::new() };
-        Self { reader: Reader::default(), ended: false, purpose: Purpose::Conversation(Box::new(conversation)) }
+        Self::new(greeting, Purpose::Conversation(Box::new(conversation)))
+    }
+
+    fn new(greeting: Option<Content>, purpose: Purpose) -> Self {
+        Self { reader: Reader::default(), greeting: greeting.map(Framing::Until), ended: false, purpose }
     }
 }
 
@@ -91,6 +99,10 @@ impl Conversation {
 }
 
 impl Client for TcpClient {
+    fn open(&mut self, _alpn: Option<&[u8]>, _out: &mut Vec<u8>) -> Result<Opening, Malformed> {
+        Ok(if self.greeting.is_some() { Opening::Exchange } else { Opening::Ready })
+    }
+
     fn capacity(&self) -> usize {
         match self.purpose {
             Purpose::Flood { .. } => usize::MAX,
@@ -127,6 +139,14 @@ impl Client for TcpClient {
     }
 
     fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        if let Some(end) = &self.greeting {
+            let (taken, greeting) = self.reader.receive(bytes, end)?;
+            if greeting.is_none() {
+                return Ok((taken, Progress::More));
+            }
+            self.greeting = None;
+            return Ok((taken, Progress::Opened));
+        }
         let (options, in_flight) = match &mut self.purpose {
             Purpose::Conversation(conversation) => return conversation.receive(&mut self.reader, bytes),
             Purpose::Flood { options, .. } if options.framing == Framing::None => {
@@ -180,7 +200,6 @@ impl Client for TcpClient {
 
 #[cfg(test)]
 mod tests {
-    use brunt_plan::content::Content;
     use proptest::prelude::*;
 
     use super::super::answer::cut;
@@ -206,14 +225,43 @@ mod tests {
     }
 
     fn conversation() -> TcpClient {
-        TcpClient::conversation()
+        TcpClient::conversation(None)
     }
 
     /// A flood whose answers end at a line end, and must be `+`.
     fn flood() -> TcpClient {
         let framing = Framing::Until(Content(b"\n".to_vec()));
-        let options = Options { send: Content(b"?".to_vec()), framing, expect: Some(Content(b"+".to_vec())) };
+        let expect = Some(Content(b"+".to_vec()));
+        let options = Options { send: Content(b"?".to_vec()), framing, expect, ..Options::default() };
         TcpClient::flood(Arc::new(options))
+    }
+
+    #[test]
+    fn a_greeting_is_no_answer_however_it_is_cut() {
+        let greeting = Some(Content(b"\r\n".to_vec()));
+        let flood = Options { framing: Framing::Bytes(2), greeting: greeting.clone(), ..Options::default() };
+        for size in 1..9 {
+            for mut client in [TcpClient::flood(Arc::new(flood.clone())), TcpClient::conversation(greeting.clone())] {
+                assert_eq!(client.open(None, &mut Vec::new()), Ok(Opening::Exchange));
+                let mut opened_behind = None;
+                let (sent, mut at) = (b"* OK\r\nok", 0);
+                while opened_behind.is_none() {
+                    let end = (at + size).min(sent.len());
+                    let (taken, progress) = client.receive(&sent[at..end], &mut Vec::new()).unwrap();
+                    at += taken;
+                    opened_behind = (progress == Progress::Opened).then_some(at);
+                }
+                assert_eq!(opened_behind, Some(6));
+                let early = matches!(client.purpose, Purpose::Conversation(_));
+                if early {
+                    client.receive(&sent[at..], &mut Vec::new()).unwrap();
+                    assert_eq!(start(&mut client, &bytes(2), b"").0, Started::Sent(0));
+                } else {
+                    client.start(&Message { bytes: b"?", ..Message::default() }, &mut Vec::new());
+                    assert_eq!(client.receive(&sent[at..], &mut Vec::new()), Ok((2, Progress::Answered(ANSWERED))));
+                }
+            }
+        }
     }
 
     #[test]

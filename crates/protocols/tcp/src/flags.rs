@@ -10,7 +10,7 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
 
 /// The flags of TCP.
-pub(super) const FLAGS: [Flag; 5] = [
+pub(super) const FLAGS: [Flag; 6] = [
     Flag::new(
         "send",
         Takes::TextOrFile("TEXT|@FILE"),
@@ -30,6 +30,12 @@ pub(super) const FLAGS: [Flag; 5] = [
         "expect",
         Takes::TextOrFile("TEXT|@FILE"),
         "The expected answer, without its --until or --length-prefix; a call with another fails as mismatch",
+    )
+    .checked(is_escaped),
+    Flag::new(
+        "greeting",
+        Takes::Text("TEXT"),
+        "The server speaks first, up to this text, such as '\\r\\n': calls begin behind it, and it is no answer",
     )
     .checked(is_escaped),
 ];
@@ -56,7 +62,12 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
                 .to_owned(),
         ));
     }
-    Ok(Options { send: Content(send), framing, expect: expect.map(Content) })
+    let greeting = bytes(given, "greeting")?;
+    if greeting.as_ref().is_some_and(Vec::is_empty) {
+        return Err(OptionsError("--greeting: expected the bytes that end the greeting, got none".to_owned()));
+    }
+    let (expect, greeting) = (expect.map(Content), greeting.map(Content));
+    Ok(Options { send: Content(send), framing, expect, greeting })
 }
 
 fn framing(given: &FlagValues) -> Result<Framing, OptionsError> {

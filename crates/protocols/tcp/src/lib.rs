@@ -47,6 +47,9 @@ impl Protocol for Tcp {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
+        if options.greeting.as_ref().is_some_and(|end| end.0.is_empty()) {
+            return Err(wrong("the terminator of a greeting must not be empty"));
+        }
         match &options.framing {
             Framing::Until(end) if end.0.is_empty() => Err(wrong("the terminator of an answer must not be empty")),
             Framing::Bytes(0) => Err(wrong("an answer has 0 bytes")),

@@ -14,6 +14,9 @@ pub struct Options {
     pub framing: Framing,
     /// The expected answer, without bytes that only mark its length or its end.
     pub expect: Option<Content>,
+    /// The end of what the peer says first on each connection, before it takes calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greeting: Option<Content>,
 }
 
 impl Options {

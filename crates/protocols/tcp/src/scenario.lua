@@ -142,7 +142,9 @@ for _, name in ipairs({ "receive_exactly", "receive_until", "receive_framed" }) 
 end
 
 function Socket:receive_line(options)
-  return self:receive(reader.receive_line, options)
+  local answer = self:receive(reader.receive_line, options)
+  answer.body = answer.value or ""
+  return answer
 end
 
 function Socket:receive_rest(options)
@@ -173,7 +175,7 @@ function Client:request(bytes, what, options)
   end)
 end
 
-local known = { address = true, timeout = true, connections = true, pool = true, pipeline = true }
+local known = { address = true, greeting = true, timeout = true, connections = true, pool = true, pipeline = true }
 
 return function(options)
   if type(options) == "string" then

@@ -31,8 +31,17 @@ impl Dialect for TcpDialect {
     }
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
-        // All options of `brunt.tcp` are the engine's.
-        Fields::parse("brunt.tcp", options, &[])?;
+        // The other options of `brunt.tcp` are the engine's.
+        let fields = Fields::parse("brunt.tcp", options, &["greeting"])?;
+        let greeting = match fields.value("greeting") {
+            Value::Nil => None,
+            Value::Text(end) if (1..=MOST_END_BYTES).contains(&end.len()) => Some(Content(end.to_vec())),
+            _ => {
+                return Err(
+                    fields.wrong("greeting", "the text that ends what the server says first, such as \"\\r\\n\"")
+                );
+            }
+        };
         match setting.base {
             None => {
                 Err(OptionsError("brunt.tcp needs an address: brunt.tcp{ address = \"127.0.0.1:6379\" }".to_owned()))
@@ -41,13 +50,16 @@ impl Dialect for TcpDialect {
                 "brunt.tcp: there are no paths over TCP: leave '{}' out of the address",
                 base.path
             ))),
-            Some(_) => Ok(Box::new(TcpCaller)),
+            Some(_) => Ok(Box::new(TcpCaller { greeting })),
         }
     }
 }
 
 /// The caller of a `brunt.tcp{…}`.
-struct TcpCaller;
+struct TcpCaller {
+    /// The end of what the peer says first on each connection.
+    greeting: Option<Content>,
+}
 
 /// The piece that a call waits for: the way to find its end, and the parameter of that.
 fn piece(how: &Value<'_>, by: &Value<'_>) -> Result<Piece, OptionsError> {
@@ -84,7 +96,7 @@ fn piece(how: &Value<'_>, by: &Value<'_>) -> Result<Piece, OptionsError> {
 
 impl Caller for TcpCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(TcpClient::conversation())
+        Box::new(TcpClient::conversation(self.greeting.clone()))
     }
 
     /// The values: the bytes to send or nil, the way to find the end of the input or nil, and its parameter.

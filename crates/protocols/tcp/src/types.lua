@@ -2,6 +2,7 @@
 
 ---@class brunt.TcpOptions
 ---@field address string Where connections go, such as "127.0.0.1:6379" or "tls://db.example:6380"; `--base-url` takes its place.
+---@field greeting? string What the server says first on each connection ends with this text: it is no answer, and calls begin behind it.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 ---@field connections? integer The most connections of one user that `request` makes; 6 unless it says otherwise.
 ---@field pool? integer So many connections in all for `request`, shared by the users.
@@ -23,6 +24,7 @@
 ---@field value any What the reader returned.
 ---@field body string What was received, without its end or its length; of a `request`, the last piece, until the next call or pause.
 ---@field timings brunt.Timings
+---@field keep fun(self: brunt.TcpAnswer): brunt.TcpAnswer Reads all of it, so that it stays after the user's next call or pause.
 local TcpAnswer = {}
 
 -- Reads an answer piece by piece.

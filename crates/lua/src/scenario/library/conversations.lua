@@ -83,13 +83,23 @@ end
 
 -- A metatable for answers, whose parts are read on demand and kept: `body` and `timings`, with the methods of
 -- `core.reading`, and the functions in `parts`, which take the answer.
+-- An answer also has `keep`, which reads all of it, so that it stays what it is after the user's next call; it gives the answer.
 function core.answer_type(parts)
   parts = parts or {}
+  local function keep(self)
+    local _ = self.body, self.timings
+    for name in pairs(parts) do
+      _ = self[name]
+    end
+    return self
+  end
   return {
     __index = function(self, key)
       local method = reading[key]
       if method then
         return method
+      elseif key == "keep" then
+        return keep
       end
       local value
       if parts[key] then
