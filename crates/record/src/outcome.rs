@@ -144,6 +144,18 @@ impl OkStatus {
         Self(vec![(status, status)])
     }
 
+    /// These statuses and another one.
+    #[must_use]
+    pub fn and(mut self, status: u16) -> Self {
+        self.0.push((status, status));
+        self
+    }
+
+    /// The highest status among them.
+    pub fn highest(&self) -> u16 {
+        self.0.iter().map(|(_, last)| *last).max().unwrap_or_default()
+    }
+
     /// The successes where calls of several protocols meet, as in scenarios: 0, for no status or for a Thrift method
     /// that returned, and HTTP's statuses under 400. The numbers between are a Thrift method's exceptions.
     pub fn of_scenarios() -> Self {

@@ -16,7 +16,7 @@ impl VirtualUsers {
             State::Answered(status) => {
                 let answered = CompleteAnswer { status, parts: call.kept.parts() };
                 let flags = self.clients.get(call.client).map_or(0, |client| client.caller.flags(&answered));
-                Resumption::Answered { ticket, status, ok: self.is_success(call.label, status), flags, goes_on }
+                Resumption::Answered { ticket, status, ok: self.is_success(call, status), flags, goes_on }
             }
             State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
             State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,

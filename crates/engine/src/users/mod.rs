@@ -292,6 +292,8 @@ pub(crate) struct VirtualUsers {
     throttle: Option<Throttle>,
     traces: Traces,
     ok_status: OkStatus,
+    /// By client: the statuses that its protocol calls a success. Empty where the run says which are.
+    own_statuses: Vec<Option<OkStatus>>,
     /// Users who wait for others.
     meetings: Vec<Meeting>,
     /// The number of waits for other users so far.
@@ -348,9 +350,13 @@ impl VirtualUsers {
         among: AmongWorkers,
         share: Share,
     ) -> Self {
+        let clients = library.clients();
+        let is_default = plan.ok_status == OkStatus::of_scenarios();
+        let own_statuses =
+            if is_default { clients.iter().map(|client| client.caller.ok_status()).collect() } else { Vec::new() };
         Self {
-            bases: vec![None; library.clients().len()],
-            clients: library.clients(),
+            bases: vec![None; clients.len()],
+            clients,
             library,
             crowds,
             among,
@@ -383,6 +389,7 @@ impl VirtualUsers {
             }),
             traces: Traces::from_plan(plan),
             ok_status: plan.ok_status.clone(),
+            own_statuses,
             meetings: Vec::new(),
             joins: 0,
             next_id: share.index() + 1,

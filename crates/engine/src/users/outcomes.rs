@@ -44,7 +44,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {
-        self.calls.get(slot as usize).is_some_and(|call| self.names.expects(call.label, status) == Some(true))
+        self.calls.get(slot as usize).is_some_and(|call| self.expects(call, status) == Some(true))
     }
 
     #[inline]
@@ -220,7 +220,7 @@ impl VirtualUsers {
             let at = recorder.ended_at(call, None, now);
             let (response, service) = ended.times_until(call, at);
             let usual = recorder.is_ok(status);
-            let is_ok = self.names.expects(label, status).unwrap_or(usual);
+            let is_ok = self.expects(ended, status).unwrap_or(usual);
             if usual && !is_ok {
                 self.names.unexpected(recorder, label, status);
             }

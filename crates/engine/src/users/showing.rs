@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slots::slot_of;
+use super::slots::{UserCall, slot_of};
 use super::{State, VirtualUsers};
 use crate::trace::{Level, Sight, Trace, Traced};
 use brunt_protocol::scenario::CompleteAnswer;
@@ -28,9 +28,18 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether a call with this label succeeds with this status.
-    pub(super) fn is_success(&self, label: u32, status: u16) -> bool {
-        self.names.expects(label, status).unwrap_or_else(|| self.ok_status.holds(status))
+    /// Whether a call succeeds with this status.
+    pub(super) fn is_success(&self, call: &UserCall, status: u16) -> bool {
+        self.expects(call, status).unwrap_or_else(|| self.ok_status.holds(status))
+    }
+
+    /// Whether a call succeeds with this status, as its options or its protocol say; `None` if the run's statuses decide.
+    #[inline]
+    pub(super) fn expects(&self, call: &UserCall, status: u16) -> Option<bool> {
+        self.names.expects(call.label, status).or_else(|| {
+            let ok = self.own_statuses.get(call.client)?.as_ref()?;
+            Some(ok.holds(status))
+        })
     }
 
     /// Shows the outcome of a call to a trace of everything, or its failure to a trace of failures.
@@ -41,7 +50,7 @@ impl VirtualUsers {
         }
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
         let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
-            State::Answered(status) => !self.is_success(call.label, status),
+            State::Answered(status) => !self.is_success(call, status),
             State::Failed(_) => !call.optional,
             State::Vacant | State::Throttled | State::UnderWay => false,
         });
@@ -77,9 +86,7 @@ impl VirtualUsers {
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
             let call = self.calls.get(slot as usize);
-            call.is_some_and(
-                |call| matches!(call.state, State::Answered(status) if self.is_success(call.label, status)),
-            )
+            call.is_some_and(|call| matches!(call.state, State::Answered(status) if self.is_success(call, status)))
         };
         // An answer that was no success anyway was shown when it came.
         if let Some(slot) = slot.filter(|slot| is_ok(*slot)) {

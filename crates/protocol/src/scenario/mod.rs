@@ -50,6 +50,7 @@ mod value;
 use std::borrow::Cow;
 
 use brunt_plan::target::Target;
+use brunt_record::outcome::OkStatus;
 
 use crate::discovery::Discovery;
 use crate::flags::ReadFile;
@@ -232,6 +233,12 @@ pub trait Caller: Send + Sync {
     /// Says what is wrong with the values whatever the answer will be: it ends the run before it begins.
     fn examine(&self, _values: &[Value<'_>]) -> Result<u16, OptionsError> {
         Ok(200)
+    }
+
+    /// The statuses that are a success of its calls, where neither the call nor the run says which are. `None` for the statuses of HTTP under 400,
+    /// which are those of a run of scenarios.
+    fn ok_status(&self) -> Option<OkStatus> {
+        None
     }
 
     /// Facts about every answer that the library has without asking, as bits of its own; 0 for none. `answer.flags` in

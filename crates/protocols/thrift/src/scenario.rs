@@ -14,6 +14,7 @@ use super::{idl, meaning, method_of, named_service};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
+use brunt_record::outcome::OkStatus;
 
 /// Whole numbers up to this are exact as numbers of Lua.
 const EXACT: i128 = 1 << 53;
@@ -211,6 +212,10 @@ impl Caller for ThriftCaller {
             ])),
             _ => Err(OptionsError(format!("an answer of Thrift has no '{what}'"))),
         }
+    }
+
+    fn ok_status(&self) -> Option<OkStatus> {
+        Some(OkStatus::only(0))
     }
 
     /// Exceptions by the names of their types.

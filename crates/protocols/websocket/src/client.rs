@@ -13,7 +13,7 @@ use super::flood::Echo;
 use super::frame::{self, Opcode};
 use super::handshake;
 use super::mailbox::{Mailbox, hint};
-use super::message::{Reader, Step, close_name};
+use super::message::{Reader, Step};
 
 /// The status of a call that is not a handshake. Handshakes have that of HTTP; a message has none.
 const NO_STATUS: u16 = 0;
@@ -143,7 +143,7 @@ impl WebSocketClient {
         }
     }
 
-    fn closing(&mut self, code: Option<u16>, out: &mut Vec<u8>) -> Progress {
+    fn closing(&mut self, code: Option<u16>, words: &str, out: &mut Vec<u8>) -> Progress {
         let has_left = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
         if has_left {
@@ -156,7 +156,7 @@ impl WebSocketClient {
         let payload = bytes.as_ref().map_or(&[][..], |bytes| bytes);
         let key = self.key();
         frame::write(Opcode::Close, false, payload, key, out);
-        Progress::Closing(Cow::Owned(format!("the peer closed with {}", close_name(code))))
+        Progress::Closing(Cow::Owned(format!("the peer closed with {words}")))
     }
 
     /// Sends a Close frame, unless one was sent before.
@@ -180,6 +180,13 @@ impl WebSocketClient {
         let Purpose::Conversation(mailbox) = &mut self.purpose else { return Started::Sent(NO_STATUS) };
         let behind = mailbox.begin(wants(hint::PUT_BACK));
         let from = if wants(hint::NEW) { mailbox.next_number() } else { behind };
+        if wants(hint::PING) {
+            let payload = self.random.next_u64();
+            mailbox.await_pong(payload);
+            let key = self.key();
+            frame::write(Opcode::Ping, false, &payload.to_be_bytes(), key, out);
+            return Started::Awaited;
+        }
         if wants(hint::CLOSE) {
             mailbox.await_goodbye();
             self.say_goodbye(message.bytes, out);
@@ -240,6 +247,14 @@ impl Purpose {
         }
     }
 
+    /// The peer has answered a ping with this payload: the position of the call that waits for that.
+    fn receive_pong(&mut self, payload: &[u8]) -> Option<usize> {
+        match self {
+            Self::Flood { .. } => None,
+            Self::Conversation(mailbox) => mailbox.receive_pong(payload),
+        }
+    }
+
     /// The peer has answered our goodbye: the position of the call that waits for that.
     fn say_goodbye(&mut self) -> Option<usize> {
         match self {
@@ -292,7 +307,11 @@ impl Client for WebSocketClient {
         let (taken, step) = self.reader.receive(bytes)?;
         let progress = match step {
             Step::More if self.purpose.waits() => Progress::More,
-            Step::More | Step::Pong => Progress::Aside,
+            Step::More => Progress::Aside,
+            Step::Pong(payload) => match self.purpose.receive_pong(payload) {
+                Some(position) => answered(position, NO_STATUS, true),
+                None => Progress::Aside,
+            },
             Step::Message { text, body } => {
                 let received = self.purpose.receive(text, body);
                 self.messaged(received, out)
@@ -306,8 +325,8 @@ impl Client for WebSocketClient {
                 Progress::Aside
             }
             Step::Close(close) => {
-                let code = close.code;
-                self.closing(code, out)
+                let (code, words) = (close.code, close.words());
+                self.closing(code, &words, out)
             }
         };
         Ok((taken, progress))
@@ -349,6 +368,15 @@ impl Client for WebSocketClient {
         {
             let key = self.key();
             frame::write(Opcode::Pong, false, &payload, key, out);
+        }
+    }
+
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        if let Purpose::Conversation(mailbox) = &mut self.purpose {
+            let dropped = mailbox.take_dropped();
+            if dropped > 0 {
+                note("unread messages dropped", dropped);
+            }
         }
     }
 

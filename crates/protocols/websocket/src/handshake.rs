@@ -13,6 +13,8 @@ use brunt_protocol::{Malformed, OptionsError};
 pub(super) const SWITCHING: u16 = 101;
 /// The longest head of an answer, in bytes.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
+/// The most interim answers before the final one.
+const MOST_INTERIM: u8 = 16;
 /// The most header fields of an answer.
 const MOST_FIELDS: usize = 64;
 /// The text that is appended to the key before it is hashed (section 1.3).
@@ -214,12 +216,14 @@ pub fn accept(key: &str) -> String {
 pub(super) struct Reader {
     key: String,
     head: Vec<u8>,
+    /// The interim answers (1xx but 101) that came before it.
+    interim: u8,
 }
 
 impl Reader {
     /// For the request with this key.
     pub(super) fn new(key: String) -> Self {
-        Self { key, head: Vec::new() }
+        Self { key, head: Vec::new(), interim: 0 }
     }
 
     /// The received part of the answer's head.
@@ -250,6 +254,15 @@ impl Reader {
         }
         self.head.truncate(end);
         match self.parse(end, request)? {
+            // Interim answers come before the final one (RFC 9110, section 15.2).
+            Some(Answer::Denied(100..=199)) => {
+                self.interim += 1;
+                if self.interim > MOST_INTERIM {
+                    return Err(Malformed::because("a handshake with more than 16 interim answers"));
+                }
+                self.head.clear();
+                Ok((end - before, None))
+            }
             Some(answer) => Ok((end - before, Some(answer))),
             None => Err(Malformed::because("a handshake that is not an HTTP/1.1 answer")),
         }
@@ -258,7 +271,10 @@ impl Reader {
     fn parse(&self, end: usize, request: &Request) -> Result<Option<Answer>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut answer = httparse::Response::new(&mut fields);
-        match answer.parse(self.head.get(..end).unwrap_or_default()) {
+        // As lenient as with answers of HTTP: folded fields (RFC 9112, section 5.2), and blanks before colons.
+        let mut config = httparse::ParserConfig::default();
+        config.allow_obsolete_multiline_headers_in_responses(true).allow_spaces_after_header_name_in_responses(true);
+        match config.parse_response(&mut answer, self.head.get(..end).unwrap_or_default()) {
             Ok(httparse::Status::Complete(_)) => Ok(Some(request.judge(&answer, &self.key))),
             Ok(httparse::Status::Partial) => Ok(None),
             Err(httparse::Error::TooManyHeaders) => {

@@ -32,6 +32,8 @@ pub(super) mod hint {
     pub(crate) const CLOSE: u32 = 64;
     /// With `RECEIVE`: takes only a message that no other call takes.
     pub(crate) const LISTEN: u32 = 128;
+    /// Sends a ping, and waits for its pong.
+    pub(crate) const PING: u32 = 256;
 }
 
 /// A received message.
@@ -58,6 +60,8 @@ enum Waiter {
     },
     /// The goodbye of the peer.
     Goodbye,
+    /// The pong to the ping with this payload.
+    Pong([u8; 8]),
 }
 
 /// The messages of one connection, the calls that wait for one, and the answer of the last call.
@@ -76,6 +80,8 @@ pub(super) struct Mailbox {
     last: ReceivedMessage,
     /// The message that was put back last.
     put_back: Option<u64>,
+    /// Unread messages that had to make room for newer ones, since they were last reported.
+    dropped: u64,
 }
 
 impl Mailbox {
@@ -118,6 +124,26 @@ impl Mailbox {
     /// Makes the call that has begun wait for the peer's Close frame.
     pub(super) fn await_goodbye(&mut self) {
         self.waiters.push_back(Waiter::Goodbye);
+    }
+
+    /// Makes the call that has begun wait for the pong to a ping with this payload.
+    pub(super) fn await_pong(&mut self, payload: u64) {
+        self.waiters.push_back(Waiter::Pong(payload.to_be_bytes()));
+    }
+
+    /// Takes a pong. Returns the position of the call that waits for it.
+    pub(super) fn receive_pong(&mut self, payload: &[u8]) -> Option<usize> {
+        let position = self
+            .waiters
+            .iter()
+            .position(|waiter| matches!(waiter, Waiter::Pong(sent) if sent.as_slice() == payload))?;
+        self.waiters.remove(position)?;
+        Some(position)
+    }
+
+    /// The number of unread messages dropped since the last time.
+    pub(super) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
     }
 
     /// Whether calls are in flight.
@@ -174,7 +200,8 @@ impl Mailbox {
     /// Ends the wait of the call at this position. Returns false if something may still come that belongs to this call
     /// alone.
     pub(super) fn give_up(&mut self, position: usize) -> bool {
-        if !matches!(self.waiters.get(position), Some(Waiter::Message { has_sent: false, .. })) {
+        // No other call waits for the pong to the same payload.
+        if !matches!(self.waiters.get(position), Some(Waiter::Message { has_sent: false, .. } | Waiter::Pong(_))) {
             return false;
         }
         self.waiters.remove(position).is_some()
@@ -191,6 +218,7 @@ impl Mailbox {
         self.inbox.insert(at, message);
         while self.inbox.len() > MOST_WAITING || self.inbox.len() > 1 && self.inbox_bytes > MOST_WAITING_BYTES {
             self.remove(0);
+            self.dropped += 1;
         }
     }
 
@@ -252,6 +280,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pong_is_the_answer_to_its_ping() {
+        let mut mailbox = Mailbox::default();
+        mailbox.wait(0, false, false);
+        mailbox.await_pong(1);
+        mailbox.await_pong(2);
+        assert_eq!(mailbox.receive_pong(&2_u64.to_be_bytes()), Some(2));
+        assert_eq!(mailbox.receive_pong(b"unasked"), None);
+        assert!(mailbox.give_up(1), "a late pong is nobody's");
+        assert_eq!((mailbox.receive_pong(&1_u64.to_be_bytes()), mailbox.receive(true, b"a")), (None, Some(0)));
+    }
+
+    #[test]
     fn who_listens_has_what_no_other_call_takes() {
         let mut mailbox = Mailbox::default();
         mailbox.wait(0, false, true);
@@ -269,6 +309,7 @@ mod tests {
             assert_eq!(mailbox.receive(true, &number.to_be_bytes()), None);
         }
         assert_eq!((mailbox.inbox.len(), mailbox.inbox_bytes), (MOST_WAITING, 4 * MOST_WAITING));
+        assert_eq!([mailbox.take_dropped(), mailbox.take_dropped()], [1_000, 0]);
         // One that is put back behind those that went is the oldest.
         assert!(mailbox.take(0));
         assert_eq!(mailbox.parts().body, 1_000_u32.to_be_bytes());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::frame::{self, Opcode};
-use super::message::close_name;
+use super::message::Close;
 
 /// The most frames that are shown in words.
 const MOST_FRAMES: usize = 20;
@@ -56,7 +56,7 @@ fn of_frame(bytes: &[u8]) -> Option<(String, &[u8])> {
         Opcode::Close => {
             let (code, reason) = payload.split_at_checked(2).unwrap_or_default();
             let code = code.first_chunk::<2>().map(|code| u16::from_be_bytes(*code));
-            let _ = write!(words, ": {} {}", close_name(code), String::from_utf8_lossy(reason));
+            let _ = write!(words, ": {}", Close { code, reason: &String::from_utf8_lossy(reason) }.words());
         }
         _ if head.is_compressed => {}
         _ => {

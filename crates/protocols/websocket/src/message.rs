@@ -1,5 +1,7 @@
 //! Messages from a server: its frames are joined, checked and decompressed, however they are split into pieces.
 
+use std::borrow::Cow;
+
 use super::deflate::Inflater;
 use super::frame::{Head, MOST_HEAD_BYTES, Opcode, read_head};
 use brunt_protocol::Malformed;
@@ -23,8 +25,8 @@ pub enum Step<'a> {
     },
     /// A ping, with the payload that its pong must repeat.
     Ping(&'a [u8]),
-    /// A pong, even one without a ping.
-    Pong,
+    /// A pong, even one without a ping, with its payload.
+    Pong(&'a [u8]),
     /// The peer closes.
     Close(Close<'a>),
 }
@@ -39,8 +41,8 @@ pub struct Close<'a> {
 }
 
 /// A Close frame's status code in words (RFC 6455, section 7.4.1, and the IANA registry of WebSocket close codes).
-pub fn close_name(code: Option<u16>) -> &'static str {
-    match code {
+pub fn close_name(code: Option<u16>) -> Cow<'static, str> {
+    let name = match code {
         Some(1000) => "1000 normal closure",
         Some(1001) => "1001 going away",
         Some(1002) => "1002 protocol error",
@@ -57,8 +59,21 @@ pub fn close_name(code: Option<u16>) -> &'static str {
         Some(3000) => "3000 unauthorized",
         Some(3003) => "3003 forbidden",
         Some(3008) => "3008 timeout",
-        Some(3000..=3999) => "a registered code from 3000 to 3999",
-        Some(_) => "a private code from 4000 to 4999",
+        Some(code @ 4000..) => return Cow::Owned(format!("{code}, a private code")),
+        Some(code) => return Cow::Owned(format!("{code}, a registered code")),
+    };
+    Cow::Borrowed(name)
+}
+
+impl Close<'_> {
+    /// Its code in words, and what its sender says besides.
+    pub fn words(&self) -> String {
+        let mut words = close_name(self.code).into_owned();
+        if !self.reason.is_empty() {
+            words.push_str(": ");
+            words.extend(self.reason.chars().filter(|c| !c.is_control()));
+        }
+        words
     }
 }
 
@@ -226,7 +241,7 @@ fn control(opcode: Opcode, payload: &[u8]) -> Result<Step<'_>, Malformed> {
     match opcode {
         Opcode::Ping => Ok(Step::Ping(payload)),
         Opcode::Close => close(payload).map(Step::Close),
-        _ => Ok(Step::Pong),
+        _ => Ok(Step::Pong(payload)),
     }
 }
 

@@ -20,6 +20,7 @@ local send_options = { name = true, tags = true, timeout = true, binary = true }
 local receive_options = { name = true, tags = true, timeout = true, match = true, optional = true }
 local listen_options = { name = true, tags = true, match = true }
 local request_options = { name = true, tags = true, timeout = true, binary = true, match = true }
+local ping_options = { name = true, tags = true, timeout = true }
 local close_options = { name = true, tags = true, timeout = true, code = true, reason = true }
 
 local function checked(whose, options, known)
@@ -152,6 +153,11 @@ function Socket:every(interval, run)
       run(self)
     until self.is_closed or core.is_rehearsing()
   end)
+end
+
+-- Sends a ping, and waits for its pong.
+function Socket:ping(options)
+  return on(self, "ping", checked("ping", options, ping_options), nil, "ping")
 end
 
 -- Says goodbye, and waits until the server has. What listens on the socket, or comes back to it, ends.

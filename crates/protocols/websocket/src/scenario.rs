@@ -17,6 +17,7 @@ use brunt_protocol::headers::header_fields;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{Client, OptionsError};
+use brunt_record::outcome::OkStatus;
 
 /// The flag of a message that is text.
 const IS_TEXT: u32 = 1;
@@ -181,6 +182,11 @@ impl Caller for WebSocketCaller {
         vec![b"http/1.1".to_vec()]
     }
 
+    /// A message, and a handshake that switched protocols (RFC 6455, section 4.1).
+    fn ok_status(&self) -> Option<OkStatus> {
+        Some(OkStatus::only(0).and(handshake::SWITCHING))
+    }
+
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let kind = values.first().and_then(Value::as_str).unwrap_or_default();
         match kind {
@@ -197,6 +203,7 @@ impl Caller for WebSocketCaller {
             "receive on" => out.hint = hint::RECEIVE | hint::PUT_BACK,
             "listen" => out.hint = hint::RECEIVE | hint::LISTEN,
             "listen on" => out.hint = hint::RECEIVE | hint::LISTEN | hint::PUT_BACK,
+            "ping" => out.hint = hint::PING,
             "close" => {
                 out.bytes = close(values)?;
                 out.hint = hint::CLOSE;
@@ -236,6 +243,7 @@ impl Caller for WebSocketCaller {
                 let code = <[u8; 2]>::try_from(code).map(u16::from_be_bytes).ok();
                 Cow::Owned([b"close, ", close_name(code).as_bytes(), b"\r\n\r\n", reason].concat())
             }
+            hint::PING => Cow::Borrowed(b"ping"),
             text if text & hint::TEXT != 0 => with("text message\r\n\r\n"),
             binary if binary & hint::BINARY != 0 => with("binary message\r\n\r\n"),
             _ => Cow::Borrowed(&[]),

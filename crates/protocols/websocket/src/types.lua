@@ -8,7 +8,7 @@
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 
 ---@class brunt.WsCallOptions
----@field name? string What it is counted as; else "connect", "send", "receive", "request", "close".
+---@field name? string What it is counted as; else "connect", "send", "receive", "request", "ping", "close".
 ---@field tags? table<string, string> What else it is counted under, each as `key=value`.
 ---@field timeout? brunt.Duration How long it may take.
 
@@ -76,6 +76,11 @@ function Socket:on_message(run, options) end
 ---@param run fun(socket: brunt.WsSocket)
 ---@return brunt.Task
 function Socket:every(interval, run) end
+
+-- Sends a ping, and waits for its pong.
+---@param options? brunt.WsCallOptions
+---@return brunt.WsMessage
+function Socket:ping(options) end
 
 -- Says goodbye, and waits until the server has. Ends what listens on the socket, and what comes back to it.
 ---@param options? brunt.WsCloseOptions

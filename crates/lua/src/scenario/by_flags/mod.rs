@@ -15,6 +15,7 @@ use self::remembered::{Call, Calls};
 use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Registry, Scheme};
+use brunt_record::outcome::OkStatus;
 
 /// A protocol in scenarios, with the schemes that its URLs may have.
 pub(crate) type Offered = (Box<dyn Dialect>, Vec<Scheme>);
@@ -190,6 +191,10 @@ impl Caller for CallerByFlags {
 
     fn alpn(&self) -> Vec<Vec<u8>> {
         self.prepared.alpn()
+    }
+
+    fn ok_status(&self) -> Option<OkStatus> {
+        Some(self.options.protocol.ok_status())
     }
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {

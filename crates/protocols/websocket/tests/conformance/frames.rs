@@ -60,7 +60,7 @@ fn rfc_6455_frames_and_messages() {
             (
                 "5.5.1 a close with a reason",
                 close(1000, "tschüß".as_bytes()),
-                Closing("the peer closed with 1000 normal closure"),
+                Closing("the peer closed with 1000 normal closure: tschüß"),
             ),
             ("5.5.1 a close whose reason is not UTF-8", close(1000, &[0xff]), Broken),
             ("5.5.2 a ping before the echo", then(&[frame(0x89, b""), hello()]), Echo),
@@ -86,7 +86,7 @@ fn rfc_6455_frames_and_messages() {
 
 #[test]
 fn rfc_6455_close_codes() {
-    let codes: [(u16, Outcome); 22] = [
+    let codes: [(u16, Outcome); 24] = [
         (0, Broken),
         (999, Broken),
         (1000, Closing("the peer closed with 1000 normal closure")),
@@ -106,7 +106,9 @@ fn rfc_6455_close_codes() {
         (1016, Broken),
         (2999, Broken),
         (3000, Closing("the peer closed with 3000 unauthorized")),
-        (4999, Closing("the peer closed with a private code from 4000 to 4999")),
+        (3005, Closing("the peer closed with 3005, a registered code")),
+        (4429, Closing("the peer closed with 4429, a private code")),
+        (4999, Closing("the peer closed with 4999, a private code")),
         (5000, Broken),
         (65_535, Broken),
     ];

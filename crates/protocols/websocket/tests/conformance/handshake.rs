@@ -63,6 +63,15 @@ fn rfc_6455_the_answer_to_a_handshake() {
             )),
             true,
         ),
+        (
+            "RFC 9110 15.2: interim answers come before it",
+            &plain,
+            Box::new(|key: &str| {
+                let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+                format!("{hints}HTTP/1.1 100 Continue\r\n\r\n{}", granting(key, ""))
+            }),
+            true,
+        ),
         ("4.1 step 1: another status", &plain, Box::new(with("101 Switching Protocols", "200 OK")), false),
         ("4.1 step 2: no Upgrade", &plain, Box::new(with("Upgrade: websocket\r\n", "")), false),
         ("4.1 step 2: another Upgrade", &plain, Box::new(with("Upgrade: websocket", "Upgrade: h2c")), false),
