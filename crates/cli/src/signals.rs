@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM, and a terminal that goes away.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_engine::StopHandle;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::terminal;
@@ -31,7 +31,19 @@ pub fn forget() {
 }
 
 fn signals() -> Result<Signals> {
-    Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C and SIGTERM")
+    let mut watched = vec![SIGINT, SIGTERM];
+    // Whoever runs it by nohup wants it to go on without its terminal.
+    if !ignores_hangup(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()) {
+        watched.push(SIGHUP);
+    }
+    Signals::new(watched).context("cannot watch for Ctrl-C, SIGTERM and SIGHUP")
+}
+
+/// Whether SIGHUP is ignored, by the text of `/proc/self/status`.
+fn ignores_hangup(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Ends the run early at the first signal. At the second it ends at once, with its result so far; at the third, or when
@@ -84,5 +96,17 @@ impl Waiter {
             Some(time) => drop(self.0.recv_timeout(time)),
             None => drop(self.0.recv()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hangup_that_is_ignored_stays_so() {
+        assert!(ignores_hangup("Name:\tbrunt\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hangup("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(!ignores_hangup(""));
     }
 }

@@ -318,6 +318,13 @@ impl FromStr for Profile {
             let (rates, length) = part
                 .split_once('/')
                 .ok_or_else(|| problem(part, "a length is missing, such as the /60s of 1000..2000/60s".to_owned()))?;
+            // A unit without a number: in other tools the time that a rate counts by.
+            if !length.is_empty() && !length.contains(|c: char| c.is_ascii_digit()) {
+                let problem_text = format!(
+                    "'/{length}' has no length: rates are per second (-r 2 for 120 a minute), and /1{length} is for how long"
+                );
+                return Err(problem(part, problem_text));
+            }
             let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
             let seconds = units::parse_duration(length).map_err(|e| problem(part, e.to_string()))? as f64 / 1e9;
             let segment = Segment { from: rate(part, from)?, to: rate(part, to)?, seconds };

@@ -1,6 +1,7 @@
 //! Flags into a plan: only here they are checked against each other. Code below sees no flags.
 
 pub mod asking;
+mod cookies;
 mod pem;
 mod repeated;
 
@@ -20,7 +21,7 @@ use brunt_plan::plan::{
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
 use brunt_plan::secret::{REDACTED, Template};
-use brunt_plan::target::Url;
+use brunt_plan::target::{Target, Url};
 use brunt_protocol::{Registry, options_of, options_read};
 use brunt_record::SECOND_NS;
 
@@ -181,7 +182,11 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
-    let given = requested(&bench.request, &bench.protocol)
+    if bench.request.compressed && !matches!(url.target.scheme.as_str(), "http" | "https") {
+        let instead = if protocol.flags().iter().any(|flag| flag.name == "deflate") { ": give --deflate" } else { "" };
+        bail!("--compressed asks for compressed answers of HTTP, and {} has none{instead}", protocol.name());
+    }
+    let given = requested(&bench.request, &bench.protocol, &url.target)?
         .given(protocol, &url.target.scheme, registry)?
         .with_user(url.user)
         .with_files(Arc::new(files::read_if_there))
@@ -228,7 +233,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
 }
 
 /// The flags of protocols, with shorthands expanded.
-fn requested(request: &args::bench::Request, flags: &ProtocolFlags) -> ProtocolFlags {
+fn requested(request: &args::bench::Request, flags: &ProtocolFlags, target: &Target) -> Result<ProtocolFlags> {
     let mut flags = flags.clone();
     let given = flags.clone();
     let names = |name: &str| {
@@ -245,8 +250,8 @@ fn requested(request: &args::bench::Request, flags: &ProtocolFlags) -> ProtocolF
         let headers: Vec<_> = missing.map(|name| format!("{name}: application/json")).collect();
         flags = flags.with("body", [json.clone()]).with("header", headers);
     }
-    let cookies = (!request.cookies.is_empty()).then(|| format!("Cookie: {}", request.cookies.join("; ")));
-    flags.with("header", cookies)
+    let has_lines = given.texts("url-lines").next().is_some();
+    Ok(flags.with("header", cookies::field(&request.cookies, target, has_lines)?))
 }
 
 /// Refuses a flag that other tools have and brunt does not, with the reason.

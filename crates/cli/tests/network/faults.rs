@@ -112,7 +112,10 @@ fn bytes_that_are_no_answer() {
         (raw(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), ConnectionFate::KeepOpen), "more than 16 interim answers"),
         (raw("HTTP/2.0 200 OK\r\n\r\n", ConnectionFate::KeepOpen), "bad status line: not HTTP/1.x"),
         (raw("HTTP/1.1 20x OK\r\n\r\n", ConnectionFate::KeepOpen), "bad status line: bad status code or reason"),
-        (raw("HTTP/1.1 200 OK\r\nNo Colon\r\n\r\n", ConnectionFate::KeepOpen), "bad header name"),
+        (
+            raw("HTTP/1.1 200 OK\r\nNo Colon\r\n\r\n", ConnectionFate::KeepOpen),
+            "bad name in the header field 'No Colon'",
+        ),
         (raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", ConnectionFate::KeepOpen), "bad Content-Length"),
     ] {
         fails(&fault, &[&format!("protocol: {reason}")]);

@@ -225,6 +225,13 @@ impl Client for Http1Client {
         after(chunk, b"\r\n").map_or(chunk, |(chunk, _)| chunk)
     }
 
+    fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        let untidy = self.parser.take_untidy();
+        if untidy > 0 {
+            note("answers with header fields that are folded or have a blank before the colon", untidy);
+        }
+    }
+
     fn look(&mut self) -> bool {
         self.parser.look();
         true

@@ -1,6 +1,7 @@
 //! The flags of HTTP, and the options that they make.
 
 use brunt_plan::bodies::shown_body;
+use brunt_plan::content::without_mark;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
@@ -9,6 +10,7 @@ use brunt_protocol::traced::{self, TRACE};
 
 use super::line;
 use super::options::{Content, Lines, Options, Order, Version};
+use super::request::check_method;
 
 /// The flags of HTTP.
 pub(super) const FLAGS: [Flag; 14] = [
@@ -69,7 +71,8 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     Ok(Options {
         method: given.text("method").unwrap_or(default_method).to_owned(),
         headers,
-        basic: basic(given)?,
+        basic: basic(given)?.filter(|_| given.user().is_none()),
+        user: basic(given)?.filter(|_| given.user().is_some()),
         body: body.map(Content),
         url_lines: url_lines(given)?,
         body_lines: lines(given, "body-lines"),
@@ -103,7 +106,7 @@ fn url_lines(given: &FlagValues) -> Result<Option<Lines>, OptionsError> {
 
 fn lines(given: &FlagValues, name: &str) -> Option<Lines> {
     let (file, content) = given.file(name)?;
-    Some(Lines { file: file.to_owned(), content: content.clone() })
+    Some(Lines { file: file.to_owned(), content: Content(without_mark(&content.0).to_vec()) })
 }
 
 /// The token of a method (RFC 9110, section 9.1).
@@ -114,7 +117,7 @@ fn method(text: &str) -> Result<(), String> {
         );
     }
     match text.chars().position(|c| !is_token(c)) {
-        None if !text.is_empty() => Ok(()),
+        None if !text.is_empty() => check_method(text).map_err(|error| error.0),
         None => Err("expected a method such as GET".to_owned()),
         Some(at) => Err(format!("column {}: expected a method such as GET, without spaces or signs", at + 1)),
     }

@@ -34,6 +34,9 @@ use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme,
 
 pub use self::response::{Parser, Step};
 
+/// The highest status (RFC 9110, section 15).
+const MOST_STATUS: u16 = 999;
+
 /// HTTP over TCP, TLS and Unix sockets.
 pub struct Http1;
 
@@ -69,6 +72,11 @@ impl Protocol for Http1 {
         if options.http != Version::One && plan.script.is_some() {
             let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
             return Err(OptionsError(problem.to_owned()));
+        }
+        if plan.ok_status.highest() > MOST_STATUS {
+            let problem =
+                format!("--ok-status: a status of HTTP has three digits, so there is no {}", plan.ok_status.highest());
+            return Err(OptionsError(problem));
         }
         let requests = Requests::prepare(&options, plan, |name| plan.environment.value(name))?;
         options.messages.iter().try_for_each(MessageOptions::check)?;
@@ -169,6 +177,14 @@ mod tests {
             origin: brunt_plan::plan::Origin::default(),
             sandbox: Sandbox::default(),
             environment: brunt_plan::environment::Environment::default(),
+        }
+    }
+
+    #[test]
+    fn a_status_that_does_not_exist_is_no_success() {
+        for (text, is_right) in [("999", true), ("0-1001", false), ("200,65535", false)] {
+            let prepared = Http1.prepare(&Plan { ok_status: text.parse().unwrap(), ..plan() });
+            assert_eq!(prepared.is_ok(), is_right, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use brunt_plan::bodies::shown_body;
 use brunt_plan::secret::{REDACTED, shown_url};
-use brunt_protocol::headers::Header;
+use brunt_protocol::headers::{Header, is_token};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -135,12 +135,10 @@ pub(super) fn with_fields(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(out.join("\n").into_bytes()))
 }
 
-/// Name and value of a header field, `Name: value`; `None` for a URL.
+/// Name and value of a header field, `Name: value` or `Name:value`; `None` for a URL.
 fn field(line: &str) -> Option<(String, String)> {
     let (name, value) = line.split_once(':')?;
-    let is_token =
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    let is_field = is_token && value.starts_with([' ', '\t']);
+    let is_field = !name.is_empty() && name.chars().all(is_token) && !value.starts_with("//");
     is_field.then(|| (name.to_owned(), value.trim().to_owned()))
 }
 
@@ -214,6 +212,10 @@ mod tests {
         assert_eq!(Line::read(lines[5]).unwrap().headers[0].value().as_written(), "Bearer a:b");
         assert_eq!((lines[0], lines[2], lines[7]), ("# targets", "", "/plain"));
         assert_eq!(with_fields(b"GET http://a.test:80/\nhttp://b.test/: c\n"), Ok(None));
+        let close = String::from_utf8(with_fields(b"PUT /a\nx.b_c:d\nX!:e:f\n").unwrap().unwrap()).unwrap();
+        let read = Line::read(close.lines().next().unwrap()).unwrap();
+        let fields: Vec<_> = read.headers.iter().map(|field| (field.name(), field.value().as_written())).collect();
+        assert_eq!(fields, [("X!", "e:f"), ("x.b_c", "d")], "without a space, and with all signs of a token");
         assert!(with_fields(b"POST /a\nX: 1\n@body.json\n").unwrap_err().starts_with("line 3: "));
     }
 

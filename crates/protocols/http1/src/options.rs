@@ -25,6 +25,9 @@ pub struct Options {
     /// `user:password` for an Authorization field.
     #[serde(deserialize_with = "credentials")]
     pub basic: Option<Template>,
+    /// `user:password` of the target's URL, which goes to its host and port alone.
+    #[serde(deserialize_with = "credentials", skip_serializing_if = "Option::is_none")]
+    pub user: Option<Template>,
     /// The body of every request.
     pub body: Option<Content>,
     /// A URL for each call: a path, a whole URL, either with a method before it, or a request in JSON.
@@ -53,6 +56,7 @@ impl Default for Options {
             method: "GET".to_owned(),
             headers: Vec::new(),
             basic: None,
+            user: None,
             body: None,
             url_lines: None,
             body_lines: None,
@@ -72,6 +76,9 @@ impl Options {
         let mut whole = self.without_body();
         set(&mut whole, "headers", headers);
         set(&mut whole, "basic", self.basic.as_ref().map(Template::as_written).into());
+        if let Some(user) = &self.user {
+            set(&mut whole, "user", user.as_written().into());
+        }
         let mut shown = self.shown_without_body();
         let Some(body) = &self.body else { return ProtocolOptions::new(whole, shown) };
         let shown_body = shown_body(&body.0);
@@ -125,6 +132,7 @@ impl Options {
             method,
             headers,
             basic,
+            user,
             body: _,
             url_lines,
             body_lines,
@@ -138,6 +146,7 @@ impl Options {
             method: method.clone(),
             headers: headers.clone(),
             basic: basic.clone(),
+            user: user.clone(),
             body: None,
             url_lines: url_lines.clone(),
             body_lines: body_lines.clone(),
@@ -232,6 +241,7 @@ mod tests {
         let options = Options {
             headers: vec![Header::new("Authorization", "Bearer t0p"), Header::new("Accept", "text/plain")],
             basic: Some(Template::credentials("me:hunter2")),
+            user: Some(Template::credentials("you:hunter2")),
             url_lines: Some(Lines {
                 file: "f".into(),
                 content: Content(b"/a?token=t0p\nPUT http://me:hunter2@a/b\n".to_vec()),

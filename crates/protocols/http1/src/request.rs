@@ -1,5 +1,6 @@
 //! The requests of a flood: encoded before the load begins where they are all alike, otherwise assembled from parts.
 
+pub(super) mod framing;
 mod turns;
 
 use std::ops::Range;
@@ -7,12 +8,13 @@ use std::sync::Arc;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::random::choice;
-use brunt_plan::secret::REDACTED;
+use brunt_plan::secret::{REDACTED, Template};
 use brunt_plan::target::{self, Target, Url};
 
 use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 
+use self::framing::{Framing, in_chunks};
 use super::line::Line;
 use super::names;
 use super::options::{Lines, Options, Order};
@@ -26,6 +28,8 @@ pub(super) struct Requests {
     /// Header fields of requests whose lines have none, each with its line end.
     headers: Vec<u8>,
     bodies: Bodies,
+    /// The same bodies in chunks; none where no request is framed so.
+    chunked: Bodies,
     order: Order,
     seed: u64,
     /// Which calls are traced, if some are.
@@ -59,8 +63,7 @@ struct RequestLine {
     headers: Option<Range<usize>>,
     /// A body of its own.
     body: Option<Range<usize>>,
-    /// Whether brunt writes its Content-Length.
-    length: bool,
+    framing: Framing,
     /// The number of its target.
     target: usize,
 }
@@ -85,6 +88,21 @@ impl Bodies {
             Self::One(bytes) | Self::Lines { content: bytes, .. } => Some(bytes),
         }
     }
+
+    /// The same bodies, each in chunks.
+    fn in_chunks(&self) -> Self {
+        match self {
+            // A request that announces chunks has to end them (RFC 9112 §7.1).
+            Self::None => Self::One(in_chunks(&[]).into()),
+            Self::One(body) => Self::One(in_chunks(body).into()),
+            Self::Lines { content, lines } => {
+                let mut framed = Vec::with_capacity(content.len() + lines.len() * 16);
+                let body = |range: &Range<usize>| content.get(range.clone()).unwrap_or(&[]);
+                let lines = lines.iter().map(|range| append(&mut framed, &in_chunks(body(range)))).collect();
+                Self::Lines { content: framed.into(), lines }
+            }
+        }
+    }
 }
 
 impl Requests {
@@ -94,7 +112,7 @@ impl Requests {
         plan: &Plan,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, OptionsError> {
-        check_token("the method", &options.method)?;
+        check_method(&options.method)?;
         if plan.script.is_some() && (options.url_lines.is_some() || options.body_lines.is_some()) {
             let problem = "a script makes every request, so there are none for --url-lines or --body-lines to make: \
                            read the file in the script (io.lines)";
@@ -103,7 +121,7 @@ impl Requests {
         target::check_path(&plan.target.path).map_err(|e| OptionsError(e.to_string()))?;
         let asked = match &options.url_lines {
             Some(lines) => url_lines(lines, options, plan, &env)?,
-            None => one_line(options, plan),
+            None => one_line(options, plan)?,
         };
         if asked.targets.len() > 1 && plan.pipeline > 1 {
             let problem = "requests to several hosts are not sent ahead of answers: leave --pipeline or --streams out";
@@ -117,11 +135,14 @@ impl Requests {
             (None, Some(lines)) => body_lines(lines)?,
             (None, None) => Bodies::None,
         };
+        let chunks = |line: &RequestLine| line.framing == Framing::Chunked;
+        let chunked = if asked.lines.iter().any(chunks) { bodies.in_chunks() } else { Bodies::None };
         let tracing = tracing(options)?;
         Ok(Self {
             asked,
             headers: header_section(options, plan, &plan.target, &env)?,
             bodies,
+            chunked,
             order: options.order,
             seed: plan.seed,
             tracing: tracing.filter(|_| plan.script.is_none()),
@@ -162,12 +183,11 @@ impl Requests {
         self.asked.lines.len() == 1 && !matches!(&self.bodies, Bodies::Lines { .. })
     }
 
-    /// Writes the request with this number, except for a large body, whose range is returned. The first value says
-    /// whether it is idempotent.
-    fn encode(&self, index: u64, out: &mut Vec<u8>) -> (bool, Option<Range<usize>>) {
+    /// Writes the request with this number, except for a large body, which is returned.
+    fn encode(&self, index: u64, out: &mut Vec<u8>) -> Encoded {
         let text = |range: &Range<usize>| self.asked.text.get(range.clone()).unwrap_or(&[]);
         let Some(line) = self.asked.lines.get(self.line(index)) else {
-            return Default::default();
+            return Encoded::default();
         };
         let method = text(&line.method);
         out.extend_from_slice(method);
@@ -175,35 +195,50 @@ impl Requests {
         out.extend_from_slice(text(&line.path));
         out.extend_from_slice(b" HTTP/1.1\r\n");
         out.extend_from_slice(line.headers.as_ref().map_or(&self.headers, text));
+        let is_chunked = line.framing == Framing::Chunked;
+        let mut encoded = Encoded { idempotent: is_idempotent(method), large_body: None, is_chunked };
         if let Some(body) = line.body.as_ref().map(text) {
-            if line.length {
+            if line.framing == Framing::Length {
                 out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
             }
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(body);
-            return (is_idempotent(method), None);
+            return encoded;
         }
-        let body = match &self.bodies {
+        let bodies = self.bodies(is_chunked);
+        let body = match bodies {
             Bodies::None => None,
             Bodies::One(body) => Some(0..body.len()),
             Bodies::Lines { lines, .. } => lines.get(self.pick(index, lines.len())).cloned(),
         };
         // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(method, b"POST" | b"PUT" | b"PATCH");
-        if line.length && (body.is_some() || expected) {
+        if line.framing == Framing::Length && (body.is_some() || expected) {
             out.extend_from_slice(format!("Content-Length: {}\r\n", body.as_ref().map_or(0, Range::len)).as_bytes());
         }
         out.extend_from_slice(b"\r\n");
-        let idempotent = is_idempotent(method);
         match body {
-            Some(body) if body.len() >= LARGE_BODY_BYTES => (idempotent, Some(body)),
-            Some(body) => {
-                out.extend_from_slice(self.bodies.bytes().and_then(|bytes| bytes.get(body)).unwrap_or(&[]));
-                (idempotent, None)
-            }
-            None => (idempotent, None),
+            Some(body) if body.len() >= LARGE_BODY_BYTES => encoded.large_body = Some(body),
+            Some(body) => out.extend_from_slice(bodies.bytes().and_then(|bytes| bytes.get(body)).unwrap_or(&[])),
+            None => {}
         }
+        encoded
     }
+
+    /// The bodies of requests that are framed by chunks, or by a length.
+    fn bodies(&self, is_chunked: bool) -> &Bodies {
+        if is_chunked { &self.chunked } else { &self.bodies }
+    }
+}
+
+/// What a request needs besides its bytes.
+#[derive(Debug, Clone, Default)]
+struct Encoded {
+    idempotent: bool,
+    /// The part of the shared bodies that follows the request's bytes.
+    large_body: Option<Range<usize>>,
+    /// Whether its body is in chunks.
+    is_chunked: bool,
 }
 
 /// Whether a method is idempotent (RFC 9110, section 9.2.2).
@@ -211,19 +246,22 @@ pub(super) fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
 }
 
-fn one_line(options: &Options, plan: &Plan) -> RequestLines {
+fn one_line(options: &Options, plan: &Plan) -> Result<RequestLines, OptionsError> {
     let mut text = Vec::new();
     let method = append(&mut text, options.method.as_bytes());
     let path = append(&mut text, plan.target.path.as_bytes());
-    let length = is_length_ours(options) && (plan.script.is_none() || options.body.is_some());
-    let line = RequestLine { method, path, headers: None, body: None, length, target: 0 };
-    RequestLines { lines: vec![line], text, ..RequestLines::default() }
-}
-
-/// Whether no header field states the length of bodies.
-fn is_length_ours(options: &Options) -> bool {
-    let sets = |name: &str| options.headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
-    !sets("content-length") && !sets("transfer-encoding")
+    let framing = match Framing::of(&options.headers, options.http)? {
+        Framing::Chunked if plan.script.is_some() => {
+            let problem = "a script writes whole requests, and brunt puts no chunks around them: leave -H \
+                           'Transfer-Encoding: chunked' out, and frame the body in the script";
+            return Err(OptionsError(problem.to_owned()));
+        }
+        // The script writes the request, with its length.
+        _ if plan.script.is_some() && options.body.is_none() => Framing::Own,
+        framing => framing,
+    };
+    let line = RequestLine { method, path, headers: None, body: None, framing, target: 0 };
+    Ok(RequestLines { lines: vec![line], text, ..RequestLines::default() })
 }
 
 /// The non-empty lines of a file, with their numbers from 1, as ranges in its content.
@@ -247,6 +285,7 @@ fn url_lines(
     let mut targets: Vec<Target> = Vec::new();
     // The header fields for lines to each target that have none of their own.
     let mut sections = Vec::new();
+    let all_framing = Framing::of(&options.headers, options.http)?;
     for (number, range) in lines_of(&lines.content.0) {
         let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
         let line = lines.content.0.get(range).unwrap_or(&[]);
@@ -265,9 +304,16 @@ fn url_lines(
             headers.push(Header::new("Content-Type", "application/json"));
         }
         if let Some(method) = &method {
-            check_token("the method", method).map_err(|e| error(e.0))?;
+            check_method(method).map_err(|e| error(e.0))?;
         }
-        let (target, path) = place_of(&url, &plan.target).map_err(error)?;
+        let (target, path, user) = place_of(&url, &plan.target).map_err(error)?;
+        // A line's own user goes before the user and the Authorization field of all lines, and behind a field of its own.
+        if let Some(user) = user
+            && !headers.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"))
+        {
+            let user = if user.contains(':') { user } else { format!("{user}:") };
+            headers.push(Header::new("Authorization", authorization(&Template::literal(&user), env)?));
+        }
         let number = match targets.iter().position(|known| *known == target) {
             Some(number) => number,
             None if targets.len() >= MOST_TARGETS => {
@@ -285,16 +331,19 @@ fn url_lines(
             None => 0..options.method.len(),
         };
         let path = append(&mut text, path.as_bytes());
-        let (headers, length) = match targets.get(number) {
+        let (headers, framing) = match targets.get(number) {
             Some(target) if !headers.is_empty() => {
                 let own = with_headers(options, headers);
                 let section = header_section(&own, plan, target, env).map_err(|e| error(e.0))?;
-                (Some(append(&mut text, &section)), is_length_ours(&own))
+                (Some(append(&mut text, &section)), Framing::of(&own.headers, options.http).map_err(|e| error(e.0))?)
             }
-            _ => (sections.get(number).cloned(), is_length_ours(options)),
+            _ => (sections.get(number).cloned(), all_framing),
         };
-        let body = body.map(|body| append(&mut text, &body));
-        request_lines.push(RequestLine { method, path, headers, body, length, target: number });
+        let body = body.map(|body| match framing {
+            Framing::Chunked => append(&mut text, &in_chunks(&body)),
+            Framing::Length | Framing::Own => append(&mut text, &body),
+        });
+        request_lines.push(RequestLine { method, path, headers, body, framing, target: number });
     }
     if request_lines.is_empty() {
         return Err(OptionsError(format!("{}: there is no URL in it", lines.file)));
@@ -321,8 +370,8 @@ fn with_headers(options: &Options, fields: Vec<Header>) -> Options {
     let is_replaced = |header: &&Header| fields.iter().any(|field| field.name().eq_ignore_ascii_case(header.name()));
     let kept: Vec<_> = options.headers.iter().filter(|header| !is_replaced(header)).cloned().collect();
     let authorizes = fields.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"));
-    let basic = options.basic.clone().filter(|_| !authorizes);
-    Options { headers: kept.into_iter().chain(fields).collect(), basic, ..Options::default() }
+    let (basic, user) = if authorizes { (None, None) } else { (options.basic.clone(), options.user.clone()) };
+    Options { headers: kept.into_iter().chain(fields).collect(), basic, user, ..Options::default() }
 }
 
 fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
@@ -331,22 +380,22 @@ fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     start..text.len()
 }
 
-/// The target and path of a URL: the plan's target if it is only a path.
-fn place_of(url: &str, base: &Target) -> Result<(Target, String), String> {
+/// The target, the path and the user of a URL: the plan's target if it is only a path.
+fn place_of(url: &str, base: &Target) -> Result<(Target, String, Option<String>), String> {
     let at = |target: &Target| Target { path: "/".to_owned(), ..target.clone() };
     if url.starts_with('/') {
         target::check_path(url).map_err(|e| e.to_string())?;
-        return Ok((at(base), url.split('#').next().unwrap_or("/").to_owned()));
+        return Ok((at(base), url.split('#').next().unwrap_or("/").to_owned(), None));
     }
     if !url.contains("://") {
         return Err(format!("expected a path that begins with / or a whole URL, got '{url}'"));
     }
-    let line = Url::parse(url).map_err(|e| e.to_string())?.target;
+    let Url { target: line, user } = Url::parse(url).map_err(|e| e.to_string())?;
     if !matches!(line.scheme.as_str(), "http" | "https") {
         return Err(format!("'{}://{}' is not http:// or https://", line.scheme, line.authority()));
     }
     let path = line.path.clone();
-    Ok((if is_same(&line, base) { at(base) } else { at(&line) }, path))
+    Ok((if is_same(&line, base) { at(base) } else { at(&line) }, path, user))
 }
 
 /// Whether two targets are the same host and port, by the same scheme.
@@ -368,6 +417,26 @@ fn tracing(options: &Options) -> Result<Option<Tracing>, OptionsError> {
     let has_own =
         options.headers.iter().any(|header| is_it(header.name())) || options.url_lines.as_ref().is_some_and(in_lines);
     Ok((!has_own).then(|| Tracing::of_share(share)))
+}
+
+/// Checks a method: a token (RFC 9110 §9.1), which is no standard one in other letters, since methods have a case.
+///
+/// # Errors
+/// Says what was expected.
+pub(super) fn check_method(method: &str) -> Result<(), OptionsError> {
+    check_token("the method", method)?;
+    match standard_method(method) {
+        Some(standard) if standard != method => {
+            Err(OptionsError(format!("the method '{method}': expected {standard}, since methods are case-sensitive")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The standard method of this name, whatever its case.
+fn standard_method(method: &str) -> Option<&'static str> {
+    let standard = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+    standard.into_iter().find(|standard| standard.eq_ignore_ascii_case(method))
 }
 
 fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
@@ -397,7 +466,9 @@ fn header_section(
     if own && !sets("user-agent") {
         field("User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")));
     }
-    if let Some(basic) = &options.basic {
+    // Whoever the target's URL names is known there alone. `--basic` and `-H` are for every target that the user names.
+    let user = options.user.as_ref().filter(|_| is_same(target, &plan.target) && !sets("authorization"));
+    if let Some(basic) = options.basic.as_ref().or(user) {
         field("Authorization", &authorization(basic, env)?);
     }
     if plan.reconnect && !sets("connection") {
@@ -412,14 +483,12 @@ fn header_section(
 /// The user of a flood: the same request over and over, or the lines of a file.
 pub(super) struct Flood {
     requests: Arc<Requests>,
-    /// Whether its method is idempotent.
-    idempotent: bool,
-    /// The request made last; the only one where all are alike.
-    encoded: Vec<u8>,
-    /// The range of its body, if that is too large to be copied.
-    large_body: Option<Range<usize>>,
+    /// The bytes of the request made last; the only one where all are alike.
+    bytes: Vec<u8>,
+    /// What it needs besides.
+    encoded: Encoded,
     is_static: bool,
-    /// Whether `encoded` is all that a call sends, without a large body behind it and without a `traceparent` to add.
+    /// Whether `bytes` are all that a call sends, without a large body behind them and without a `traceparent` to add.
     is_whole: bool,
     /// Memory for a request with a `traceparent`.
     traced: Vec<u8>,
@@ -427,11 +496,11 @@ pub(super) struct Flood {
 
 impl Flood {
     pub(super) fn new(requests: Arc<Requests>) -> Self {
-        let mut encoded = Vec::new();
-        let (idempotent, large_body) = requests.encode(0, &mut encoded);
+        let mut bytes = Vec::new();
+        let encoded = requests.encode(0, &mut bytes);
         let is_static = requests.is_static();
-        let is_whole = is_static && large_body.is_none() && requests.tracing.is_none();
-        Self { is_static, is_whole, requests, idempotent, encoded, large_body, traced: Vec::new() }
+        let is_whole = is_static && encoded.large_body.is_none() && requests.tracing.is_none();
+        Self { is_static, is_whole, requests, bytes, encoded, traced: Vec::new() }
     }
 }
 
@@ -451,22 +520,24 @@ impl User for Flood {
     }
 
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+        let idempotent = self.encoded.idempotent;
         if self.is_whole {
-            return Ok(Message { bytes: &self.encoded, idempotent: self.idempotent, ..Message::default() });
+            return Ok(Message { bytes: &self.bytes, idempotent, ..Message::default() });
         }
         if !self.is_static {
-            self.encoded.clear();
-            (self.idempotent, self.large_body) = self.requests.encode(index, &mut self.encoded);
+            self.bytes.clear();
+            self.encoded = self.requests.encode(index, &mut self.bytes);
         }
-        let tail = match (&self.large_body, self.requests.bodies.bytes()) {
+        let Encoded { idempotent, large_body, is_chunked } = &self.encoded;
+        let tail = match (large_body, self.requests.bodies(*is_chunked).bytes()) {
             (Some(part), Some(of)) => Some(Tail { of, from: part.start, to: part.end }),
             _ => None,
         };
         let bytes = match self.requests.tracing.as_ref().and_then(|tracing| tracing.ids(index)) {
-            Some(ids) if ids.add_to_request(&self.encoded, &mut self.traced) => &self.traced,
-            _ => &self.encoded,
+            Some(ids) if ids.add_to_request(&self.bytes, &mut self.traced) => &self.traced,
+            _ => &self.bytes,
         };
-        Ok(Message { bytes, tail, idempotent: self.idempotent, ..Message::default() })
+        Ok(Message { bytes, tail, idempotent: *idempotent, ..Message::default() })
     }
 
     fn trace(&self, index: u64) -> Option<TraceIds> {

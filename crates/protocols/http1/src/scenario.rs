@@ -7,9 +7,10 @@ use cookie::time::OffsetDateTime;
 
 use super::client::{DISCARD, Http1Client, Streaming, streams_hint};
 use super::options::Version;
-use super::request::is_idempotent;
+use super::request::framing::{check_coding, in_chunks};
+use super::request::{check_method, is_idempotent};
 use super::{content_coding, cookies};
-use brunt_protocol::headers::{check_token, header_fields};
+use brunt_protocol::headers::header_fields;
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
 use brunt_protocol::traced::TraceIds;
@@ -168,7 +169,7 @@ impl Caller for HttpCaller {
 
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let call = Call::from_values(values)?;
-        check_token("the method", call.method)?;
+        check_method(call.method)?;
         let other;
         let path = if call.url.starts_with('/') {
             if self.base.is_none() {
@@ -228,13 +229,23 @@ impl Caller for HttpCaller {
         {
             field(bytes, "Content-Type", content_type);
         }
+        let own = self.headers.iter().map(|(name, value)| (name, value.as_slice()));
+        let mut fields = own.chain(given.iter().map(|(name, value)| (name, value.as_ref())));
+        let coding = fields.rfind(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"));
+        if let Some((_, coding)) = coding {
+            check_coding(coding, has("content-length"), self.version)?;
+        }
         // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(call.method, "POST" | "PUT" | "PATCH");
-        if (call.body.is_some() || expected) && !given_has("content-length") && !given_has("transfer-encoding") {
+        if (call.body.is_some() || expected) && coding.is_none() && !has("content-length") {
             bytes.extend_from_slice(format!("Content-Length: {}\r\n", call.body.map_or(0, <[u8]>::len)).as_bytes());
         }
         bytes.extend_from_slice(b"\r\n");
-        bytes.extend_from_slice(call.body.unwrap_or(&[]));
+        let body = call.body.unwrap_or(&[]);
+        match coding {
+            Some(_) => bytes.extend_from_slice(&in_chunks(body)),
+            None => bytes.extend_from_slice(body),
+        }
         out.follows = call.follows;
         out.idempotent = is_idempotent(call.method.as_bytes());
         out.hint = if call.discards { DISCARD } else { call.framing.map_or(0, streams_hint) };

@@ -158,6 +158,66 @@ fn large_bodies_are_parts_of_what_all_requests_share() {
 }
 
 #[test]
+fn whoever_a_url_names_is_known_at_its_origin_alone() {
+    let user = |text: &str| Some(Template::literal(text));
+    let content = "/here\nhttp://127.0.0.1:8080/too\nhttp://127.0.0.1:8081/port\nhttps://127.0.0.1:8080/scheme\n\
+                   http://ann@b.example/own\n{\"url\": \"http://bob:p%3Aw@b.example/field\", \"headers\": {\"authorization\": \"Bearer x\"}}\n";
+    let authorized = |options: Options| {
+        let all = requests(&Options { url_lines: Some(lines(content)), ..options }, 0..6).unwrap();
+        let field = |text: &String| {
+            let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization: "))?;
+            line.split_once(": ").map(|(_, value)| value.to_owned())
+        };
+        all.iter().map(field).collect::<Vec<_>>()
+    };
+    let (me, ann, own) = (Some("Basic bWU6cHc="), Some("Basic YW5uOg=="), Some("Bearer x"));
+    let of = |all: [Option<&str>; 6]| all.map(|value| value.map(str::to_owned)).to_vec();
+    assert_eq!(authorized(Options { user: user("me:pw"), ..Options::default() }), of([me, me, None, None, ann, own]));
+    // What flags say is for every target that the user names.
+    assert_eq!(authorized(Options { basic: user("me:pw"), ..Options::default() }), of([me, me, me, me, ann, own]));
+    let headers = vec![Header::new("Authorization", "Bearer all")];
+    let all = Some("Bearer all");
+    let both = Options { headers, user: user("me:pw"), ..Options::default() };
+    assert_eq!(authorized(both), of([all, all, all, all, ann, own]));
+}
+
+#[test]
+fn a_body_is_sent_in_chunks_where_a_field_says_so() {
+    let chunked = || vec![Header::new("Transfer-Encoding", "chunked")];
+    let with = |options: Options| requests(&Options { headers: chunked(), ..options }, 0..1).map(|all| all[0].clone());
+    let body = |text: &str| Some(Content(text.as_bytes().to_vec()));
+    let sent = with(Options { method: "PUT".into(), body: body("some text"), ..Options::default() }).unwrap();
+    assert!(sent.ends_with("Transfer-Encoding: chunked\r\n\r\n9\r\nsome text\r\n0\r\n\r\n"), "{sent}");
+    assert!(!sent.contains("Content-Length"), "{sent}");
+    assert!(with(Options::default()).unwrap().ends_with("\r\n\r\n0\r\n\r\n"), "no body has an end, too");
+    let two = Options { http: super::super::options::Version::Two, ..Options::default() };
+    assert!(with(two).unwrap_err().contains("HTTP/2 has no chunks"));
+    // Some lines are in chunks, others are not; a large body is shared in both forms.
+    let content = "{\"url\": \"/a\", \"headers\": {\"Transfer-Encoding\": \"chunked\"}}\n/b\n";
+    let long = "y".repeat(LARGE_BODY_BYTES);
+    let options =
+        Options { method: "POST".into(), url_lines: Some(lines(content)), body: body(&long), ..Options::default() };
+    let mut flood = Flood::new(Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap()));
+    let tail = |flood: &mut Flood, index| flood.call(index).unwrap().tail.unwrap().bytes().to_vec();
+    assert_eq!(tail(&mut flood, 0), in_chunks(long.as_bytes()));
+    assert_eq!(tail(&mut flood, 1), long.as_bytes());
+}
+
+#[test]
+fn a_method_in_other_letters_is_named() {
+    for (method, expected) in [("get", "expected GET"), ("Patch", "expected PATCH")] {
+        let error = requests(&Options { method: method.into(), ..Options::default() }, 0..1).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let line = requests(&Options { url_lines: Some(lines("/a\npost /b\n")), ..Options::default() }, 0..1).unwrap_err();
+    assert!(line.starts_with("file.txt, line 2: the method 'post'"), "{line}");
+    assert!(
+        requests(&Options { method: "purge".into(), ..Options::default() }, 0..1).is_ok(),
+        "any other is taken as it is"
+    );
+}
+
+#[test]
 fn random_order_depends_on_the_index_alone() {
     let options = Options { url_lines: Some(lines("/1\n/2\n/3\n")), order: Order::Random, ..Options::default() };
     let all = requests(&options, 0..300).unwrap();

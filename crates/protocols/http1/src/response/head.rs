@@ -20,6 +20,8 @@ pub(super) struct Head {
     pub(super) reusable: bool,
     pub(super) length: Option<u64>,
     pub(super) coding: Coding,
+    /// Whether its fields have a form that is taken and not right: [`tidied`] has the right one.
+    pub(super) is_untidy: bool,
 }
 
 /// The transfer coding of a body.
@@ -71,6 +73,23 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
 
 /// Reads a head, if it is complete.
 pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    match parse_strictly(bytes) {
+        Ok(head) => Ok(head),
+        Err(Refused::Meaning(malformed)) => Err(malformed),
+        Err(Refused::Grammar(httparse::Error::HeaderName)) => parse_untidy(bytes),
+        Err(Refused::Grammar(error)) => Err(malformed_head(error, bytes)),
+    }
+}
+
+/// Why a head is not taken.
+enum Refused {
+    /// It breaks the grammar.
+    Grammar(httparse::Error),
+    /// Its parts do not go together, or the bytes are of another protocol.
+    Meaning(Malformed),
+}
+
+fn parse_strictly(bytes: &[u8]) -> Result<Option<Head>, Refused> {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parsed =
@@ -80,10 +99,14 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => match other_protocol(bytes) {
             OtherProtocol::MayBe => return Ok(None),
-            OtherProtocol::Is(way_out) => return Err(Malformed::because(way_out)),
-            OtherProtocol::Unknown => return Err(malformed_head(error)),
+            OtherProtocol::Is(way_out) => return Err(Refused::Meaning(Malformed::because(way_out))),
+            OtherProtocol::Unknown => return Err(Refused::Grammar(error)),
         },
     };
+    meaning(&response, taken).map(Some).map_err(Refused::Meaning)
+}
+
+fn meaning(response: &httparse::Response<'_, '_>, bytes: usize) -> Result<Head, Malformed> {
     let (Some(status), Some(version)) = (response.code, response.version) else {
         return Err(Malformed::because("bad status line"));
     };
@@ -91,7 +114,7 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         return Err(Malformed::because("a status code under 100"));
     }
     // HTTP/1.1 connections stay open unless told otherwise, HTTP/1.0 ones only when told (RFC 9112 §9.3).
-    let mut head = Head { bytes: taken, status, reusable: version == 1, length: None, coding: Coding::None };
+    let mut head = Head { bytes, status, reusable: version == 1, length: None, coding: Coding::None, is_untidy: false };
     for header in response.headers.iter() {
         match header.name.len() {
             10 if header.name.eq_ignore_ascii_case("connection") => connection(header.value, &mut head),
@@ -105,18 +128,107 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
             _ => {}
         }
     }
-    Ok(Some(head))
+    Ok(head)
 }
 
-fn malformed_head(error: httparse::Error) -> Malformed {
+/// Reads a head with folded fields (RFC 9112 §5.2) or blanks before a colon, where that is all that is wrong with it.
+#[cold]
+fn parse_untidy(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default()
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_spaces_after_header_name_in_responses(true)
+        .parse_response_with_uninit_headers(&mut response, bytes, &mut headers);
+    let taken = match parsed {
+        Ok(httparse::Status::Complete(taken)) => taken,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(malformed_head(error, bytes)),
+    };
+    let tidy = tidied(bytes.get(..taken).unwrap_or(bytes))?;
+    match parse_strictly(&tidy) {
+        Ok(head) => Ok(head.map(|head| Head { bytes: taken, is_untidy: true, ..head })),
+        Err(Refused::Meaning(malformed)) => Err(malformed),
+        Err(Refused::Grammar(error)) => Err(malformed_head(error, &tidy)),
+    }
+}
+
+/// A complete head with each field in one line, and without blanks before colons.
+///
+/// # Errors
+/// When a field that says where the body ends has such a blank: others may read another length (RFC 9112 §5.1).
+pub(super) fn tidied(head: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut tidy: Vec<u8> = Vec::with_capacity(head.len());
+    for (number, line) in head.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_fold = number > 1 && line.starts_with(b" ") || line.starts_with(b"\t");
+        if is_fold && !line.trim_ascii().is_empty() {
+            // The line end before it becomes a space.
+            while tidy.last().is_some_and(u8::is_ascii_whitespace) {
+                tidy.pop();
+            }
+            tidy.push(b' ');
+            tidy.extend_from_slice(line.trim_ascii());
+        } else if let Some(colon) = line.iter().position(|byte| *byte == b':').filter(|_| number > 0) {
+            let (name, value) = line.split_at(colon);
+            let is_blank_before = name.last().is_some_and(u8::is_ascii_whitespace);
+            let name = name.trim_ascii_end();
+            let frames =
+                [&b"content-length"[..], b"transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
+            if is_blank_before && frames {
+                let name = shown_name(name);
+                return Err(Malformed(format!("a blank before the colon of the header field '{name}'").into()));
+            }
+            tidy.extend_from_slice(name);
+            tidy.extend_from_slice(value);
+        } else if !line.is_empty() || number == 0 {
+            tidy.extend_from_slice(line);
+        }
+        // The split has an empty end behind the last line end.
+        if !tidy.is_empty() && !tidy.ends_with(b"\r\n\r\n") {
+            tidy.extend_from_slice(b"\r\n");
+        }
+    }
+    Ok(tidy)
+}
+
+/// The longest name of a field that an error shows, in bytes.
+const MOST_SHOWN: usize = 60;
+
+/// A field's name as an error shows it.
+fn shown_name(name: &[u8]) -> String {
+    let name = name.get(..MOST_SHOWN).unwrap_or(name);
+    let is_visible = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    name.iter().map(|byte| if is_visible(byte) { char::from(*byte) } else { '?' }).collect::<String>().trim().to_owned()
+}
+
+#[cold]
+fn malformed_head(error: httparse::Error, bytes: &[u8]) -> Malformed {
+    let field = |problem: &str| match broken_field(bytes) {
+        Some(name) => Malformed(format!("{problem} in the header field '{name}'").into()),
+        None => Malformed(format!("{problem} in a header field").into()),
+    };
     Malformed::because(match error {
+        httparse::Error::HeaderName => return field("bad name"),
+        httparse::Error::HeaderValue => return field("bad value"),
         httparse::Error::TooManyHeaders => "more than 128 header fields",
-        httparse::Error::HeaderName => "bad header name",
-        httparse::Error::HeaderValue => "bad header value",
         httparse::Error::Version => "bad status line: not HTTP/1.x",
         httparse::Error::Status => "bad status line: bad status code or reason",
         httparse::Error::NewLine => "bad line end in the header section",
         httparse::Error::Token => "bad status line",
+    })
+}
+
+/// The name of the first field that cannot be taken.
+fn broken_field(bytes: &[u8]) -> Option<String> {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_of_value = |byte: &u8| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f;
+    bytes.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let is_right = !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_of_value);
+        (!line.is_empty() && !is_right).then(|| shown_name(name)).filter(|name| !name.is_empty())
     })
 }
 

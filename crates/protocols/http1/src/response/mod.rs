@@ -12,7 +12,7 @@ use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
 use brunt_record::kinds::Look;
 
-use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head};
+use head::{Coding, Head, SHORT_HEAD_BYTES, has_head_end, parse_head, read_head, tidied};
 pub use head::{MOST_HEAD_BYTES, MOST_HEADERS};
 
 /// The reason of a call whose answer came as messages without the last one.
@@ -79,6 +79,8 @@ pub struct Parser {
     /// The last byte of the body was read with a message, and not taken yet.
     is_read_ahead: bool,
     looking: Looking,
+    /// The heads with fields in a form that is taken and not right, since they were last reported.
+    untidy: u64,
 }
 
 /// Whether answers are looked at.
@@ -137,6 +139,7 @@ impl Default for Parser {
             is_streaming: false,
             is_read_ahead: false,
             looking: Looking::default(),
+            untidy: 0,
         }
     }
 }
@@ -150,6 +153,11 @@ impl Parser {
     /// The next head is looked at.
     pub(super) fn look(&mut self) {
         self.looking = Looking::Next;
+    }
+
+    /// The number of answers since the last time whose header fields were folded, or had a blank before their colon.
+    pub(super) fn take_untidy(&mut self) -> u64 {
+        std::mem::take(&mut self.untidy)
     }
 
     /// The look at the sampled answer.
@@ -344,17 +352,25 @@ impl Parser {
             return Ok((bytes.len(), Step::More));
         };
         let taken = head.bytes.saturating_sub(before);
+        let partial = std::mem::take(&mut self.partial);
+        let whole = if before == 0 { bytes } else { &partial };
+        let tidy;
+        let whole = if head.is_untidy {
+            self.untidy += 1;
+            tidy = tidied(whole.get(..head.bytes).unwrap_or(&[]))?;
+            &tidy
+        } else {
+            whole.get(..head.bytes).unwrap_or(&[])
+        };
         if matches!(head.status, 301..=303 | 307 | 308) {
-            self.redirected(if before == 0 { bytes } else { &self.partial });
+            self.redirected(whole);
         }
         if let Some(kept) = &mut self.kept {
-            let whole = if before == 0 { bytes } else { &self.partial };
-            kept.begin(whole.get(..head.bytes).unwrap_or(&[]));
+            kept.begin(whole);
         }
         if matches!(self.looking, Looking::Next) && head.status >= 200 {
-            self.looking = Looking::Done(Box::new(see(if before == 0 { bytes } else { &self.partial })));
+            self.looking = Looking::Done(Box::new(see(whole)));
         }
-        self.partial = Vec::new();
         let step = self.begin_body(&head, head_request)?;
         Ok((taken, step))
     }

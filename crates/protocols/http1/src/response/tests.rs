@@ -85,6 +85,33 @@ fn answers_come_as_messages_in_every_transfer_coding() {
     assert_eq!(sse(&length.replace("200 OK", "503 Busy"), Some("x")), ["done 503 true"]);
 }
 
+#[test]
+fn fields_that_are_folded_or_have_a_blank_before_the_colon_are_taken() {
+    let head = "HTTP/1.1 200 OK\r\nX-A : one\r\n \t two: 2\r\nx-b:\r\n\tthree\r\nContent-Length: 2\r\n\r\n";
+    let all = format!("{head}ok{head}ok");
+    for size in 1..=all.len() {
+        let mut parser = Parser::keeping();
+        let mut answers = 0;
+        for mut piece in all.as_bytes().chunks(size) {
+            while !piece.is_empty() {
+                let (taken, step) = parser.receive(piece, false).unwrap();
+                answers += u32::from(step == Step::Done { status: 200, reusable: true });
+                piece = &piece[taken..];
+            }
+        }
+        assert_eq!((answers, parser.take_untidy()), (2, 2), "in pieces of {size}");
+        let kept = "HTTP/1.1 200 OK\r\nX-A: one two: 2\r\nx-b: three\r\nContent-Length: 2\r\n\r\n";
+        assert_eq!(String::from_utf8_lossy(parser.kept().0), kept);
+    }
+    let error = |fields: &str| whole(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n")).unwrap_err();
+    for field in ["Content-Length : 0", "transfer-encoding\t: chunked"] {
+        assert!(error(field).contains("a blank before the colon of the header field"), "{field}");
+    }
+    assert_eq!(error("X-A: 1\r\nX-\u{0}B: 2"), "bad name in the header field 'X-?B'");
+    assert_eq!(error("X-C: a\u{1}b"), "bad value in the header field 'X-C'");
+    assert!(error("Content-Length: 1\r\n 2").contains("bad Content-Length"), "a fold is a space");
+}
+
 /// Connections of answers that come as messages.
 fn streams() -> impl Strategy<Value = String> {
     let answer = prop::sample::select(vec![
@@ -229,7 +256,7 @@ fn what_breaks_the_grammar_is_named() {
         ("HTTP/1.1 2x0 OK\r\n\r\n", "bad status line: bad status code or reason"),
         ("HTTP/1.1 099 OK\r\n\r\n", "a status code under 100"),
         ("HTTP/1.1 101 Switching\r\n\r\n", "status 101: nobody asked to switch protocols"),
-        ("HTTP/1.1 200 OK\r\nbad name: x\r\n\r\n", "bad header name"),
+        ("HTTP/1.1 200 OK\r\nA: b\r\nbad name: x\r\n\r\n", "bad name in the header field 'bad name'"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "incomplete"),
     ] {
         assert_eq!(whole(bytes), Err(reason.to_owned()), "{bytes}");
