@@ -58,6 +58,10 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool, fram
             answers.push((status, reusable, Vec::new()));
             (answers, End::Clean)
         }
+        Some(Step::EndedEarly { reusable }) => {
+            answers.push((1, reusable, Vec::new()));
+            (answers, End::Clean)
+        }
         Some(_) => panic!("an answer that ends with the connection is not complete"),
         None if parser.is_between_answers() => (answers, End::Clean),
         None => (answers, End::Incomplete),

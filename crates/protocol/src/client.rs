@@ -284,8 +284,9 @@ pub trait Client: Send {
         None
     }
 
-    /// The peer closed its side. Returns an answer that is complete only by that.
-    fn closed(&mut self) -> Option<Answer> {
+    /// The peer closed its side. Returns what is complete only by that: the answer of a call in flight, or its failure. It has not processed
+    /// the calls behind that one.
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         None
     }
 

@@ -71,6 +71,11 @@ impl Row {
 fn latency(summary: &Summary) -> Row {
     let Some(response) = &summary.times.response else { return Row::EMPTY };
     let within = summary.total.response_times().lower().share_within_stdev(1.0);
+    if summary.total.response_times().pooled().count() == 1 {
+        // A bucket has a width, and one call no deviation.
+        let (mean, max) = (response.mean.value / 1e3, response.max.value as f64 / 1e3);
+        return Row { mean, stdev: 0.0, max, within_stdev: 100.0 };
+    }
     Row {
         mean: response.mean.value / 1e3,
         stdev: response.stdev.value / 1e3,

@@ -15,7 +15,7 @@ const TCP: Speech = Speech {
     options: || {
         let framing = Framing::LengthPrefix(LengthPrefix { bytes: 4, little_endian: false });
         let expect = Some(Content(b"pong".to_vec()));
-        Options { send: Content(b"\0\0\0\x04ping".to_vec()), framing, expect }.to_protocol()
+        Options { send: Content(b"\0\0\0\x04ping".to_vec()), framing, expect, ..Options::default() }.to_protocol()
     },
     aside: |_| None,
     idempotent: false,

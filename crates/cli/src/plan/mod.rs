@@ -414,16 +414,22 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
 }
 
 pub fn tls(args: &args::Tls) -> Result<Tls> {
-    match (&args.cert, &args.key) {
-        (Some(_), None) => bail!("--cert needs the private key of that certificate: give it with --key"),
+    let key = match (&args.cert, &args.key) {
+        // One file may hold both.
+        (Some(cert), None) if pem::has_key(cert).context("--cert")? => {
+            Some(pem::key(&cert.to_string_lossy()).context("--cert")?)
+        }
+        (Some(_), None) => {
+            bail!("--cert needs the private key of that certificate: give it with --key, or in the same file")
+        }
         (None, Some(_)) => bail!("--key needs the certificate of that private key: give it with --cert"),
-        _ => {}
-    }
+        (_, key) => key.as_deref().map(pem::key).transpose().context("--key")?,
+    };
     Ok(Tls {
         insecure: args.insecure,
         trusted_pem: args.cacert.as_deref().map(pem::certificates).transpose().context("--cacert")?,
         certificate_pem: args.cert.as_deref().map(pem::certificates).transpose().context("--cert")?,
-        key_pem: args.key.as_deref().map(pem::key).transpose().context("--key")?,
+        key_pem: key,
         server_name: args.sni.clone(),
     })
 }

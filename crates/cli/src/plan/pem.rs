@@ -9,7 +9,7 @@ use crate::files;
 
 /// The certificates in the file. A key in the same file is left out.
 pub fn certificates(path: &Path) -> Result<String> {
-    let text = files::read_text(path)?;
+    let text = text(path)?;
     let blocks: Vec<_> = blocks(&text).filter(|block| block.label == "CERTIFICATE").map(|block| block.text).collect();
     if blocks.is_empty() {
         bail!("{}: expected certificates in PEM (-----BEGIN CERTIFICATE-----), found none", path.display());
@@ -22,7 +22,7 @@ pub fn key(file_or_name: &str) -> Result<Template> {
     if file_or_name.starts_with('@') {
         return Ok(Template::secret(file_or_name));
     }
-    let text = files::read_text(Path::new(file_or_name))?;
+    let text = text(Path::new(file_or_name))?;
     let Some(key) = blocks(&text).find(|block| block.label.ends_with("PRIVATE KEY")) else {
         bail!("{file_or_name}: expected a private key in PEM (-----BEGIN PRIVATE KEY-----), found none");
     };
@@ -30,6 +30,16 @@ pub fn key(file_or_name: &str) -> Result<Template> {
         bail!("{file_or_name}: the key is encrypted; decrypt it first (openssl pkey -in {file_or_name})");
     }
     Ok(Template::secret(key.text))
+}
+
+/// Whether the file, which has certificates, holds a private key, too.
+pub fn has_key(path: &Path) -> Result<bool> {
+    Ok(blocks(&text(path)?).any(|block| block.label.ends_with("PRIVATE KEY")))
+}
+
+/// The text of a file. What stands around the blocks may be in any encoding; they are ASCII.
+fn text(path: &Path) -> Result<String> {
+    Ok(String::from_utf8_lossy(&files::read(path)?).into_owned())
 }
 
 struct Block<'a> {

@@ -16,6 +16,9 @@ use crate::transport::Driver;
 /// in nanoseconds, or within twice the time that connecting took.
 const MET_ITS_END_NS: u64 = 10_000_000;
 
+/// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
+/// them.
+pub(super) const GIVEN_UP: &str = "brunt closed the connection, as an earlier call on it had failed";
 /// The reason of calls whose connection ended with an earlier answer.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
@@ -134,6 +137,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
         }
+        // A peer that closes, resets or says goodbye ends a connection by itself.
+        let is_own =
+            reason == GIVEN_UP || !matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
         let gone = self.shut(token, failure, reason);
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
@@ -159,8 +165,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             } else if culprit == Some(id) {
                 self.complete(load, id, End::Failed(failure, reason), now);
             } else {
-                let end = End::Failed(Failure::Closed, "the connection ended with an earlier call");
-                self.complete(load, id, end, now);
+                let reason = if is_own { GIVEN_UP } else { "the connection ended with an earlier call" };
+                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
             }
         }
         self.carry_on(load, gone, now);

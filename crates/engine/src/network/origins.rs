@@ -14,7 +14,7 @@ use super::calls::CallId;
 use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
+use brunt_protocol::{Answer, Client, FailedCall, Malformed, Progress, Started};
 use brunt_script::ScriptClient;
 
 /// The most hosts that the users of a run may call, by scheme, name and port.
@@ -335,7 +335,7 @@ impl Client for NoClient {
         Err(Malformed::because("bytes on a connection that is closed"))
     }
 
-    fn closed(&mut self) -> Option<Answer> {
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         None
     }
 }

@@ -9,6 +9,7 @@ use brunt_record::outcome::Failure;
 use super::call::{End, Place};
 use super::calls::CallId;
 use super::looks::LookRequest;
+use super::losing::GIVEN_UP;
 use super::sending::{After, reason_of};
 use super::{AnswerOf, Judgement, Load, Network, State};
 use crate::channel::{Clear, Socket};
@@ -242,7 +243,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
                 if !(failed.reusable && sent) || self.terms.reconnect {
-                    self.lost(load, token, Failure::Closed, "the connection ended with an earlier call", now);
+                    self.lost(load, token, Failure::Closed, GIVEN_UP, now);
                     return false;
                 }
                 self.retire_if_drained(load, token, now)
@@ -418,15 +419,26 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             _ => {}
         }
-        if let Some(answer) = connection.client.closed() {
-            connection.has_served();
-            self.last_answer = now;
-            let connection = &self.connections[token];
-            if let Some(id) = connection.calls.get(answer.position).copied()
-                && self.answered(load, token, answer.position, id, answer.status, now) == After::Gone
-            {
-                return;
+        match connection.client.closed() {
+            Some(Ok(answer)) => {
+                connection.has_served();
+                self.last_answer = now;
+                let connection = &self.connections[token];
+                if let Some(id) = connection.calls.get(answer.position).copied()
+                    && self.answered(load, token, answer.position, id, answer.status, now) == After::Gone
+                {
+                    return;
+                }
+                return self.ended_with_answer(load, token, now);
             }
+            Some(Err(failed)) => {
+                connection.has_served();
+                if let Some(id) = connection.take_call(failed.position) {
+                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                }
+                return self.ended_with_answer(load, token, now);
+            }
+            None => {}
         }
         let reason = self.farewell(token);
         self.lost(load, token, Failure::Closed, &reason, now);

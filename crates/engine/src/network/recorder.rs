@@ -17,6 +17,7 @@ use super::call::{Call, Counted, End};
 use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::looks::Looks;
+use super::losing::GIVEN_UP;
 use super::sampler::{SLOW, Sampler, Timed};
 
 /// The arrival time of the bytes being handled.
@@ -413,7 +414,7 @@ impl Recorder {
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
-            by_due.failed(call.due, response, failure.is_unreached());
+            by_due.failed(call.due, response, failure.is_unreached() && reason != GIVEN_UP);
         }
         let snapshot = &mut self.snapshot;
         if !call.was_sent() {

@@ -14,8 +14,8 @@ use super::{Part, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::user::{Message, User};
 use brunt_protocol::{
-    Answer, AnswerParts, Client, Direction, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending, Prepared,
-    Progress, Started,
+    Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending,
+    Prepared, Progress, Started,
 };
 
 /// The most of the bytes received at once that are kept to be shown.
@@ -301,14 +301,16 @@ impl Client for SeenClient {
         received
     }
 
-    fn closed(&mut self) -> Option<Answer> {
-        let answer = self.inner.closed();
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
+        let ended = self.inner.closed();
         self.show_received(self.part());
-        if let Some(answer) = &answer {
-            self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
-            self.called_at = None;
+        match &ended {
+            Some(Ok(answer)) => self.shared.answered(answer.status, self.service_ns().unwrap_or(0)),
+            Some(Err(failed)) => self.shared.failed(failed.failure, &failed.reason, self.service_ns()),
+            None => return ended,
         }
-        answer
+        self.called_at = None;
+        ended
     }
 
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {

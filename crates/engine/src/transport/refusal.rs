@@ -22,6 +22,23 @@ pub(super) fn self_signed() -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(SelfSigned))))
 }
 
+/// A certificate of version 1, which has no extensions, so that nothing says which names it is for.
+#[derive(Debug)]
+pub(super) struct VersionOne;
+
+impl fmt::Display for VersionOne {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("of X.509 version 1")
+    }
+}
+
+impl std::error::Error for VersionOne {}
+
+/// [`VersionOne`] as an error of TLS.
+pub(super) fn version_1() -> Error {
+    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(VersionOne))))
+}
+
 /// The reason for which a handshake or a record was not understood; `bytes` are those that came.
 pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
     match error {
@@ -44,7 +61,31 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
         Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             "the target speaks neither TLS 1.2 nor 1.3, and brunt nothing older".to_owned()
         }
+        Error::AlertReceived(alert) => alert_received(*alert),
         other => other.to_string(),
+    }
+}
+
+/// What a server means by an alert that has no way out of its own.
+fn alert_received(alert: AlertDescription) -> String {
+    let of_client = |problem: &str| {
+        format!("the target refuses the client's certificate, which {problem}: see --cert and --cacert")
+    };
+    match alert {
+        AlertDescription::HandshakeFailure => {
+            "the target refuses the handshake: it wants a client's certificate (--cert), or has no cipher, key or signature algorithm in common \
+             with brunt (which has no P-521 keys, unless -k leaves them unverified)"
+                .to_owned()
+        }
+        AlertDescription::UnknownCA => of_client("an authority has signed that it does not know"),
+        AlertDescription::CertificateExpired => of_client("has expired"),
+        AlertDescription::CertificateRevoked => of_client("is revoked"),
+        AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => of_client("is missing or not valid for it"),
+        AlertDescription::UnsupportedCertificate => of_client("is of a kind that it does not take"),
+        AlertDescription::AccessDenied => of_client("may not do this"),
+        AlertDescription::InsufficientSecurity => "the target refuses the handshake: it wants stronger ciphers than brunt offers".to_owned(),
+        AlertDescription::InternalError => "the target gives up the handshake for an error of its own: see its log".to_owned(),
+        other => format!("the target ends TLS with the alert {other:?}"),
     }
 }
 
@@ -52,6 +93,9 @@ fn certificate(problem: &CertificateError) -> String {
     match problem {
         CertificateError::Other(OtherError(cause)) if cause.is::<SelfSigned>() => {
             "the certificate is self-signed: -k takes it unverified, --cacert FILE trusts it".to_owned()
+        }
+        CertificateError::Other(OtherError(cause)) if cause.is::<VersionOne>() => {
+            "the certificate is of X.509 version 1, which names no host: one of version 3 does (subjectAltName), and -k takes it unverified".to_owned()
         }
         CertificateError::UnknownIssuer => {
             "the certificate's authority is not trusted: --cacert FILE trusts it, -k takes \
@@ -101,6 +145,15 @@ mod tests {
         assert!(plain.contains("plain HTTP") && plain.contains("use http://"), "{plain}");
         assert!(told(InvalidMessage::InvalidContentType.into(), b"+OK").contains("not TLS"));
         assert!(told(self_signed(), b"").contains("self-signed: -k"));
+        assert!(told(version_1(), b"").contains("X.509 version 1"));
+        assert!(
+            told(Error::AlertReceived(AlertDescription::HandshakeFailure), b"")
+                .contains("client's certificate (--cert)")
+        );
+        assert!(
+            told(Error::AlertReceived(AlertDescription::UnknownCA), b"").contains("refuses the client's certificate")
+        );
+        assert!(told(Error::AlertReceived(AlertDescription::DecodeError), b"").contains("the alert DecodeError"));
         assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("--http auto"));
         assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));
     }

@@ -202,7 +202,45 @@ impl Verifier {
     }
 }
 
-/// Verifies servers. Signatures of the handshake are checked whoever is trusted.
+/// Signatures that are taken where everybody is trusted, and cannot be checked: `ring` has no P-521.
+const UNVERIFIED: [SignatureScheme; 1] = [SignatureScheme::ECDSA_NISTP521_SHA512];
+
+impl Verifier {
+    /// Checks a signature of the handshake. Where everybody is trusted it says nothing of who the server is: one that cannot be checked, as
+    /// its certificate or its key is of a kind that is not known here, is no reason to refuse the server. A wrong one is.
+    fn unless_anyone(
+        &self,
+        signature: &DigitallySignedStruct,
+        verify: impl FnOnce() -> Result<HandshakeSignatureValid, rustls::Error>,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let trusts_anyone = matches!(self.trust, Trust::Anyone);
+        if trusts_anyone && UNVERIFIED.contains(&signature.scheme) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        match verify() {
+            Err(rustls::Error::InvalidCertificate(problem))
+                if trusts_anyone && problem != CertificateError::BadSignature =>
+            {
+                Ok(HandshakeSignatureValid::assertion())
+            }
+            verified => verified,
+        }
+    }
+}
+
+/// Whether a certificate has no version field, which makes it one of version 1 (RFC 5280, section 4.1.2.1).
+fn is_version_1(certificate: &CertificateDer<'_>) -> bool {
+    /// What is in a sequence of DER.
+    fn inside(der: &[u8]) -> Option<&[u8]> {
+        let (&length, rest) = der.strip_prefix(&[0x30])?.split_first()?;
+        let more = if length < 0x80 { 0 } else { usize::from(length & 0x7f) };
+        rest.get(more..)
+    }
+    let first = inside(certificate).and_then(inside).and_then(<[u8]>::first);
+    first.is_some_and(|tag| *tag != 0xa0)
+}
+
+/// Verifies servers. Signatures of the handshake are checked whoever is trusted, as far as they can be.
 #[derive(Debug)]
 struct Verifier {
     trust: Trust,
@@ -220,6 +258,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Trust::Known { authorities, trusted } = &self.trust else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(rustls::Error::InvalidCertificate(_)) if is_version_1(end_entity) => Err(refusal::version_1()),
             // No error says that an authority shows its own certificate. Any other problem with it, such as its dates,
             // has an error of its own.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) if trusted.contains(end_entity) => {
@@ -241,7 +280,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.unless_anyone(signature, || verify_tls12_signature(message, certificate, signature, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -250,11 +290,16 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.unless_anyone(signature, || verify_tls13_signature(message, certificate, signature, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
+        if matches!(self.trust, Trust::Anyone) {
+            schemes.extend(UNVERIFIED);
+        }
+        schemes
     }
 }
 
@@ -290,6 +335,19 @@ mod tests {
     fn a_self_signed_server_is_known_by_its_certificate() {
         let trusted = self_signed(2100);
         assert_eq!(verify(&trusted, &trusted, "localhost"), Ok(()));
+    }
+
+    #[test]
+    fn a_certificate_of_version_1_is_called_so() {
+        let third = CertificateDer::from_pem_slice(self_signed(2100).as_bytes()).unwrap();
+        assert!(!is_version_1(&third));
+        // SEQUENCE { SEQUENCE { INTEGER 1 (the serial number) … } }, in the short and the long form of a length.
+        for first in [&b"\x30\x05\x30\x03\x02\x01\x01"[..], b"\x30\x82\x00\x07\x30\x82\x00\x03\x02\x01\x01"] {
+            assert!(is_version_1(&CertificateDer::from(first)), "{first:x?}");
+        }
+        for none in [&b""[..], b"\x30", b"\x30\x84", b"\x30\x02\x30\x00", b"\x02\x01\x01"] {
+            assert!(!is_version_1(&CertificateDer::from(none)), "{none:x?}");
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub enum About {
     FailureTimes,
     /// Connections were made only when the kernel asked again.
     ListenQueue,
-    /// The target closed connections after a few calls each.
+    /// The target closed connections after a few calls each, or brunt did for what the target sent.
     Closes,
     /// One of the target's addresses took no connection, and another did.
     Address,

@@ -377,6 +377,21 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     if (closed as f64) < CLOSED.1 * answered as f64 || total.failures.total() > closed / 10 {
         return None;
     }
+    // Bytes that break the protocol with no call in flight, such as some behind an answer: brunt ends the connection then.
+    let own: Vec<_> = [Failure::Protocol, Failure::Oversize, Failure::Mismatch]
+        .into_iter()
+        .map(|failure| (total.troubles.count(failure), failure))
+        .collect();
+    let closed_here: u64 = own.iter().map(|(n, _)| n).sum();
+    if let Some((_, failure)) = own.iter().max_by_key(|(n, _)| *n).filter(|_| closed_here > closed / 2) {
+        let reason = total.troubles.reasons(*failure).into_iter().max_by_key(|(_, n)| *n);
+        let why = reason.map_or(String::new(), |(reason, _)| format!(": {reason}"));
+        return Some(Remark {
+            advice: "--once shows what the target sends behind its answers".to_owned(),
+            calls: Some(answered),
+            ..Remark::new(About::Closes, format!("brunt closed {}{why}", counted(closed_here, "connection")))
+        });
+    }
     let each = answered as f64 / made as f64;
     let after = if each < 1.5 { "every call".to_owned() } else { format!("about {each:.0} calls") };
     Some(Remark {

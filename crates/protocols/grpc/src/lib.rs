@@ -94,7 +94,9 @@ impl Protocol for Grpc {
             let problem = format!("a gRPC server has no paths: leave '{path}' out, and name the method by --call");
             return Err(OptionsError(problem));
         }
-        if plan.ok_status.highest() >= status::NAMES.len() as u16 {
+        // Calls before the load, and those of scripts, have the statuses of all protocols.
+        let is_default = [OkStatus::default(), OkStatus::of_scenarios()].contains(&plan.ok_status);
+        if !is_default && plan.ok_status.highest() >= status::NAMES.len() as u16 {
             let problem =
                 format!("--ok-status: gRPC's statuses are 0 (OK) to 16, so there is no {}", plan.ok_status.highest());
             return Err(OptionsError(problem));

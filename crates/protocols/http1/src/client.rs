@@ -85,7 +85,7 @@ pub(super) struct Http1Client {
     in_flight: VecDeque<Request>,
     streaming: Streaming,
     keep: bool,
-    /// The expected content of answers, which are kept for the comparison.
+    /// The expected content of answers.
     expected: Option<Expected>,
 }
 
@@ -113,6 +113,9 @@ impl Http1Client {
 
     /// Sets the expected content of answers.
     pub(super) fn expecting(mut self, expected: Option<Expected>) -> Self {
+        if let Some(expected) = &expected {
+            self.parser.search_bodies(expected.search());
+        }
         self.expected = expected;
         self
     }
@@ -126,13 +129,19 @@ impl Http1Client {
     #[inline]
     fn complete(&mut self, status: u16, reusable: bool) -> Progress {
         if let Some(expected) = &self.expected
-            && let Some(reason) = expected.missing(status, self.parser.kept().1)
+            && let Some(reason) = self.parser.search().and_then(|search| expected.missing(status, search))
         {
             let reason = reason.to_owned().into();
             self.ended();
             return Progress::Failed(FailedCall { position: 0, failure: Failure::Mismatch, reason, reusable });
         }
         Progress::Answered(self.answered(status, reusable))
+    }
+
+    /// Handles a stream that is complete without its last message.
+    fn ended_early(&mut self, reusable: bool) -> FailedCall {
+        self.ended();
+        FailedCall { position: 0, failure: Failure::EndedEarly, reason: ENDED_EARLY.into(), reusable }
     }
 
     fn answered(&mut self, status: u16, reusable: bool) -> Answer {
@@ -151,7 +160,7 @@ impl Http1Client {
     /// The next answer is that to this request.
     #[inline]
     fn expect(&mut self, request: Request) {
-        self.parser.keep_body(request.hint & DISCARD == 0);
+        self.parser.keep_body(self.keep && request.hint & DISCARD == 0);
         if self.streaming.by_framing.is_some() && self.streaming.all.is_none() {
             let messages = self.streaming.messages(request.hint);
             self.parser.cut_body(messages.map(|messages| Box::new(messages.reader(self.keep))));
@@ -181,23 +190,20 @@ impl Client for Http1Client {
                 Step::More => Progress::More,
                 Step::Message { status } => Progress::Message { position: 0, status },
                 Step::Done { status, reusable } => self.complete(status, reusable),
-                Step::EndedEarly { reusable } => {
-                    self.ended();
-                    let (failure, reason) = (Failure::EndedEarly, ENDED_EARLY.into());
-                    Progress::Failed(FailedCall { position: 0, failure, reason, reusable })
-                }
+                Step::EndedEarly { reusable } => Progress::Failed(self.ended_early(reusable)),
             },
         ))
     }
 
-    fn closed(&mut self) -> Option<Answer> {
-        match self.parser.closed() {
-            Some(Step::Done { status, .. }) => {
-                let body = self.parser.kept().1;
-                let is_other = self.expected.as_ref().is_some_and(|expected| expected.missing(status, body).is_some());
-                (!is_other).then(|| self.answered(status, false))
-            }
-            _ => None,
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
+        match self.parser.closed()? {
+            Step::Done { status, .. } => match self.complete(status, false) {
+                Progress::Answered(answer) => Some(Ok(answer)),
+                Progress::Failed(failed) => Some(Err(failed)),
+                _ => None,
+            },
+            Step::EndedEarly { .. } => Some(Err(self.ended_early(false))),
+            Step::More | Step::Message { .. } => None,
         }
     }
 

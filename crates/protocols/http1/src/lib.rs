@@ -109,8 +109,6 @@ struct PreparedHttp {
 
 impl Prepared for PreparedHttp {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        // A body is compared once it is complete.
-        let keep = keep || self.expected.is_some();
         let one = Http1Client::noting(keep, Arc::clone(&self.redirect)).expecting(self.expected.clone());
         self.version.client(one, keep, self.is_secure, self.streaming.clone(), Some(&self.redirect))
     }

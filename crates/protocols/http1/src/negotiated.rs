@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_protocol::user::Message;
-use brunt_protocol::{Answer, AnswerParts, Client, KeptAnswer, Malformed, Opening, Pending, Progress, Started};
+use brunt_protocol::{
+    Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
+};
 use brunt_record::kinds::Look;
 
 use super::client::{Http1Client, Streaming};
@@ -89,7 +91,7 @@ impl Client for Negotiated {
         self.chosen_mut().receive(bytes, out)
     }
 
-    fn closed(&mut self) -> Option<Answer> {
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         self.chosen_mut().closed()
     }
 

@@ -176,12 +176,12 @@ impl Client for TcpClient {
         Ok((taken, progress))
     }
 
-    fn closed(&mut self) -> Option<Answer> {
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         self.ended = true;
         let Purpose::Conversation(conversation) = &mut self.purpose else { return None };
         let waits_for_rest = conversation.waits == Piece::Rest;
         let found = waits_for_rest && conversation.find(&mut self.reader, true).is_ok_and(|found| found);
-        found.then_some(Answer { reusable: false, ..ANSWERED })
+        found.then_some(Ok(Answer { reusable: false, ..ANSWERED }))
     }
 
     fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(start(&mut stream, &prefixed("1"), b"").0, Started::Sent(0));
         assert_eq!(stream.parts().body, b"ab");
         assert_eq!(start(&mut stream, &Piece::Rest, b"").0, Started::Awaited);
-        assert_eq!(stream.closed(), Some(Answer { reusable: false, ..ANSWERED }));
+        assert_eq!(stream.closed(), Some(Ok(Answer { reusable: false, ..ANSWERED })));
         assert_eq!(stream.parts().body, b"c");
     }
 

@@ -177,7 +177,7 @@ impl<W: Wire> Client for ThriftClient<W> {
         }
     }
 
-    fn closed(&mut self) -> Option<Answer> {
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         None
     }
 

@@ -332,12 +332,12 @@ impl Client for WebSocketClient {
         Ok((taken, progress))
     }
 
-    fn closed(&mut self) -> Option<Answer> {
+    fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         // Some servers end the connection instead of answering a Close frame.
         let leaving = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
         let position = if leaving { self.purpose.say_goodbye() } else { None }?;
-        Some(Answer { position, status: NO_STATUS, reusable: false })
+        Some(Ok(Answer { position, status: NO_STATUS, reusable: false }))
     }
 
     fn give_up(&mut self, position: usize, _out: &mut Vec<u8>) -> bool {

@@ -142,11 +142,17 @@ pub(crate) fn connections(summary: &Summary) -> String {
     for (n, what) in [
         (connections.get(Counter::ConnectionsFailed), "failed"),
         (connections.get(Counter::TlsResumed), "resumed a TLS session"),
-        (connections.get(Counter::Reconnects), "calls sent again after an idle one was closed"),
-        (connections.get(Counter::TurnedAway), "calls sent again that the server had not processed"),
     ] {
         if n > 0 {
             parts.push(format!("{} {what}", count(n)));
+        }
+    }
+    for (n, why) in [
+        (connections.get(Counter::Reconnects), "after an idle one was closed"),
+        (connections.get(Counter::TurnedAway), "that the server had not processed"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{} sent again {why}", counted(n, "call")));
         }
     }
     let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);

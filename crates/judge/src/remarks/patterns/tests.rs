@@ -150,6 +150,11 @@ fn connections_that_the_target_closes_are_counted() {
     assert!(only(&found).message.contains("after every call"), "{found:?}");
     assert_eq!(remarks(with(4, 4)), []);
     assert_eq!(remarks(with(300, 200)), [], "as many were open at once");
+    // Brunt closes the connections of a target that sends more than was asked for.
+    let (plan, mut run) = with(500, 4);
+    (0..400).for_each(|_| run.measured.troubles.record(Failure::Protocol, "an answer that nobody asked for"));
+    let found = remarks((plan, run));
+    assert_eq!(only(&found).message, "brunt closed 400 connections: an answer that nobody asked for");
     // Brunt closes the connection of a call that timed out.
     let (plan, mut run) = with(500, 4);
     (0..100).for_each(|_| run.measured.failures.record(Failure::Timeout, "no answer in 2s"));

@@ -12,7 +12,7 @@ use brunt_record::outcome::Failure;
 
 use super::request::Writer;
 use crate::client::{DISCARD, Streaming};
-use crate::expected::Expected;
+use crate::expected::{Expected, Search};
 use crate::response::{ENDED_EARLY, keep_message, note_location};
 use crate::seen::Seen;
 
@@ -33,6 +33,8 @@ pub(crate) struct Call {
     reader: Option<Box<Reader>>,
     /// The look at its answer, if it is sampled.
     seen: Option<Box<Seen>>,
+    /// What looks for the expected text in its answer's body, if one is expected.
+    search: Option<Box<Search>>,
 }
 
 /// Whether answers are looked at.
@@ -60,7 +62,7 @@ pub(crate) struct Http2 {
     redirect: Option<Arc<OnceLock<String>>>,
     /// The last complete answer, or the last message with its answer's head.
     kept: Box<KeptAnswer>,
-    /// The expected content of answers, which are kept for the comparison.
+    /// The expected content of answers.
     expected: Option<Expected>,
     looking: Looking,
     /// The look at the last complete answer, if it was sampled.
@@ -174,7 +176,8 @@ impl OverStreams for Http2 {
         self.head_bytes += shape.body as u64;
         let has_body = !body.is_empty() || message.tail.is_some();
         let keeps_body = message.hint & DISCARD == 0;
-        let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader, seen: None };
+        let search = self.expected.as_ref().map(|expected| Box::new(expected.search()));
+        let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader, seen: None, search };
         streams.start(block, !has_body, shape.is_head, call, out);
         if has_body {
             let position = streams.len() - 1;
@@ -220,6 +223,9 @@ impl OverStreams for Http2 {
         if let Some(seen) = &mut call.seen {
             seen.body(bytes);
         }
+        if let Some(search) = &mut call.search {
+            search.take(bytes);
+        }
         let Some(reader) = &mut call.reader else { return call.keep(bytes).map(|()| None) };
         let ended = reader.read(bytes, ends_frame).map_err(|malformed| Wrong::protocol(malformed.0))?;
         if ended.is_some()
@@ -237,7 +243,7 @@ impl OverStreams for Http2 {
 
     #[inline]
     fn ended(&mut self, call: Call, _by: EndedBy, _streams: &Connection<Call>) -> Result<u16, Wrong> {
-        let Call { status, reader, kept, seen, .. } = call;
+        let Call { status, reader, kept, seen, search, .. } = call;
         self.seen = seen;
         if let Some(kept) = kept {
             self.kept = kept;
@@ -247,7 +253,8 @@ impl OverStreams for Http2 {
         if is_early {
             return Err(Wrong { failure: Failure::EndedEarly, reason: ENDED_EARLY.into() });
         }
-        match self.expected.as_ref().and_then(|expected| expected.missing(status, self.kept.parts().body)) {
+        let both = self.expected.as_ref().zip(search.as_deref());
+        match both.and_then(|(expected, search)| expected.missing(status, search)) {
             Some(reason) => Err(Wrong { failure: Failure::Mismatch, reason: reason.to_owned().into() }),
             None => Ok(status),
         }

@@ -7,6 +7,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use super::chunked::{Chunked, Chunks};
+use super::expected::Search;
 use super::seen::{Seen, shown_location};
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
@@ -101,6 +102,8 @@ struct Keeping {
     answer: KeptAnswer,
     /// Whether nobody wants to see its body.
     discards: bool,
+    /// What looks for a text in bodies, if one is expected.
+    search: Option<Search>,
 }
 
 impl Keeping {
@@ -111,9 +114,15 @@ impl Keeping {
         body.clear();
         // The memory of one large answer is not held for ever.
         body.shrink_to(1 << 20);
+        if let Some(search) = &mut self.search {
+            search.begin();
+        }
     }
 
     fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        if let Some(search) = &mut self.search {
+            search.take(body);
+        }
         if self.discards {
             return Ok(());
         }
@@ -148,6 +157,16 @@ impl Parser {
     /// A parser that keeps each answer until the next begins.
     pub fn keeping() -> Self {
         Self { kept: Some(Keeping::default()), ..Self::default() }
+    }
+
+    /// Looks in bodies for a text that is expected there.
+    pub(super) fn search_bodies(&mut self, search: Search) {
+        self.kept.get_or_insert_default().search = Some(search);
+    }
+
+    /// The search of the body of the answer read last.
+    pub(super) fn search(&self) -> Option<&Search> {
+        self.kept.as_ref()?.search.as_ref()
     }
 
     /// The next head is looked at.
@@ -300,11 +319,10 @@ impl Parser {
         }
     }
 
-    /// The peer closed its side. Returns the answer that is complete by that, if there is one: an answer that came as
-    /// messages is not complete without its last one.
+    /// The peer closed its side. Returns the answer that is complete by that, if there is one.
     pub fn closed(&mut self) -> Option<Step> {
         let is_complete = matches!(self.body, Body::UntilClose);
-        is_complete.then(|| self.step(true)).filter(|step| !matches!(step, Step::EndedEarly { .. }))
+        is_complete.then(|| self.step(true))
     }
 
     /// Whether no byte of the next answer has come yet.

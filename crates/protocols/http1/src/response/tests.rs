@@ -57,6 +57,7 @@ fn read_messages(pieces: &[&[u8]], framing: Framing, last: Option<&str>) -> Resu
     }
     match parser.closed() {
         Some(Step::Done { status, .. }) => seen.push(format!("closed {status}")),
+        Some(Step::EndedEarly { .. }) => seen.push("closed early".to_owned()),
         Some(_) => unreachable!(),
         None if parser.is_between_answers() => {}
         None => seen.push("incomplete".to_owned()),
@@ -78,7 +79,11 @@ fn answers_come_as_messages_in_every_transfer_coding() {
     assert_eq!(sse(&chunked, None), ["200 ||a", "200 ||b", "200 ||c", "done 200 true"]);
     assert_eq!(sse(&chunked, Some("c")), ["200 ||a", "200 ||b", "done 200 true"]);
     assert_eq!(sse(&chunked, Some("[DONE]")).last().map(String::as_str), Some("early true"));
-    assert_eq!(sse("HTTP/1.1 200 OK\r\n\r\ndata: a\n\n", Some("x")), ["200 ||a"], "it ends as the connection does");
+    assert_eq!(
+        sse("HTTP/1.1 200 OK\r\n\r\ndata: a\n\n", Some("x")),
+        ["200 ||a", "closed early"],
+        "it ends as the connection does"
+    );
     let chunks = read_messages(&[chunked.as_bytes()], Framing::Chunks, None).unwrap();
     assert_eq!(chunks, ["200 ||data: a||", "200 ||dat", "200 ||a: b||data: c||", "done 200 true"]);
     // What is no success is no stream.

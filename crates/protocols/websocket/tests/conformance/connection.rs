@@ -65,7 +65,7 @@ fn hanging_up_answers_a_close() {
     let mut user = conversing();
     call(user.as_mut(), &[Value::text("close")]);
     for client in [&mut flood, &mut user] {
-        let answer = client.closed().unwrap();
+        let answer = client.closed().unwrap().unwrap();
         assert!(!answer.reusable && answer.position == 0);
     }
 }
