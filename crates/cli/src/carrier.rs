@@ -79,7 +79,6 @@ impl Carrier {
             on_lost: match machines.on_lost_agent {
                 None | Some(machines::OnLost::Continue) => OnLost::Continue,
                 Some(machines::OnLost::Abort) => OnLost::Abort,
-                Some(machines::OnLost::Reassign) => OnLost::Reassign,
             },
             secrets_from_agents: machines.secrets_from_agents,
             name: format!("{}-{}", host_name(), std::process::id()),
@@ -172,15 +171,12 @@ impl Carrier {
         control: &Control,
         stop: &StopHandle,
     ) -> Result<(Carried, Vec<(String, LogRead)>)> {
-        let By::Agents { cluster, threads, on_lost, secrets_from_agents, .. } = &self.by else {
+        let By::Agents { cluster, threads, secrets_from_agents, .. } = &self.by else {
             bail!("no agents were asked for: give --nats");
         };
         // Mistakes in the plan are reported here, before agents are told. Secrets that only agents have are made up.
         let here = if *secrets_from_agents { &plan.with_made_up_environment() } else { plan };
-        match on_lost {
-            OnLost::Reassign => brunt_engine::check_takeover(here, registry, SCRIPTS)?,
-            OnLost::Continue | OnLost::Abort => brunt_engine::check(here, registry, SCRIPTS)?,
-        }
+        brunt_engine::check(here, registry, SCRIPTS)?;
         let workers = match (&plan.load, threads) {
             (_, Some(threads)) => Workers::Each(*threads),
             (Load::Open { profile, .. }, None) if plan.script.is_none() && plan.scenarios.is_none() => {

@@ -115,7 +115,6 @@ fn engine(error: &EngineError, settings: Settings) -> String {
         | EngineError::NoPort { .. }
         | EngineError::System { .. }
         | EngineError::Unscriptable { .. }
-        | EngineError::Unassignable { .. }
         | EngineError::NoLog
         | EngineError::Defect => error.to_string(),
     }

@@ -238,8 +238,8 @@ impl Crowd {
             session.link.send(message.clone());
             *next += 1;
             if *next * SECOND_NS >= length_ns {
-                let ended = Ended { measured_ns: length_ns, parts: [(0, length_ns)].into(), ..Ended::default() };
-                session.link.send(to_bytes(&FromAgent::Finished { run: *run, ended, taken: 0 }));
+                let ended = Ended { measured_ns: length_ns, ..Ended::default() };
+                session.link.send(to_bytes(&FromAgent::Finished { run: *run, ended }));
                 session.run = None;
             }
             self.flush(place).await?;

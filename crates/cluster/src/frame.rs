@@ -18,7 +18,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 8;
+pub const CLUSTER_VERSION: u16 = 9;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 /// The first version whose sessions have ids of two halves.
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn another_version_is_told_from_noise() {
-        for version in [1, 5, 9] {
+        for version in [1, 5, CLUSTER_VERSION as u8 + 1] {
             let mut bytes = Frame::note(0, vec![1, 2]).to_bytes().to_vec();
             bytes[5] = version;
             let bytes = Bytes::from(bytes);

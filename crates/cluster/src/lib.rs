@@ -24,7 +24,6 @@ mod bus;
 mod clock;
 mod controller;
 mod frame;
-mod ledger;
 mod link;
 mod listed;
 mod loss;
@@ -33,7 +32,6 @@ mod post;
 mod roster;
 #[cfg(test)]
 mod simulation;
-mod takeover;
 mod words;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

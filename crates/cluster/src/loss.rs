@@ -13,7 +13,6 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
 
 use crate::listed::{Fate, LostCalls, Unreported};
-use crate::takeover::Left;
 
 /// Longer than any run, in nanoseconds: a century.
 const LONGEST_NS: u64 = 100 * 365 * 24 * 3600 * SECOND_NS;
@@ -30,9 +29,10 @@ const LONGEST_NS: u64 = 100 * 365 * 24 * 3600 * SECOND_NS;
 pub(crate) struct Lost {
     machine: u32,
     schedules: Vec<Schedule>,
-    /// A copy for calls due after the run's end and before the horizon, which it may have sent, too; with the time at
-    /// which others take over.
-    beyond: Vec<(Arrivals, u64)>,
+    /// A copy for calls due after the run's end and before the horizon, which it may have sent, too.
+    beyond: Vec<Arrivals>,
+    /// When the run is planned to end, in nanoseconds of the measured part.
+    planned_ns: u64,
     /// Its calls of a log.
     log: Option<LostCalls>,
     /// The end of its own account of due calls, and the point from which on it has sent nothing, in nanoseconds of the
@@ -51,29 +51,28 @@ pub(crate) struct Lost {
     drained: Snapshot,
 }
 
-/// The virtual users who were due on a lost agent and never started.
-#[derive(Debug, Default)]
-pub(crate) struct Missed(Vec<(Portion, u64, u64)>);
+/// What a lost agent had to do and has not accounted for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unaccounted {
+    pub(crate) portion: Portion,
+    /// The calls that are left, where the plan limits their number in the closed model.
+    pub(crate) requests: u64,
+    /// The end of its account in the measured part, in nanoseconds.
+    pub(crate) since_ns: u64,
+}
 
-impl Missed {
-    /// Adds work that nobody does before `until_ns` of the measured part.
-    pub(crate) fn add(&mut self, left: &[Left], until_ns: u64) {
-        self.0.extend(left.iter().map(|left| (left.portion, left.since_ns, until_ns)));
-    }
-
-    /// Their number in a measured part of this length, in nanoseconds. Leaves out populations that begin after others:
-    /// only the lost agent knew when.
-    pub(crate) fn count(&self, plan: &Plan, measured_ns: u64) -> u64 {
+impl Unaccounted {
+    /// The virtual users who were due on it and never started, in a measured part of this length, in nanoseconds.
+    /// Leaves out populations that begin after others: only the lost agent knew when.
+    pub(crate) fn users(&self, plan: &Plan, measured_ns: u64) -> u64 {
         let populations = plan.scenarios.iter().flat_map(|scenarios| scenarios.populations.iter().enumerate());
         let open = populations.filter(|(_, population)| population.is_open() && population.after.is_none());
         let missed = open.flat_map(|(place, population)| {
-            self.0.iter().flat_map(move |(portion, since_ns, until_ns)| {
-                let until_ns = (*until_ns).min(measured_ns);
-                let theirs = portion
-                    .shares()
-                    .map(move |share| UserArrivals::for_population(population, place, plan.seed, share));
-                theirs.map(move |all| all.skip_while(|at| at < since_ns).take_while(|at| *at < until_ns).count() as u64)
-            })
+            let theirs = self
+                .portion
+                .shares()
+                .map(move |share| UserArrivals::for_population(population, place, plan.seed, share));
+            theirs.map(|all| all.skip_while(|at| *at < self.since_ns).take_while(|at| *at < measured_ns).count() as u64)
         });
         missed.sum()
     }
@@ -97,26 +96,35 @@ pub(crate) struct LastSeconds {
 
 impl Lost {
     /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something
-    /// after them. The run was changed to `changed`, if it was. `left` is the work that it has not accounted for, and
-    /// that others take over at `until_ns` of the measured part, if at all. `None` if none of it is due until then: it
-    /// has reported all of the measured part, or there is no timetable.
+    /// after them. The run was changed to `changed`, if it was. `None` if nothing that it has not accounted for is due:
+    /// it has reported all of the measured part, or there is no timetable.
     pub(crate) fn new(
         plan: &Plan,
         changed: Option<&Profile>,
-        left: &[Left],
-        until_ns: u64,
+        unaccounted: &Unaccounted,
         machine: u32,
         next: u64,
         last: &LastSeconds,
     ) -> Option<Self> {
-        let mut lost = Self::silent(machine, next, last);
+        let mut lost = Self { planned_ns: plan.duration_ns().unwrap_or(u64::MAX), ..Self::silent(machine, next, last) };
         lost.is_counted = plan.stop.requests.is_some();
-        for left in left {
-            lost.add(plan, changed, left, until_ns);
+        let Load::Open { profile, arrivals } = &plan.load else {
+            lost.unmade = unaccounted.requests;
+            return (lost.is_counted && plan.scenarios.is_none()).then_some(lost);
+        };
+        if plan.scenarios.is_some() || unaccounted.since_ns >= lost.planned_ns {
+            return None;
         }
-        // The agent that is asked to make its requests may decline.
-        let has_numbers = plan.load == Load::Closed {} && plan.scenarios.is_none() && lost.is_counted;
-        (has_numbers || !lost.schedules.is_empty()).then_some(lost)
+        for share in unaccounted.portion.shares() {
+            let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
+            if let Some(profile) = changed {
+                of_share.change(profile);
+            }
+            of_share.pass(unaccounted.since_ns);
+            lost.beyond.push(of_share.clone());
+            lost.schedules.push(Schedule::new(of_share, 0, lost.planned_ns));
+        }
+        Some(lost)
     }
 
     /// The agent with this number, which replays a log: its unreported calls of that, including those still to be read.
@@ -132,6 +140,7 @@ impl Lost {
             machine,
             schedules: Vec::new(),
             beyond: Vec::new(),
+            planned_ns: u64::MAX,
             log: None,
             accounted_ns: 0,
             horizon_ns: last.horizon_ns.unwrap_or(0),
@@ -159,30 +168,7 @@ impl Lost {
     /// The run goes on by this profile, from a time that is not over.
     pub(crate) fn change(&mut self, profile: &Profile) {
         self.schedules.iter_mut().for_each(|schedule| schedule.change(profile));
-        self.beyond.iter_mut().for_each(|(arrivals, _)| arrivals.change(profile));
-    }
-
-    /// Adds further work that nobody does before `until_ns`.
-    pub(crate) fn add(&mut self, plan: &Plan, changed: Option<&Profile>, left: &Left, until_ns: u64) {
-        let Load::Open { profile, arrivals } = &plan.load else {
-            if until_ns == u64::MAX {
-                self.unmade += left.numbers.iter().map(|numbers| numbers.count()).sum::<u64>();
-            }
-            return;
-        };
-        let until_ns = until_ns.min(plan.duration_ns().unwrap_or(u64::MAX));
-        if plan.scenarios.is_some() || left.since_ns >= until_ns {
-            return;
-        }
-        for share in left.portion.shares() {
-            let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-            if let Some(profile) = changed {
-                of_share.change(profile);
-            }
-            of_share.pass(left.since_ns);
-            self.beyond.push((of_share.clone(), until_ns));
-            self.schedules.push(Schedule::new(of_share, 0, until_ns));
-        }
+        self.beyond.iter_mut().for_each(|arrivals| arrivals.change(profile));
     }
 
     /// Takes the agent's late report on calls due before `accounted_ns` of the measured part; on all that it made, if
@@ -221,7 +207,7 @@ impl Lost {
     pub(crate) fn end_ns(&self, measured_ns: u64, is_whole: bool) -> u64 {
         let numbered = self.beyond.iter().filter(|_| is_whole && self.is_counted);
         let of_log = self.log.as_ref().filter(|_| is_whole).and_then(LostCalls::end_ns);
-        let ends = numbered.filter_map(|(arrivals, until_ns)| after_last(arrivals, *until_ns));
+        let ends = numbered.filter_map(|arrivals| after_last(arrivals, self.planned_ns));
         ends.chain(of_log).fold(measured_ns, u64::max)
     }
 
@@ -271,17 +257,17 @@ impl Lost {
             let counter = if self.horizon_ns > 0 { Counter::Unknown } else { Counter::Unsent };
             rest.numbers.add(counter, self.unmade);
         }
-        for (arrivals, _) in &mut self.beyond {
+        for arrivals in &mut self.beyond {
             arrivals.pass(measured_ns.max(self.accounted_ns));
         }
         for _ in 0..late {
-            let next = |(arrivals, _): &&mut (Arrivals, u64)| arrivals.clone().next().map(|one| one.due_ns);
+            let next = |arrivals: &&mut Arrivals| Arrivals::clone(arrivals).next().map(|one| one.due_ns);
             let first = self.beyond.iter_mut().filter(|one| next(one).is_some()).min_by_key(next);
             // It has counted as due since it was taken, and the agent reported its end.
-            first.and_then(|(arrivals, _)| arrivals.next());
+            first.and_then(Iterator::next);
         }
-        for (arrivals, until_ns) in &mut self.beyond {
-            let calls = arrivals.pass(self.horizon_ns.min(*until_ns));
+        for arrivals in &mut self.beyond {
+            let calls = arrivals.pass(self.horizon_ns.min(self.planned_ns));
             // The run had ended without the agent's knowledge: they belong to no second of it.
             self.drained.times.record_bounds(Timing::Response, 0, calls);
             self.drained.numbers.add(Counter::Due, calls);

@@ -38,8 +38,8 @@ while IFS='|' read -r rule file change; do
 done <<'RULES'
 what is granted is remembered|controller/peer.rs|s/until_ns: peer.granted_ns, changes/until_ns: peer.granted_ns + 2_000_000_000, changes/
 what is due before the horizon is unknown|loss.rs|s/schedule.skip\(self.horizon_ns,/schedule.skip(0,/
-what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(\*until_ns\)\)/arrivals.pass(0)/
-what is told late of calls that others made does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > until_ns;/self.is_beyond |= false;/
+what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(self.planned_ns\)\)/arrivals.pass(0)/
+what is told late beyond the horizon does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > horizon_ns;/self.is_beyond |= false;/
 what is told late is not unknown as well|loss.rs|s/schedule.skip\(self.accounted_ns, \|_, _\| \{\}\);//
 calls under way at a loss are unfinished|controller/in_run.rs|s/\(calls \+ more > 0\)\.then/false.then/
 a bus that stands still makes no agent silent|controller/contact.rs|s/self.audible \+= since.min\(AUDIBLE_NS\)/self.audible += since/
@@ -54,7 +54,7 @@ an acknowledgement is for whole pieces|link.rs|s/piece.end\(\) <= arrived/piece.
 what comes twice is taken in once|link.rs|s/payload.get\(\(self.arrived - offset\) as usize..\)/payload.get(0..)/; s/ \&\& offset \+ payload.len\(\) as u64 > self.arrived//
 a lost piece is sent again|link.rs|s/self.outgoing.iter_mut\(\).for_each\(\|piece\| piece.is_lost = true\);//
 pieces are cut anew for a bus that takes shorter messages|link.rs|s/payload.split_to\(payload.len\(\).min\(self.piece_bytes\)\)/std::mem::take(\&mut payload)/
-requests that nobody makes are due|loss.rs|s/self.unmade \+= left.numbers/let _: u64 = left.numbers/
+requests that nobody makes are due|loss.rs|s/lost.unmade = unaccounted.requests;//
 what of a log was due before the horizon is unknown|listed.rs|s/if \*at < horizon_ns/if *at < horizon_ns.min(0)/
 what of a log was not reported is due|controller/log_due.rs|s/agent.unreported.reported\(last.begun.due\(\) \+ last.drained.due\(\)\)/agent.unreported.reported(u64::MAX)/
 a number of requests of a rate ends with the last of them|loss.rs|s/is_whole \&\& self.is_counted/false \&\& self.is_counted/

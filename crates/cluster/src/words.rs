@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
 use brunt_record::figures::Figures;
@@ -135,8 +135,6 @@ pub(crate) enum ToAgent {
     Prepare { run: u32, machine: u32, portion: Portion, given: Value<'static> },
     /// Begin at this time of your clock, in nanoseconds, and go as far as this.
     Start { grant: Grant, at: u64 },
-    /// Take over a part of a lost agent's work, besides your own.
-    TakeOver { run: u32, work: Box<LeftWork> },
     /// The counts of all other machines.
     Elsewhere { run: u32, counts: BTreeMap<String, u64> },
     /// End the run.
@@ -178,13 +176,8 @@ pub(crate) enum FromAgent {
     Second { run: u32, interval: Box<Interval> },
     /// Its workers' share of the counts that machines make together.
     Counted { run: u32, counts: BTreeMap<String, u64> },
-    /// It has taken over what this number of [`ToAgent::TakeOver`] asks for: later seconds include it, earlier ones do
-    /// not.
-    Took { run: u32, number: u32 },
-    /// It cannot take over what this number of [`ToAgent::TakeOver`] asks for.
-    Declined { run: u32, number: u32, problem: String },
-    /// Everything that it does in this run is over, after this many takeovers.
-    Finished { run: u32, ended: Ended, taken: u32 },
+    /// Everything that it does in this run is over.
+    Finished { run: u32, ended: Ended },
     /// It leaves the run early, for this reason. Its reports from now on are the last.
     Leaving { reason: String },
 }
@@ -195,7 +188,6 @@ impl FromAgent {
         let texts: Vec<&mut String> = match &mut self {
             Self::Failed { problem, .. } => vec![&mut problem.text],
             Self::TornDown { problem, .. } => problem.iter_mut().collect(),
-            Self::Declined { problem, .. } => vec![problem],
             Self::Leaving { reason } => vec![reason],
             Self::Finished { ended, .. } => {
                 let Ended { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
@@ -212,22 +204,6 @@ impl FromAgent {
     }
 }
 
-/// A part of a lost agent's work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LeftWork {
-    /// Its number in the run, from 1.
-    pub(crate) number: u32,
-    pub(crate) portion: Portion,
-    /// The calls to be made, where the plan limits their number in the closed model.
-    pub(crate) numbers: Vec<Numbers>,
-    /// How long the measured part has lasted when it begins, in nanoseconds.
-    pub(crate) after_ns: u64,
-    /// That time on the clock of the agent that takes it over, in nanoseconds.
-    pub(crate) at: u64,
-    /// The value that setup has returned.
-    pub(crate) given: Value<'static>,
-}
-
 /// The reason for which an agent could not carry out an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Problem {
@@ -241,8 +217,6 @@ pub(crate) struct Problem {
 pub(crate) struct Ended {
     /// How long the measured part was, in nanoseconds.
     pub(crate) measured_ns: u64,
-    /// The same for each of its parts, by number; 0 is its part from the beginning.
-    pub(crate) parts: BTreeMap<u32, u64>,
     pub(crate) interrupted: bool,
     pub(crate) failed: Option<String>,
     pub(crate) stopped: Option<String>,
@@ -315,9 +289,7 @@ mod tests {
         let wrong = "\u{1b}[2J\nline".to_owned();
         let ended =
             Ended { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..Ended::default() };
-        let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended, taken: 0 }).shown() else {
-            unreachable!()
-        };
+        let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended }).shown() else { unreachable!() };
         let FromAgent::Leaving { reason } = (FromAgent::Leaving { reason: wrong.repeat(1000) }).shown() else {
             unreachable!()
         };

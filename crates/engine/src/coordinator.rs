@@ -180,12 +180,6 @@ impl<'a> Coordinator<'a> {
                     self.add(*part);
                 }
                 Ok(Report::Unconnected(reason)) => self.unconnected = Some(reason),
-                Ok(Report::Resumed { worker, second }) => {
-                    if let Some(progress) = self.workers.get_mut(worker as usize) {
-                        progress.finished = false;
-                        progress.reported = second.checked_sub(1).map(|before| (Phase::Measured, before));
-                    }
-                }
                 Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
                     self.unreached = self.unreached.take().or(unreached);

@@ -58,12 +58,6 @@ pub enum EngineError {
         /// The target's scheme.
         scheme: &'static str,
     },
-    /// Users of a lost agent cannot be taken over by others.
-    #[error("{what}, so no agent can take over from a lost one (--on-lost-agent reassign): take continue or abort")]
-    Unassignable {
-        /// The reason.
-        what: String,
-    },
     /// The plan's script is wrong, or failed before the load began.
     #[error(transparent)]
     Script(#[from] ScriptError),

@@ -142,16 +142,6 @@ impl Gate {
         }
     }
 
-    /// Lets a part join a load that begins at this time, even if it is past. False before there is a run.
-    pub fn join_at(&self, begin: Instant) -> bool {
-        let Some(clock) = self.0.clock.get() else { return false };
-        let (now_ns, now) = (clock(), Instant::now());
-        let ahead_ns = begin.saturating_duration_since(now).as_nanos() as u64;
-        let late_ns = now.saturating_duration_since(begin).as_nanos() as u64;
-        self.0.at.store((now_ns + ahead_ns).saturating_sub(late_ns).max(1), Ordering::Release);
-        true
-    }
-
     /// A gate whose part makes no call before [`Gate::extend`] allows it.
     pub fn with_horizon() -> Self {
         Self(Arc::new(Inner { horizon: Horizon::closed(), ..Inner::default() }))

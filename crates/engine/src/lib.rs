@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use brunt_plan::plan::Plan;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::Portion;
 use brunt_record::figures::Figures;
 use brunt_record::recording::Recording;
 
@@ -83,19 +83,8 @@ pub struct Part {
     pub tallies: Tallies,
     /// Where the script's setup and teardown run.
     pub surroundings: Surrounded,
-    /// The part of another machine that it takes over, if it does.
-    pub takeover: Option<Takeover>,
     /// Changes while it goes on.
     pub control: Control,
-}
-
-/// How a part joins a run that is under way. It has no warm-up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Takeover {
-    /// The length of the measured part when it begins, in nanoseconds. Earlier calls of a rate are not its own.
-    pub after_ns: u64,
-    /// The numbers of its calls, where the plan limits their number in the closed model.
-    pub numbers: Vec<Numbers>,
 }
 
 impl Part {
@@ -106,7 +95,6 @@ impl Part {
             gate: None,
             tallies: Tallies::default(),
             surroundings: Surrounded::Here,
-            takeover: None,
             control: Control::default(),
         }
     }
@@ -148,8 +136,7 @@ pub fn run_part(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    let missed_ns = part.takeover.as_ref().map_or(0, |takeover| takeover.after_ns);
-    let machine = Epolls::begun_before(plan.transport.arrival_times, missed_ns);
+    let machine = Epolls::new(plan.transport.arrival_times);
     run::run(plan, Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
@@ -286,13 +273,4 @@ pub fn run_traced(
 /// When something in it is wrong.
 pub fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     run::check(plan, registry, scripts)
-}
-
-/// Checks `plan` as [`check`] does, and that other machines can take over a lost part of it ([`Takeover`]) without
-/// knowing how far that part has come.
-///
-/// # Errors
-/// When something in it is wrong, or virtual users would repeat something that must be done once.
-pub fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
-    run::check_takeover(plan, registry, scripts)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use brunt_plan::schedule::Schedule;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::Portion;
 
 /// A counter that the workers of a machine share.
 #[derive(Debug)]
@@ -25,28 +25,22 @@ impl Counter {
 /// A worker's numbers for calls, or iterations, taken in blocks from those that the workers of its machine share.
 ///
 /// In a run on several machines, each has the numbers of its [`Portion`] without asking the others: so no worker ever
-/// waits for the network, and the machines together take every number once. A machine that takes over from others has
-/// some of theirs.
+/// waits for the network, and the machines together take every number once.
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
     counter: Arc<Counter>,
-    numbers: Arc<[Numbers]>,
+    portion: Portion,
     block: Range<u64>,
 }
 
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        Self::from_numbers(vec![Numbers::owned_by(portion, limit)], portion.all_workers())
-    }
-
-    /// These numbers, for this many workers, which all clone this.
-    pub(crate) fn from_numbers(numbers: Vec<Numbers>, workers: u32) -> Self {
-        let limit = numbers.iter().fold(0_u64, |sum, numbers| sum.saturating_add(numbers.count()));
+        let limit = limit.map_or(u64::MAX, |limit| portion.part_of(limit));
         // Small enough that no worker holds the last numbers while others have none.
-        let block = (limit / (u64::from(workers) * 16)).clamp(1, 64);
+        let block = (limit / (u64::from(portion.all_workers()) * 16)).clamp(1, 64);
         let counter = Arc::new(Counter { next: AtomicU64::new(0), limit, block });
-        Self { counter, numbers: numbers.into(), block: 0..0 }
+        Self { counter, portion, block: 0..0 }
     }
 
     /// The next number; `None` when they are used up.
@@ -55,14 +49,7 @@ impl Quota {
         if self.block.is_empty() {
             self.block = self.counter.lease();
         }
-        let mut nth = self.block.next()?;
-        for numbers in self.numbers.iter() {
-            match nth.checked_sub(numbers.count()) {
-                None => return numbers.number(nth),
-                Some(beyond) => nth = beyond,
-            }
-        }
-        None
+        self.portion.number(self.block.next()?)
     }
 
     /// Whether no number is left.

@@ -24,7 +24,6 @@ use crate::coordinator::Coordinator;
 use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
 use crate::network::origins::{MakeClient, Origins};
-use crate::pace::Quota;
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};
 use crate::transport::route::{Route, RouteError};
@@ -132,21 +131,15 @@ fn flood<M: Machine>(
     if routes.is_empty() {
         routes.push(route_to(plan, scheme, tls, given.machine)?);
     }
-    let takeover = given.part.takeover;
-    let joins_after = takeover.as_ref().map(|takeover| takeover.after_ns);
     // Aborting this run must not stop others.
-    let shared =
-        Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
+    let shared = Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone());
     let shared = Arc::new(shared.changed_by(&given.part.control));
     let (mut session, scripted) = match begin_script(script.as_deref(), &shared, routes.first(), scheme)? {
         Some(Begun { session, workers }) => (Some(session), workers),
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let mut quotas = Quotas::from_plan(plan, given.part.portion);
-    if let Some(takeover) = takeover.filter(|_| plan.stop.requests.is_some()) {
-        quotas.measured = Quota::from_numbers(takeover.numbers, plan.workers);
-    }
+    let quotas = Quotas::from_plan(plan, given.part.portion);
     let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();
@@ -217,7 +210,7 @@ fn flood_parts(
         let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);
         let load =
             Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).within(horizon.clone());
-        let load = load.joining(shared.joins_after.unwrap_or(0)).changed_by(&shared.control);
+        let load = load.changed_by(&shared.control);
         WorkerPart { load, origins, connections }
     };
     portion.shares().map(part).collect()
@@ -267,12 +260,10 @@ fn with_users<M: Machine>(
     given: &Given<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
-    let joins_after = given.part.takeover.as_ref().map(|takeover| takeover.after_ns);
     // Aborting this run must not stop others.
-    let shared =
-        Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()).joining(joins_after);
+    let shared = Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone());
     let shared = Arc::new(shared.changed_by(&given.part.control));
-    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared, joins_after)?;
+    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
@@ -371,21 +362,6 @@ pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) 
         return surroundings.map(drop).map_err(|error| error.without(&plan.secrets()));
     }
     examine(plan, registry, scripts).map(drop).map_err(|error| error.without(&plan.secrets()))
-}
-
-/// Checks `plan` as [`check`] does, and that others can take over a lost part of it.
-///
-/// # Errors
-/// When something in it is wrong, or others cannot take over, with the reason.
-pub(crate) fn check_takeover(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
-    if let Load::Replay(_) = &plan.load {
-        let what = "sessions of a log lose their cookies with their agent".to_owned();
-        return Err(EngineError::Unassignable { what });
-    }
-    let Some(scenarios) = &plan.scenarios else { return check(plan, registry, scripts) };
-    plan.validate()?;
-    let surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
-    surroundings.and_then(|all| all.check_takeover()).map_err(|error| error.without(&plan.secrets()))
 }
 
 /// A plan whose parts are valid, with the values made of them.

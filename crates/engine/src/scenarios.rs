@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_plan::scenario::{Population, Scenarios, Step};
+use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
@@ -46,7 +46,6 @@ pub(crate) struct Surroundings<'a> {
     scenarios: &'a Scenarios,
     script: Box<dyn Program>,
     /// Whether a feeder of the script gives each row out only once.
-    gives_rows_once: bool,
     given: Value<'static>,
     /// The counts of setup: checks, and figures of the script's own.
     counted: Figures,
@@ -70,43 +69,9 @@ impl<'a> Surroundings<'a> {
         // Misspellings are found before anything is sent, as far as made-up answers lead.
         let all = scenarios.populations.iter().flat_map(|population| &population.scenarios);
         let names: Vec<&str> = all.map(|one| one.scenario.as_str()).collect();
-        let rehearsed = scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
-        let gives_rows_once = rehearsed.gives_rows_once;
+        scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
         let script = scripts.program(plan, scenarios, registry, portion)?;
-        Ok(Self {
-            plan,
-            scenarios,
-            script,
-            gives_rows_once,
-            given: Value::Nil,
-            counted: Figures::default(),
-            trace: None,
-            portion,
-        })
-    }
-
-    /// Checks that others can take over lost users without knowing how far these have come.
-    ///
-    /// # Errors
-    /// When something would be done twice, or begin at another time.
-    pub(crate) fn check_takeover(&self) -> Result<(), EngineError> {
-        let what = |population: &Population| {
-            let name = population.scenarios.first().map_or("", |one| one.scenario.as_str());
-            if population.after.is_some() {
-                return Some(format!("'{name}' begins when another population has ended"));
-            }
-            let counts = |step: &Step| matches!(step, Step::IterationsEach { .. } | Step::IterationsShared { .. });
-            let is_counted = population.steps.iter().any(counts);
-            is_counted.then(|| format!("the iterations of '{name}' are counted"))
-        };
-        let rows = || {
-            self.gives_rows_once
-                .then(|| "the script gives rows of data out only once (:queue() or :per_user())".to_owned())
-        };
-        match self.scenarios.populations.iter().find_map(what).or_else(rows) {
-            Some(what) => Err(EngineError::Unassignable { what }),
-            None => Ok(()),
-        }
+        Ok(Self { plan, scenarios, script, given: Value::Nil, counted: Figures::default(), trace: None, portion })
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -152,7 +117,7 @@ impl<'a> Surroundings<'a> {
         Ok(done.map(|(_, counted)| counted).unwrap_or_default())
     }
 
-    /// The users of each worker of a run. Users of a takeover join once the load has lasted for `joins_after` nanoseconds.
+    /// The users of each worker of a run.
     ///
     /// # Errors
     /// When the script is wrong, or a host that its clients call has no address.
@@ -161,7 +126,6 @@ impl<'a> Surroundings<'a> {
         machine: &impl Machine,
         tallies: &Tallies,
         shared: &Shared,
-        joins_after: Option<u64>,
     ) -> Result<Vec<Cast>, EngineError> {
         limits::raise_descriptors_fully();
         let among = AmongWorkers::new(self.scenarios, self.portion, tallies);
@@ -174,9 +138,6 @@ impl<'a> Surroundings<'a> {
                 library.give(&self.given)?;
                 let users = VirtualUsers::new(library, self.plan, self.scenarios, &among, share)?;
                 let mut users = users.within(shared.line.horizon()).changed_by(&shared.control);
-                if let Some(after_ns) = joins_after {
-                    users = users.joining(after_ns);
-                }
                 self.trace.iter().for_each(|trace| users.show(trace));
                 let origins = origins(&find, users.clients(), share, &mut routes)?;
                 Ok(Cast { users, origins })

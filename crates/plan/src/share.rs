@@ -181,39 +181,6 @@ impl Portion {
         rounds * u64::from(self.workers) + of_rest
     }
 
-    /// Portions that together own the same numbers, none of them empty: its workers are dealt out, and each worker's
-    /// share is divided further where there are more parts than workers. There are `parts` at most, and fewer where
-    /// they could not be numbered.
-    ///
-    /// ```
-    /// use brunt_plan::share::Portion;
-    ///
-    /// let first_of_two = Portion::new(0, 1, 2)?;
-    /// let [one, other] = first_of_two.divided(2)[..] else { panic!() };
-    /// assert_eq!((0..3).filter_map(|nth| one.number(nth)).collect::<Vec<_>>(), [0, 4, 8]);
-    /// assert_eq!((0..3).filter_map(|nth| other.number(nth)).collect::<Vec<_>>(), [2, 6, 10]);
-    /// # Ok::<(), brunt_plan::share::ShareError>(())
-    /// ```
-    pub fn divided(self, parts: u32) -> Vec<Self> {
-        let parts = parts.max(1);
-        if parts <= self.workers {
-            let (each, more) = (self.workers / parts, self.workers % parts);
-            let mut first = self.first;
-            let part = |part| {
-                let workers = each + u32::from(part < more);
-                first += workers;
-                Self { first: first - workers, workers, of: self.of }
-            };
-            return (0..parts).map(part).collect();
-        }
-        let finer = parts / self.workers;
-        let Some(of) = self.of.checked_mul(finer) else { return self.divided(self.workers) };
-        let shares = self.first..self.first + self.workers;
-        shares
-            .flat_map(|first| (0..finer).map(move |nth| Self { first: first + nth * self.of, workers: 1, of }))
-            .collect()
-    }
-
     /// The `nth` number, from 0, of its workers' shares together; `None` beyond 2^64.
     #[inline]
     pub fn number(self, nth: u64) -> Option<u64> {
@@ -222,46 +189,6 @@ impl Portion {
         }
         let workers = u64::from(self.workers);
         (nth / workers).checked_mul(u64::from(self.of))?.checked_add(u64::from(self.first) + nth % workers)
-    }
-}
-
-/// Some of the numbers that a portion owns, in their order.
-///
-/// ```
-/// use brunt_plan::share::{Numbers, Portion};
-///
-/// let second_of_three = Portion::new(1, 1, 3)?;
-/// let rest = Numbers { portion: second_of_three, from: 2, until: 5 };
-/// assert_eq!((0..5).map_while(|nth| rest.number(nth)).collect::<Vec<_>>(), [7, 10, 13]);
-/// # Ok::<(), brunt_plan::share::ShareError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Numbers {
-    /// Their portion.
-    pub portion: Portion,
-    /// The first of them, counted from the portion's first.
-    pub from: u64,
-    /// The one after the last.
-    pub until: u64,
-}
-
-impl Numbers {
-    /// All numbers below `total` that the portion owns; every one of its numbers without a total.
-    pub fn owned_by(portion: Portion, total: Option<u64>) -> Self {
-        Self { portion, from: 0, until: total.map_or(u64::MAX, |total| portion.part_of(total)) }
-    }
-
-    /// The number of them.
-    #[inline]
-    pub const fn count(self) -> u64 {
-        self.until.saturating_sub(self.from)
-    }
-
-    /// The `nth` of them, from 0; `None` after the last.
-    #[inline]
-    pub fn number(self, nth: u64) -> Option<u64> {
-        let nth = self.from.checked_add(nth).filter(|nth| *nth < self.until)?;
-        self.portion.number(nth)
     }
 }
 
@@ -324,27 +251,6 @@ mod tests {
             }
             numbers.sort_unstable();
             prop_assert!(numbers.into_iter().eq(0..total));
-        }
-
-        #[test]
-        fn a_divided_portion_owns_what_it_owned(
-            total in 0_u64..3000, workers in prop::collection::vec(1_u32..9, 1..6), parts in 0_u32..20, again in 0_u32..5,
-        ) {
-            for portion in portions(&workers) {
-                let mut numbers: Vec<_> = (0..portion.part_of(total)).map_while(|nth| portion.number(nth)).collect();
-                numbers.sort_unstable();
-                let divided = portion.divided(parts);
-                prop_assert!(!divided.is_empty() && divided.len() <= parts.max(1) as usize);
-                let finer = divided.iter().flat_map(|part| part.divided(again)).collect::<Vec<_>>();
-                for parts in [divided, finer] {
-                    let mut of_parts = Vec::new();
-                    for part in parts {
-                        of_parts.extend((0..part.part_of(total)).map_while(|nth| part.number(nth)));
-                    }
-                    of_parts.sort_unstable();
-                    prop_assert_eq!(&of_parts, &numbers);
-                }
-            }
         }
 
         #[test]

@@ -62,10 +62,7 @@ pub enum AgentEnd {
         after_ns: u64,
         /// The cause of its loss, as far as it is known.
         reason: String,
-        /// How far into the measured part others took over its share, in nanoseconds, if they did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        taken_over_ns: Option<u64>,
-        /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
+        /// Virtual users due on it between its last report and the end of the run, who never started.
         #[serde(default, skip_serializing_if = "is_nobody")]
         users_missed: u64,
         /// Iterations, of a counted number, that it had not reported.

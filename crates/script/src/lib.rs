@@ -31,4 +31,4 @@ pub use self::flood::{Begun, Errors, FloodPlace, FloodScript, Scripted, Session,
 pub use self::hook::Hook;
 pub use self::host::ScriptHost;
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
-pub use self::program::{Library, Program, Rehearsed, ScriptClient};
+pub use self::program::{Library, Program, ScriptClient};

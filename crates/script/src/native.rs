@@ -52,8 +52,8 @@ use brunt_protocol::user::{Heart, User};
 use brunt_protocol::{Prepared, Registry};
 
 use crate::{
-    Begun, FloodPlace, FloodScript, Library, Operation, Placement, Program, Rehearsed, Resumption, ScriptClient,
-    ScriptError, ScriptHost, Scripted, Session, Totals, Verdict, Wanted,
+    Begun, FloodPlace, FloodScript, Library, Operation, Placement, Program, Resumption, ScriptClient, ScriptError,
+    ScriptHost, Scripted, Session, Totals, Verdict, Wanted,
 };
 
 /// Stands for the name of a file.
@@ -160,9 +160,8 @@ impl Session for Afterwards {
 }
 
 impl Program for Native {
-    fn rehearse(&self, scenarios: &[&str]) -> Result<Rehearsed, ScriptError> {
-        scenarios.iter().try_for_each(|name| self.place(name).map(drop))?;
-        Ok(Rehearsed::default())
+    fn rehearse(&self, scenarios: &[&str]) -> Result<(), ScriptError> {
+        scenarios.iter().try_for_each(|name| self.place(name).map(drop))
     }
 
     fn begin(&self, _worker: u32) -> Result<Box<dyn Library>, ScriptError> {

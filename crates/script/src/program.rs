@@ -15,20 +15,13 @@ pub trait Program: Send + Sync {
     ///
     /// # Errors
     /// With file and line of what is misspelt, or that there is no such scenario.
-    fn rehearse(&self, scenarios: &[&str]) -> Result<Rehearsed, ScriptError>;
+    fn rehearse(&self, scenarios: &[&str]) -> Result<(), ScriptError>;
 
     /// Runs the script for this worker (its number over all machines), as a state in which users can live.
     ///
     /// # Errors
     /// With file, line and traceback of what is wrong.
     fn begin(&self, worker: u32) -> Result<Box<dyn Library>, ScriptError>;
-}
-
-/// The result of rehearsing a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rehearsed {
-    /// Whether a feeder of the script gives each row of its data out only once.
-    pub gives_rows_once: bool,
 }
 
 /// A client that a script has made, with the place that its calls go to.

@@ -17,7 +17,6 @@ mod scripted;
 mod several_workers;
 mod simulation;
 mod streams;
-mod takeover;
 mod targets;
 mod tcp;
 mod thrift;

@@ -10,7 +10,6 @@ mod selecting;
 mod sessions;
 mod state;
 mod streaming;
-mod taking_over;
 mod tasks;
 
 use std::collections::BTreeMap;

@@ -21,8 +21,7 @@ pub struct Machines {
     /// How long to wait for them [default: 10s]
     #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
     pub agents_wait: Option<u64>,
-    /// When an agent is lost: go on without it, end the run, or let the others take over its work [default: continue, with exit
-    /// status 4]
+    /// When an agent is lost: go on without it, or end the run [default: continue, with exit status 4]
     #[arg(long, value_name = "WHAT", requires = "nats")]
     pub on_lost_agent: Option<OnLost>,
     /// Look @NAME up in each agent's environment, not in this one
@@ -37,8 +36,6 @@ pub enum OnLost {
     Continue,
     /// End the run, with exit status 4
     Abort,
-    /// Go on with the others, which take over the lost one's work; not for scripts with queues, counted iterations or `after`
-    Reassign,
 }
 
 /// The way to a NATS server.

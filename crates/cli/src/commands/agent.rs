@@ -111,10 +111,6 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
                 let (first, last) = (portion.first() + 1, portion.first() + portion.workers());
                 format!("prepares workers {first} to {last} of {}", portion.all_workers())
             }
-            AgentEvent::TookOver { portion } => {
-                let (first, last) = (portion.first() + 1, portion.first() + portion.workers());
-                format!("takes over workers {first} to {last} of {} from an agent that was lost", portion.all_workers())
-            }
             AgentEvent::Released(None) => "is free again".to_owned(),
             AgentEvent::Released(Some(why)) => format!("is free again: {why}"),
         };

@@ -31,9 +31,9 @@ fn run_after_run_an_agent_stays_as_it_was() {
     let wrk = dir.file("w.lua", "function request() return wrk.format('GET', '/?w') end");
     let loads: [&[&str]; 5] = [
         &["-n", "50", "-c", "2", &url],
-        &["-r", "500", "-n", "100", "--on-lost-agent", "reassign", &url],
+        &["-r", "500", "-n", "100", "--on-lost-agent", "abort", &url],
         &["run", &users],
-        &["run", &crowd, "--on-lost-agent", "reassign"],
+        &["run", &crowd, "--on-lost-agent", "abort"],
         &["-n", "50", "-c", "2", "-s", &wrk, &url],
     ];
     let round = || {

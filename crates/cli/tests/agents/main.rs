@@ -27,7 +27,6 @@ mod program;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/prometheus.rs"]
 mod prometheus;
-mod reassign;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/receiver.rs"]
 mod receiver;

@@ -319,7 +319,6 @@ fn a_log_that_is_cut_off_or_grows_meanwhile_is_replayed_as_it_was_or_not_at_all(
     assert_eq!(report["outcomes"]["due"], sent(3));
     for (args, says) in [
         (&["replay", "-", &server.url][..], "cannot read this brunt's standard input"),
-        (&["replay", &grows, "--on-lost-agent", "reassign", &server.url], "lose their cookies with their agent"),
         (&["replay", &grows, "--scale", "2x", "--shift", "61s", &server.url], "at most 60s"),
     ] {
         let error = bus.command(args).with_status(2).stderr;

@@ -92,7 +92,7 @@ fn a_bus_that_stands_still_says_nothing_of_agents() {
 #[ignore = "needs nats-server: make test installs it"]
 fn a_bus_that_does_not_go_on_ends_the_run() {
     let (bus, server) = (Bus::start(), target());
-    for more in [&[][..], &["--on-lost-agent", "reassign"]] {
+    for more in [&[][..], &["--on-lost-agent", "abort"]] {
         let before = server.requests();
         let agents = bus.agents(2);
         let url = server.url();
@@ -158,7 +158,7 @@ fn found(report: &serde_json::Value) -> Vec<&str> {
 fn a_bus_that_is_away_when_the_run_ends_is_no_silence_of_the_target() {
     let (bus, server) = (Bus::start(), target());
     let url = server.url();
-    let args = ["-r", "200", "-d", "8s", "-t", "1", "--on-lost-agent", "reassign", "--max-error-rate", "100%", &url];
+    let args = ["-r", "200", "-d", "8s", "-t", "1", "--on-lost-agent", "abort", "--max-error-rate", "100%", &url];
     for (away_s, status) in [(7, 0), (14, 4)] {
         let before = server.requests();
         let agents = bus.agents(2);

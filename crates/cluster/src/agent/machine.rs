@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brunt_engine::Takeover;
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
@@ -53,11 +52,11 @@ pub(crate) enum Act {
     SetUp(Arc<Plan>),
     /// Run the script's teardown, with the value that setup has returned.
     TearDown(Arc<Plan>, Value<'static>),
-    /// Prepare a part, besides those under way. No call is made before it is allowed.
+    /// Prepare a part. No call is made before it is allowed.
     Carry(Box<NewPart>),
-    /// Begin the agent's own part at this time.
+    /// Begin the part at this time.
     Open { at: u64 },
-    /// Let all parts make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
+    /// Let the part make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
     Extend(Grant),
     /// Take over the counts of all other machines.
     CountElsewhere(BTreeMap<String, u64>),
@@ -68,15 +67,11 @@ pub(crate) enum Act {
 /// A part that an agent's machine is to carry out.
 pub(crate) struct NewPart {
     pub(crate) plan: Arc<Plan>,
-    /// Its number in the run: 0 for the agent's own part.
-    pub(crate) number: u32,
     /// The agent's number among the machines of the run.
     pub(crate) machine: u32,
     pub(crate) portion: Portion,
     /// The value that setup has returned.
     pub(crate) given: Value<'static>,
-    /// The part of a lost agent that it takes over, and when that begins on the agent's clock.
-    pub(crate) takeover: Option<(Takeover, u64)>,
 }
 
 /// The result of a part.
@@ -88,14 +83,14 @@ pub(crate) struct Ran {
 
 /// A report of the agent's machine.
 pub(crate) enum Done {
-    /// The connections of the agent's own part are made.
+    /// The connections of its part are made.
     Ready,
     /// The part begins at this time of the agent's clock, this much later than it should; in nanoseconds.
     Began { at: u64, late: u64 },
-    /// A second of the part with this number is over.
-    Second(u32, Box<Interval>),
-    /// The part with this number has ended, or could not be carried out.
-    Ran(u32, Result<Box<Ran>, Problem>),
+    /// A second of the part is over.
+    Second(Box<Interval>),
+    /// The part has ended, or could not be carried out.
+    Ran(Result<Box<Ran>, Problem>),
     /// The value that setup has returned, and its counts.
     SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
     /// The counts of teardown.
@@ -151,8 +146,8 @@ impl Agent {
         match &self.state {
             State::Free => "free".to_owned(),
             State::Claimed(session) => {
-                let Session { link, granted, taken, ending, .. } = &**session;
-                format!("run {:?}, {granted:?}, {taken:?}, {ending:?}, {link:?}", session.run())
+                let Session { link, granted, ending, .. } = &**session;
+                format!("run {:?}, {granted:?}, {ending:?}, {link:?}", session.run())
             }
         }
     }
@@ -459,14 +454,5 @@ impl Agent {
             State::Claimed(session) => !matches!(session.work, Work::Nothing) || !session.link.is_acknowledged(),
         };
         !is_held || now.saturating_sub(since) >= LAST_WORDS_NS
-    }
-
-    /// Whether it has to end.
-    pub(super) fn is_leaving(&self) -> bool {
-        self.leaving_since.is_some()
-    }
-
-    pub(super) fn tell_user(&mut self, event: AgentEvent) {
-        self.events.push(event);
     }
 }

@@ -5,7 +5,7 @@
 
 pub(crate) mod machine;
 mod orders;
-mod parts;
+mod reports;
 mod seconds;
 mod session;
 mod threads;
@@ -76,11 +76,6 @@ pub enum AgentEvent {
     /// It carries out a part of a run.
     Begun {
         /// Its part of the run.
-        portion: Portion,
-    },
-    /// It also carries out a lost agent's part.
-    TookOver {
-        /// A part of the other's.
         portion: Portion,
     },
     /// It could not carry out an order.
@@ -214,8 +209,8 @@ fn carry_out(agent: &mut Agent, threads: &mut Threads) {
 fn take_work(agent: &mut Agent, threads: &mut Threads, job: Job, done: Done) {
     // The last counts that machines make together are reported before a part is over.
     count(agent, threads);
-    if let Done::Ran(number, _) = &done {
-        threads.forget(job, *number);
+    if let Done::Ran(_) = &done {
+        threads.forget(job);
     }
     agent.worked(job, done);
 }

@@ -8,7 +8,7 @@ use brunt_protocol::scenario::Value;
 
 use super::AgentEvent;
 use super::machine::{Act, Agent, NewPart};
-use super::session::{Carrying, OwnPart, SessionEnd, Work};
+use super::session::{Carrying, PartProgress, SessionEnd, Work};
 use crate::words::{FromAgent, Problem, ToAgent, from_bytes};
 
 impl Agent {
@@ -32,9 +32,9 @@ impl Agent {
             Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
             Ok(ToAgent::Start { grant, at }) => {
                 let run = grant.run;
-                let carrying = session.carrying(run).filter(|carrying| carrying.own == OwnPart::Ready);
+                let carrying = session.carrying(run).filter(|carrying| carrying.progress == PartProgress::Ready);
                 if let Some(carrying) = carrying {
-                    carrying.own = OwnPart::Begun;
+                    carrying.progress = PartProgress::Begun;
                     let reach = session.take_grant(grant);
                     self.act(run, Act::Open { at });
                     if let Some(granted) = reach {
@@ -42,7 +42,6 @@ impl Agent {
                     }
                 }
             }
-            Ok(ToAgent::TakeOver { run, work }) => self.take_over(run, *work),
             Ok(ToAgent::Elsewhere { run, counts }) => {
                 if session.run() == Some(run) {
                     self.act(run, Act::CountElsewhere(counts));
@@ -87,13 +86,12 @@ impl Agent {
     }
 
     fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
-        let mut carrying = Carrying::new(run, OwnPart::Connecting);
-        carrying.ledger.begin(0, None);
-        let Some(plan) = self.begin_work(run, Work::Carrying(Box::new(carrying))) else { return };
+        let carrying = Carrying { run, progress: PartProgress::Connecting };
+        let Some(plan) = self.begin_work(run, Work::Carrying(carrying)) else { return };
         if let Some(session) = self.session() {
             session.counted.clear();
         }
-        self.act(run, Act::Carry(Box::new(NewPart { plan, number: 0, machine, portion, given, takeover: None })));
+        self.act(run, Act::Carry(Box::new(NewPart { plan, machine, portion, given })));
         self.events.push(AgentEvent::Begun { portion });
     }
 
@@ -101,9 +99,6 @@ impl Agent {
     pub(super) fn stop_work(&mut self) {
         let Some(session) = self.session() else { return };
         let Some(run) = session.run() else { return };
-        if let Work::Carrying(carrying) = &mut session.work {
-            carrying.is_stopping = true;
-        }
         self.act(run, Act::Stop);
     }
 }

@@ -13,7 +13,6 @@ use super::machine::{Done, Job};
 /// Sees the seconds of a part, and hands them over.
 pub(super) struct Seconds {
     pub(super) job: Job,
-    pub(super) part: u32,
     pub(super) machine: u32,
     pub(super) sender: UnboundedSender<(Job, Done)>,
 }
@@ -31,7 +30,7 @@ impl Observer for Seconds {
             oldest_ns: live.oldest_ns,
         };
         // The agent may have ended.
-        let _ = self.sender.send((self.job, Done::Second(self.part, Box::new(interval))));
+        let _ = self.sender.send((self.job, Done::Second(Box::new(interval))));
         ControlFlow::Continue(())
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brunt_plan::plan::Plan;
 use brunt_record::recording::{Ending, Recording};
+use brunt_record::replayed::LogRead;
 
-use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::words::{Ended, FromAgent, Grant, to_bytes};
 
@@ -22,8 +22,6 @@ pub(super) struct Session {
     pub(super) work: Work,
     /// The furthest horizon granted so far, with its run.
     pub(super) granted: Grant,
-    /// A run, with the number of its takeovers that were asked for.
-    pub(super) taken: (u32, u32),
     /// The counts that this machine has reported, of those that machines make together.
     pub(super) counted: BTreeMap<String, u64>,
     /// The reason for which it ends as soon as nothing runs any more.
@@ -44,34 +42,27 @@ pub(super) enum Work {
     Nothing,
     /// The script's setup, of this run.
     SettingUp(u32),
-    /// Parts of a run.
-    Carrying(Box<Carrying>),
+    /// Its part of a run.
+    Carrying(Carrying),
     /// The script's teardown, of this run.
     TearingDown(u32),
 }
 
-/// Parts of a run under way.
+/// A part of a run under way.
 pub(super) struct Carrying {
     pub(super) run: u32,
-    /// How far the part is that the agent had from the beginning.
-    pub(super) own: OwnPart,
-    /// The parts that are under way, and their seconds.
-    pub(super) ledger: Ledger,
-    pub(super) ended: Ended,
-    pub(super) is_stopping: bool,
+    pub(super) progress: PartProgress,
 }
 
-/// How far an agent's own part is.
+/// How far an agent's part of a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OwnPart {
+pub(super) enum PartProgress {
     /// Its connections are being made.
     Connecting,
     /// It can begin.
     Ready,
     /// It makes calls, or was told when to begin.
     Begun,
-    /// It has ended, or there was none for this agent.
-    Over,
 }
 
 impl Session {
@@ -84,7 +75,6 @@ impl Session {
             plan: None,
             work: Work::Nothing,
             granted: Grant::default(),
-            taken: (0, 0),
             counted: BTreeMap::new(),
             ending: None,
         }
@@ -108,7 +98,7 @@ impl Session {
         }
     }
 
-    /// The parts of this run, if they are under way.
+    /// Its part of this run, if that is under way.
     pub(super) fn carrying(&mut self, run: u32) -> Option<&mut Carrying> {
         match &mut self.work {
             Work::Carrying(carrying) if carrying.run == run => Some(carrying),
@@ -116,8 +106,8 @@ impl Session {
         }
     }
 
-    /// Takes a grant of the controller. Earlier grants in the same run stay valid. Returns how far parts of that run
-    /// may go, with the run's changes, if it has parts.
+    /// Takes a grant of the controller. Earlier grants in the same run stay valid. Returns how far its part of that run
+    /// may go, with the run's changes, if it has one.
     pub(super) fn take_grant(&mut self, grant: Grant) -> Option<Grant> {
         // A late grant of an earlier run.
         if grant.run < self.granted.run {
@@ -138,28 +128,21 @@ impl Session {
     }
 }
 
-impl Carrying {
-    pub(super) fn new(run: u32, own: OwnPart) -> Self {
-        Self { run, own, ledger: Ledger::default(), ended: Ended::default(), is_stopping: false }
-    }
-}
-
 impl Ended {
-    /// Takes in how the part with this number ended.
-    pub(super) fn merge(&mut self, number: u32, run: Recording) {
-        self.parts.insert(number, run.measured_ns);
-        self.measured_ns = self.measured_ns.max(run.measured_ns);
-        self.status_names.extend(run.status_names);
-        self.redirected_to = self.redirected_to.take().or(run.redirected_to);
-        match run.ending {
+    /// How a part ended, with its account of the log if it replayed one.
+    pub(super) fn new(run: Recording, log: Option<Box<LogRead>>) -> Self {
+        let Recording { measured_ns, status_names, redirected_to, ending, .. } = run;
+        let mut ended = Self { measured_ns, status_names, redirected_to, log, ..Self::default() };
+        match ending {
             Ending::Completed => {}
-            Ending::Interrupted => self.interrupted = true,
-            Ending::Failed(reason) => drop(self.failed.get_or_insert(reason)),
+            Ending::Interrupted => ended.interrupted = true,
+            Ending::Failed(reason) => ended.failed = Some(reason),
             // Thresholds and lost agents are the controller's, so that no part ends so.
             Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
-                self.unreached.get_or_insert(reason);
+                ended.unreached = Some(reason);
             }
-            Ending::Stopped(reason) => drop(self.stopped.get_or_insert(reason)),
+            Ending::Stopped(reason) => ended.stopped = Some(reason),
         }
+        ended
     }
 }

@@ -1,10 +1,10 @@
-//! The agent's machine: threads that carry out parts of runs, with the gates that hold them back.
+//! The agent's machine: threads that carry out its part of a run, with the gate that holds them back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Takeover, Tallies};
+use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Tallies};
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
 use brunt_protocol::replay::{Logs, OpenLog};
@@ -17,7 +17,7 @@ use super::machine::{Act, Done, Job, NewPart, Ran};
 use super::seconds::Seconds;
 use crate::words::{Grant, Problem};
 
-/// How often gates are looked at while workers wait to begin.
+/// How often the gate is looked at while workers wait to begin.
 const STARTING: Duration = Duration::from_millis(5);
 
 /// The threads of an agent.
@@ -42,27 +42,11 @@ pub(super) struct Current {
     tallies: Tallies,
     /// Changes of the run.
     control: Control,
-    parts: BTreeMap<u32, GateOfPart>,
-    /// How far parts may go, in nanoseconds of the run.
+    /// Where the workers of the part under way wait, and whether their connections are still being made.
+    gate: Option<Gate>,
+    is_connecting: bool,
+    /// How far the part may go, in nanoseconds of the run.
     until_ns: u64,
-}
-
-/// Where the workers of a part wait.
-struct GateOfPart {
-    gate: Gate,
-    stage: Stage,
-    /// When the part begins, in nanoseconds of the run.
-    joins_ns: u64,
-}
-
-/// How far a part is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Connecting,
-    Ready,
-    /// It will join the run at this time, once its thread has a clock.
-    Joining(Instant),
-    Open,
 }
 
 impl Current {
@@ -74,23 +58,17 @@ impl Current {
             stop,
             tallies: Tallies::default(),
             control: Control::default(),
-            parts: BTreeMap::new(),
+            gate: None,
+            is_connecting: false,
             until_ns: 0,
         }
     }
 }
 
-impl GateOfPart {
-    fn extend(&self, until_ns: u64) {
-        self.gate.extend(until_ns.saturating_sub(self.joins_ns));
-    }
-}
-
 impl Threads {
-    /// How long no gate has to be looked at; `None` if none has to be.
+    /// How long the gate has not to be looked at; `None` if it has not to be.
     pub(super) fn patience(&self) -> Option<Duration> {
-        let waits = |part: &GateOfPart| matches!(part.stage, Stage::Connecting | Stage::Joining(_));
-        self.current.iter().flat_map(|current| current.parts.values()).any(waits).then_some(STARTING)
+        self.current.as_ref().filter(|current| current.is_connecting).map(|_| STARTING)
     }
 
     /// This machine's share of the counts that machines make together.
@@ -98,30 +76,20 @@ impl Threads {
         self.current.as_ref().map(|current| current.tallies.here())
     }
 
-    /// Looks at the gates of parts that are to begin.
+    /// Looks whether the workers of a part that is to begin are ready.
     pub(super) fn look(&mut self) {
-        let Some(Current { job, parts, until_ns, .. }) = &mut self.current else { return };
-        for part in parts.values_mut() {
-            match part.stage {
-                Stage::Connecting if part.gate.is_ready() => {
-                    part.stage = Stage::Ready;
-                    // The agent may have ended.
-                    let _ = self.done.send((*job, Done::Ready));
-                }
-                // Before its thread has started the run, there is no clock to join by.
-                Stage::Joining(at) if part.gate.join_at(at) => {
-                    part.stage = Stage::Open;
-                    part.extend(*until_ns);
-                }
-                _ => {}
-            }
+        let Some(current) = &mut self.current else { return };
+        if current.is_connecting && current.gate.as_ref().is_some_and(Gate::is_ready) {
+            current.is_connecting = false;
+            // The agent may have ended.
+            let _ = self.done.send((current.job, Done::Ready));
         }
     }
 
-    /// A part has ended.
-    pub(super) fn forget(&mut self, job: Job, number: u32) {
+    /// The part of this job has ended.
+    pub(super) fn forget(&mut self, job: Job) {
         if let Some(current) = self.current.as_mut().filter(|current| current.job == job) {
-            current.parts.remove(&number);
+            (current.gate, current.is_connecting) = (None, false);
         }
     }
 
@@ -148,7 +116,7 @@ impl Threads {
                     // A grant includes the changes up to it.
                     current.control.take(&changes);
                     current.until_ns = current.until_ns.max(until_ns);
-                    current.parts.values().for_each(|part| part.extend(until_ns));
+                    current.gate.iter().for_each(|gate| gate.extend(until_ns));
                 }
             }
             Act::CountElsewhere(counts) => {
@@ -187,38 +155,22 @@ impl Threads {
     }
 
     fn carry(&mut self, job: Job, part: NewPart) {
-        let NewPart { plan, number, machine, portion, given, takeover } = part;
-        let is_more = number > 0 && self.current.as_ref().is_some_and(|current| current.job == job);
-        if !is_more {
-            self.current = Some(Current::new(job));
-        }
-        let Some(current) = &mut self.current else { return };
-        if current.parts.is_empty() {
-            // The job before may have been stopped.
-            current.stop = StopHandle::default().of_run();
-        }
-        let (gate, joins_ns) = (Gate::with_horizon(), takeover.as_ref().map_or(0, |(part, _)| part.after_ns));
-        let stage = match &takeover {
-            Some((_, at)) => Stage::Joining(self.epoch + Duration::from_nanos(*at)),
-            None => Stage::Connecting,
-        };
-        let joins_ns = if takeover.is_some() { plan.warmup_ns.saturating_add(joins_ns) } else { 0 };
-        let takeover: Option<Takeover> = takeover.map(|(takeover, _)| takeover);
+        let NewPart { plan, machine, portion, given } = part;
+        let gate = Gate::with_horizon();
+        let current = Current { gate: Some(gate.clone()), is_connecting: true, ..Current::new(job) };
         let part = Part {
             portion,
-            gate: Some(gate.clone()),
+            gate: Some(gate),
             tallies: current.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
-            takeover,
             control: current.control.clone(),
         };
-        current.parts.insert(number, GateOfPart { gate, stage, joins_ns });
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
         let (sender, words, ended) = (self.done.clone(), self.words, Arc::clone(&self.ended));
         let logs = Arc::clone(&self.logs);
-        let name = if number == 0 { "run" } else { "takeover" };
-        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let mut seconds = Seconds { job, part: number, machine, sender: sender.clone() };
+        self.current = Some(current);
+        let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
+            let mut seconds = Seconds { job, machine, sender: sender.clone() };
             let ran = if let Load::Replay(_) = &plan.load {
                 replay(&plan, part, &*logs, &registry, scripts, &mut seconds, &stop, words)
             } else {
@@ -228,20 +180,19 @@ impl Threads {
             let ran = ran.inspect(|(finished, _)| ended(finished));
             let ran = ran.map(|(Finished { run, .. }, log)| Box::new(Ran { run, log }));
             // The agent may have ended.
-            let _ = sender.send((job, Done::Ran(number, ran)));
+            let _ = sender.send((job, Done::Ran(ran)));
         });
         if let Err(error) = spawned {
-            let _ = self.done.send((job, Done::Ran(number, Err(no_thread(&error)))));
+            let _ = self.done.send((job, Done::Ran(Err(no_thread(&error)))));
         }
     }
 
-    /// Lets the agent's own part begin.
+    /// Lets the part begin.
     fn open(&mut self, job: Job, at: u64) {
-        let Some(current) = self.current.as_mut().filter(|current| current.job == job) else { return };
-        let Some(part) = current.parts.get_mut(&0) else { return };
-        if let Some(late) = part.gate.open_at(self.epoch + Duration::from_nanos(at)) {
-            part.stage = Stage::Open;
-            part.extend(current.until_ns);
+        let Some(current) = self.current.as_ref().filter(|current| current.job == job) else { return };
+        let Some(gate) = &current.gate else { return };
+        if let Some(late) = gate.open_at(self.epoch + Duration::from_nanos(at)) {
+            gate.extend(current.until_ns);
             let _ = self.done.send((job, Done::Began { at: at + late, late }));
         }
     }

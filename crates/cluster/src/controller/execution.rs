@@ -30,7 +30,7 @@ impl Controller {
         let _ = order.begun.send(Ok(Startup { agents, counted: std::mem::take(&mut begun.counted) }));
         self.working.clear();
         self.contact.stood_still_ns = 0;
-        let mut progress = InProgress::new(run, begun, self.terms.on_lost, order.reports.clone());
+        let mut progress = InProgress::new(run, begun, order.reports.clone());
         let timetable = order.timetable.take();
         progress.log = timetable.map(|timetable| Following::new(timetable, &progress.begun.agents));
         State::Running(Box::new(Running { order, progress, stopping_since: None }))
@@ -41,7 +41,6 @@ impl Controller {
         let Running { order, progress, stopping_since } = &mut running;
         progress.stood_still_ns = self.contact.stood_still_ns;
         progress.hear(&order.control.changes());
-        // A lost agent takes nothing over, so losses are known first.
         for (place, peer) in self.contact.peers.iter().enumerate() {
             if peer.lost.is_some() {
                 progress.gone(place);
@@ -57,7 +56,7 @@ impl Controller {
         }
         for (place, peer) in self.contact.peers.iter().enumerate() {
             if let Some(reason) = &peer.lost {
-                progress.lose(place, reason, self.terms.on_lost, now, Some(peer.granted_ns));
+                progress.lose(place, reason, self.terms.on_lost, Some(peer.granted_ns));
             }
         }
         for place in std::mem::take(&mut progress.said_their_last) {
@@ -66,7 +65,6 @@ impl Controller {
         progress.follow(now);
         progress.go_on_without(now);
         let run = progress.run;
-        self.hand_out(progress);
         if (order.stop.is_stopped() || progress.own_stop.is_some()) && !progress.is_stopping {
             progress.is_stopping = true;
             *stopping_since = Some(now);
@@ -102,17 +100,6 @@ impl Controller {
         }
         running.tell();
         State::Resting
-    }
-
-    /// Tells agents what they take over from lost ones.
-    fn hand_out(&mut self, progress: &mut InProgress) {
-        let run = progress.run;
-        for (place, mut work) in progress.left_work.drain(..) {
-            // All clocks were compared before the run began.
-            let Some(offset) = self.contact.peers.get(place).and_then(|peer| peer.clock.offset()) else { continue };
-            work.at = offset.there(work.at);
-            self.contact.tell(place, &ToAgent::TakeOver { run, work: Box::new(work) });
-        }
     }
 
     /// Runs the script's teardown on the first agent that is there and idle.

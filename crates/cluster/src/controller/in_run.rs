@@ -4,11 +4,10 @@ use super::inspection::Inspection;
 use super::iterations::Iterations;
 use crate::clock::Offset;
 use crate::listed::Unreported;
-use crate::loss::{Lost, Missed};
-use crate::takeover::{self, Left};
+use crate::loss::{Lost, Unaccounted};
 use crate::words::FromAgent;
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::Portion;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::catalogue::{Counter, Timing};
@@ -23,19 +22,6 @@ use std::collections::BTreeMap;
 pub(super) fn nothing(phase: Phase, second: u64) -> Interval {
     let (snapshot, length_ns) = (Snapshot::default(), 0);
     Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
-}
-
-/// A duty of an agent in a run: its own part, or a piece of a lost agent's work.
-#[derive(Debug, Clone)]
-pub(super) struct Duty {
-    /// Its number in the run; 0 is the agent's own part.
-    pub(super) number: u32,
-    /// The piece; from `since_ns` on it is this agent's.
-    pub(super) piece: Left,
-    /// Whether the agent's reports include it.
-    pub(super) is_taken: bool,
-    /// The lost agent to whose account unfinished work goes.
-    pub(super) from: usize,
 }
 
 /// How far an agent is.
@@ -69,7 +55,7 @@ pub(super) struct Late {
     /// All of them, and the stretch of the measured part that they cover.
     all: Snapshot,
     all_ns: u64,
-    /// Those of seconds that are over before others may take over its work.
+    /// Those of seconds that are over before its horizon.
     before: Snapshot,
     before_ns: u64,
     /// Whether there was a later second.
@@ -77,8 +63,8 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Takes a report. Others do its work from `until_ns` of the measured part on.
-    fn add(&mut self, interval: &Interval, until_ns: u64) {
+    /// Takes a report of an agent that makes no call due at `horizon_ns` of the measured part or later.
+    fn add(&mut self, interval: &Interval, horizon_ns: u64) {
         let end_ns = interval.second * SECOND_NS + interval.length_ns;
         match interval.phase {
             // No figure of the result has calls of the warm-up.
@@ -86,7 +72,7 @@ impl Late {
             Phase::Measured => {
                 self.all.merge(&interval.snapshot);
                 self.all_ns = end_ns;
-                self.is_beyond |= end_ns > until_ns;
+                self.is_beyond |= end_ns > horizon_ns;
                 if !self.is_beyond {
                     self.before.merge(&interval.snapshot);
                     self.before_ns = end_ns;
@@ -104,9 +90,8 @@ const MOST_COUNTED: usize = 10_000;
 pub(super) struct InRun {
     pub(super) part: AgentPart,
     pub(super) portion: Portion,
-    pub(super) duties: Vec<Duty>,
-    /// The number of takeovers that it was asked for.
-    pub(super) asked: u32,
+    /// The calls that it has to make, where the plan limits their number in the closed model.
+    requests: Option<u64>,
     /// Measured calls that it has reported as due.
     pub(super) due: u64,
     /// Users that it has reported as alive, by scenario.
@@ -117,9 +102,8 @@ pub(super) struct InRun {
     pub(super) contact: Contact,
     /// The reason if it announces that it leaves the run early.
     pub(super) leaving: Option<String>,
-    /// Its reports after that announcement, and the length of each of its parts at that time.
+    /// Its reports after that announcement.
     pub(super) held: Vec<Interval>,
-    pub(super) held_parts: BTreeMap<u32, u64>,
     pub(super) lost: Option<Lost>,
     /// Calls of a log that are due on it and were not reported.
     pub(super) unreported: Unreported,
@@ -131,7 +115,8 @@ pub(super) struct InRun {
     pub(super) inspection: Inspection,
     /// The point of the measured part from which on it has sent nothing, in nanoseconds, once it is lost.
     pub(super) horizon_ns: u64,
-    pub(super) missed: Missed,
+    /// What it had not accounted for when it was lost.
+    pub(super) unaccounted: Option<Unaccounted>,
     pub(super) iterations: Iterations,
     pub(super) counts: BTreeMap<String, u64>,
     /// When it began, on its own clock.
@@ -139,18 +124,15 @@ pub(super) struct InRun {
 }
 
 impl InRun {
-    pub(super) fn new(part: AgentPart, portion: Portion, place: usize, plan: &Plan) -> Self {
-        let numbers = match plan.load {
-            Load::Closed {} => plan.stop.requests.map(|requests| Numbers::owned_by(portion, Some(requests))),
+    pub(super) fn new(part: AgentPart, portion: Portion, plan: &Plan) -> Self {
+        let requests = match plan.load {
+            Load::Closed {} => plan.stop.requests.map(|requests| portion.part_of(requests)),
             Load::Open { .. } | Load::Replay(_) => None,
         };
-        let piece = Left { portion, numbers: numbers.into_iter().collect(), since_ns: 0 };
-        let inspection = Inspection::new(plan, portion, numbers.map(Numbers::count));
         Self {
             part,
             portion,
-            duties: vec![Duty { number: 0, piece, is_taken: true, from: place }],
-            asked: 0,
+            requests,
             due: 0,
             users: BTreeMap::new(),
             next: 0,
@@ -158,14 +140,13 @@ impl InRun {
             contact: Contact::Heard,
             leaving: None,
             held: Vec::new(),
-            held_parts: BTreeMap::new(),
             lost: None,
             unreported: Unreported::default(),
             log: None,
             late: Late::default(),
-            inspection,
+            inspection: Inspection::new(plan, portion, requests),
             horizon_ns: 0,
-            missed: Missed::default(),
+            unaccounted: None,
             iterations: Iterations::from_plan(plan, portion),
             counts: BTreeMap::new(),
             began_there: None,
@@ -236,8 +217,7 @@ impl InRun {
     pub(super) fn take_late(&mut self, run: u32, words: &FromAgent) -> bool {
         match words {
             FromAgent::Second { run: of, interval } if *of == run && self.leaving.is_none() => {
-                let taken_over_ns = self.taken_over_ns();
-                self.late.add(interval, self.horizon_ns.min(taken_over_ns));
+                self.late.add(interval, self.horizon_ns);
             }
             FromAgent::Finished { run: of, ended, .. } if *of == run => {
                 self.log.clone_from(&ended.log);
@@ -249,22 +229,9 @@ impl InRun {
         false
     }
 
-    /// The point of the measured part from which on others do its work; never if nobody does.
-    fn taken_over_ns(&self) -> u64 {
-        match self.part.ended {
-            AgentEnd::Lost { taken_over_ns: Some(at), .. } => at,
-            _ => u64::MAX,
-        }
-    }
-
     /// Applies its reports since it was declared lost.
     pub(super) fn amend(&mut self, lost: &mut Lost) {
-        // Calls that others made are theirs: of seconds in which both have a part, nothing is known.
-        let is_whole = self.contact == (Contact::Lost { has_ended: true }) && self.taken_over_ns() == u64::MAX;
-        // Seconds that it took over and has not begun are in no account of it.
-        if self.duties.iter().any(|duty| !duty.is_taken) {
-            return;
-        }
+        let is_whole = self.contact == (Contact::Lost { has_ended: true });
         let Late { all, all_ns, before, before_ns, .. } = std::mem::take(&mut self.late);
         let (told, accounted_ns) = if is_whole { (all, all_ns) } else { (before, before_ns) };
         lost.amend(told, accounted_ns, is_whole);
@@ -278,24 +245,9 @@ impl InRun {
         }
     }
 
-    /// Whether it can take over another's work.
-    pub(super) fn can_help(&self) -> bool {
-        self.contact == Contact::Heard && self.leaving.is_none()
-    }
-
-    /// The work that it has not accounted for, each piece with its original owner.
-    pub(super) fn left(&self, measured_ns: u64, due: u64) -> Vec<Left> {
-        let mut made = due;
-        let left = self.duties.iter().map(|duty| {
-            // In the order of their takeover: the number of calls made is known, but not which.
-            let of_duty = if duty.is_taken { made } else { 0 };
-            let all = duty.piece.numbers.iter().map(|numbers| numbers.count()).sum();
-            made -= of_duty.min(all);
-            let reported_ns = self.held_parts.get(&duty.number).copied().unwrap_or(measured_ns);
-            let since_ns = if duty.is_taken { duty.piece.since_ns.max(reported_ns) } else { duty.piece.since_ns };
-            let numbers = takeover::some_of(&duty.piece.numbers, of_duty, u64::MAX);
-            Left { portion: duty.piece.portion, numbers, since_ns }
-        });
-        left.collect()
+    /// What it has not accounted for, as it has reported `due` calls and `measured_ns` of the measured part.
+    pub(super) fn unaccounted(&self, measured_ns: u64, due: u64) -> Unaccounted {
+        let requests = self.requests.map_or(0, |requests| requests.saturating_sub(due));
+        Unaccounted { portion: self.portion, requests, since_ns: measured_ns }
     }
 }

@@ -102,7 +102,7 @@ pub(super) enum Breach {
 /// An agent's work, and its reports on it.
 #[derive(Debug)]
 pub(super) struct Inspection {
-    /// The timetable of the open model, takeovers included; `None` in the closed model.
+    /// The timetable of the open model; `None` in the closed model.
     timetable: Option<Vec<Arrivals>>,
     /// Calls of the timetable that are due until `reached_ns`.
     given: u64,
@@ -113,40 +113,18 @@ pub(super) struct Inspection {
     due: u64,
     ended: u64,
     last: Option<(Phase, u64)>,
-    /// Whether it was asked to take something over: its seconds may then come out of turn.
-    has_more: bool,
 }
 
 impl Inspection {
     /// Of an agent whose own part is `portion`.
     pub(super) fn new(plan: &Plan, portion: Portion, numbers: Option<u64>) -> Self {
-        let timetable = timetable_of(plan, None, portion, 0);
-        Self { timetable, given: 0, reached_ns: 0, numbers, due: 0, ended: 0, last: None, has_more: false }
+        let timetable = timetable_of(plan, portion);
+        Self { timetable, given: 0, reached_ns: 0, numbers, due: 0, ended: 0, last: None }
     }
 
     /// The run goes on by this profile.
     pub(super) fn change(&mut self, profile: &Profile) {
         self.timetable.iter_mut().flatten().for_each(|arrivals| arrivals.change(profile));
-    }
-
-    /// Adds work from `after_ns` of the measured part on, of a run that was changed to `profile`, if it was.
-    pub(super) fn give(
-        &mut self,
-        plan: &Plan,
-        changed: Option<&Profile>,
-        portion: Portion,
-        after_ns: u64,
-        numbers: u64,
-    ) {
-        self.has_more = true;
-        let more = timetable_of(plan, changed, portion, after_ns);
-        if let (Some(timetable), Some(mut more)) = (&mut self.timetable, more) {
-            self.given += more.iter_mut().map(|arrivals| arrivals.pass(self.reached_ns)).sum::<u64>();
-            timetable.extend(more);
-        }
-        if let Some(known) = &mut self.numbers {
-            *known += numbers;
-        }
     }
 
     /// Calls that may be due until then.
@@ -166,7 +144,7 @@ impl Inspection {
     pub(super) fn second(&mut self, interval: &Interval, planned_ns: u64, elapsed_ns: u64) -> Result<(), Breach> {
         let Interval { phase, second, length_ns, snapshot, .. } = interval;
         let key = Some((*phase, *second));
-        if !self.has_more && key <= self.last {
+        if key <= self.last {
             return Err(Breach::Order { second: *second });
         }
         if *phase == Phase::Measured && *length_ns > LONGEST_NS {
@@ -207,7 +185,7 @@ impl Inspection {
         if self.ended != self.due {
             return Err(Breach::Open { due: self.due, ended: self.ended });
         }
-        if let Some(planned_ns) = planned_ns.filter(|_| self.timetable.is_some() && !self.has_more) {
+        if let Some(planned_ns) = planned_ns.filter(|_| self.timetable.is_some()) {
             let expected = self.most_due(planned_ns);
             if self.due < expected {
                 return Err(Breach::Short { got: self.due, expected });
@@ -217,16 +195,9 @@ impl Inspection {
     }
 }
 
-fn timetable_of(plan: &Plan, changed: Option<&Profile>, portion: Portion, after_ns: u64) -> Option<Vec<Arrivals>> {
+fn timetable_of(plan: &Plan, portion: Portion) -> Option<Vec<Arrivals>> {
     let Load::Open { profile, arrivals } = &plan.load else { return None };
-    let of_share = |share| {
-        let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
-        if let Some(profile) = changed {
-            of_share.change(profile);
-        }
-        of_share.pass(after_ns);
-        of_share
-    };
+    let of_share = |share| Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
     plan.scenarios.is_none().then(|| portion.shares().map(of_share).collect())
 }
 
@@ -345,16 +316,5 @@ mod tests {
         assert_eq!(rate.finished(None), Err(Breach::Open { due: 50, ended: 40 }));
         assert_eq!(told(&mut rate, &second(1, 0, 10)), Ok(()));
         assert_eq!(rate.finished(Some(PLANNED_NS)), Err(Breach::Short { got: 50, expected: 250 }));
-    }
-
-    #[test]
-    fn what_was_taken_over_may_be_reported() {
-        let load = Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform };
-        let mut both = of_a_rate();
-        assert_eq!(told(&mut both, &second(0, 50, 0)), Ok(()));
-        both.give(&plan(load), None, Portion::new(0, 1, 2).unwrap(), 2 * SECOND_NS, 0);
-        assert_eq!(told(&mut both, &second(1, 50, 0)), Ok(()));
-        assert_eq!(told(&mut both, &second(2, 100, 0)), Ok(()));
-        assert_eq!(told(&mut both, &second(3, 201, 0)), Err(Breach::Due { got: 401, most: 400 }));
     }
 }

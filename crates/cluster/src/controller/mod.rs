@@ -19,7 +19,6 @@ mod log_due;
 pub(crate) mod machine;
 mod peer;
 mod progress;
-mod reassigning;
 mod startup;
 pub(crate) mod state;
 
@@ -59,8 +58,8 @@ const COMPARE_NS: u64 = 1_100_000_000;
 const GRANT_NS: u64 = 250_000_000;
 const GRANT_MANY_NS: u64 = 500_000_000;
 const MANY: usize = 200;
-/// How far ahead of the newest answered note the load is granted, in nanoseconds: where the others go on without a lost
-/// agent, and where that has to be decided soon.
+/// How far ahead of the newest answered note the load is granted, in nanoseconds: where the run goes on without a lost
+/// agent, and where a loss ends it.
 const AHEAD_NS: u64 = 8_000_000_000;
 const AHEAD_BRIEFLY_NS: u64 = 3_500_000_000;
 /// Comparisons before a run begins.
@@ -84,8 +83,6 @@ pub enum OnLost {
     Continue,
     /// It ends.
     Abort,
-    /// The others take over the lost one's work. Only for plans that pass [`brunt_engine::check_takeover`].
-    Reassign,
 }
 
 /// How agents carry runs out.

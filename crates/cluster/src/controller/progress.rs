@@ -1,4 +1,4 @@
-//! The accounts of a run under way: each agent's reports, the work that lost ones have left, and who does it.
+//! The accounts of a run under way: each agent's reports, and what lost ones had to do.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -21,7 +21,7 @@ use super::in_run::{Contact, InRun, Stage};
 use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
-use crate::words::{Ended, FromAgent, LeftWork};
+use crate::words::{Ended, FromAgent};
 
 /// How long after a second's end it counts as reported by a lost agent, in nanoseconds.
 const LATE_NS: u64 = 300_000_000;
@@ -52,7 +52,6 @@ pub(super) enum OwnStop {
 pub(super) struct InProgress {
     pub(super) run: u32,
     pub(super) begun: Begun,
-    on_lost: OnLost,
     pub(super) reports: Sender<Report>,
     /// Whether agents were told to stop.
     pub(super) is_stopping: bool,
@@ -66,9 +65,6 @@ pub(super) struct InProgress {
     pub(super) stood_still_ns: u64,
     /// The places of lost agents that have sent their last message.
     pub(super) said_their_last: Vec<usize>,
-    /// Takeovers that agents have to be told of, with times of the controller's clock.
-    pub(super) left_work: Vec<(usize, LeftWork)>,
-    pub(super) takeovers: u32,
     /// The log that the run replays, as it is read here.
     pub(super) log: Option<Following>,
     /// The number of changes of the run that are applied, and the resulting profile.
@@ -77,11 +73,10 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    pub(super) fn new(run: u32, begun: Begun, on_lost: OnLost, reports: Sender<Report>) -> Self {
+    pub(super) fn new(run: u32, begun: Begun, reports: Sender<Report>) -> Self {
         Self {
             run,
             begun,
-            on_lost,
             reports,
             is_stopping: false,
             own_stop: None,
@@ -91,8 +86,6 @@ impl InProgress {
             failed: None,
             stood_still_ns: 0,
             said_their_last: Vec::new(),
-            left_work: Vec::new(),
-            takeovers: 0,
             log: None,
             heard: 0,
             changed: None,
@@ -157,17 +150,11 @@ impl InProgress {
                 self.counts_changed = true;
             }
             FromAgent::Leaving { reason } => agent.leaving = Some(reason),
-            FromAgent::Took { run: of, number } if of == run => {
-                agent.duties.iter_mut().filter(|duty| duty.number == number).for_each(|duty| duty.is_taken = true);
-            }
-            FromAgent::Declined { run: of, number, problem } if of == run => self.declined(place, number, &problem),
             FromAgent::Failed { run: of, problem } if of == run => {
                 let reason = problem.text;
                 self.fail(place, &reason);
             }
-            FromAgent::Finished { run: of, ended, taken } if of == run => {
-                // An agent that was asked for a takeover meanwhile reports again.
-                let is_all = taken >= agent.asked;
+            FromAgent::Finished { run: of, ended } if of == run => {
                 if ended.log.as_ref().is_some_and(|log| !log.is_bounded()) {
                     return Err(Breach::Log);
                 }
@@ -175,17 +162,16 @@ impl InProgress {
                 // A part that ends early, without an order from here, is lost.
                 let is_left = ended.interrupted && !stop.is_stopped() && self.own_stop.is_none();
                 if let Some(reason) = agent.leaving.clone().filter(|_| is_left) {
-                    agent.held_parts = ended.parts;
+                    agent.part.measured_ns = agent.part.measured_ns.max(ended.measured_ns);
                     // An agent that ends in good order is lost all the same, but no reason to abort.
-                    let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
-                    self.lose(place, &reason, on_lost, now, None);
+                    self.lose(place, &reason, OnLost::Continue, None);
                     return Ok(());
                 }
                 // It had to end as its part was over: its later reports count as before.
                 for interval in std::mem::take(&mut agent.held) {
                     self.count(place, Box::new(interval));
                 }
-                return self.finished(place, ended, is_all, stop, now);
+                return self.finished(place, ended, stop);
             }
             _ => {}
         }
@@ -218,14 +204,7 @@ impl InProgress {
         self.finish(place, 0, false, None, None);
     }
 
-    fn finished(
-        &mut self,
-        place: usize,
-        ended: Ended,
-        is_all: bool,
-        stop: &StopHandle,
-        now: u64,
-    ) -> Result<(), Breach> {
+    fn finished(&mut self, place: usize, ended: Ended, stop: &StopHandle) -> Result<(), Breach> {
         let Ended { measured_ns, mut interrupted, failed, stopped, unreached, status_names, redirected_to, .. } = ended;
         self.status_names.extend(status_names);
         self.redirected_to = self.redirected_to.take().or(redirected_to);
@@ -239,8 +218,7 @@ impl InProgress {
             let others_reach =
                 self.begun.agents.iter().any(|agent| agent.part.measured.numbers.get(Counter::ConnectionsMade) > 0);
             if others_reach {
-                let on_lost = if self.on_lost == OnLost::Abort { OnLost::Continue } else { self.on_lost };
-                self.lose(place, &reason, on_lost, now, None);
+                self.lose(place, &reason, OnLost::Continue, None);
                 return Ok(());
             }
             self.finish(place, measured_ns, false, None, Some(reason));
@@ -248,9 +226,6 @@ impl InProgress {
         }
         if stopped.is_some() {
             self.own_stop.get_or_insert(OwnStop::ByAgent);
-        }
-        if !is_all {
-            return Ok(());
         }
         let planned_ns = planned_end_ns(&self.begun.plan);
         let is_whole = !interrupted && stopped.is_none() && planned_ns < u64::MAX;
@@ -279,9 +254,9 @@ impl InProgress {
         }
     }
 
-    /// An agent is lost, at `now` of the controller's clock. It makes no call that is due at `horizon_ns` of the run or
-    /// later; without a horizon, it has reported the last calls that it made.
-    pub(super) fn lose(&mut self, place: usize, reason: &str, on_lost: OnLost, now: u64, horizon_ns: Option<u64>) {
+    /// An agent is lost. It makes no call that is due at `horizon_ns` of the run or later; without a horizon, it has
+    /// reported the last calls that it made.
+    pub(super) fn lose(&mut self, place: usize, reason: &str, on_lost: OnLost, horizon_ns: Option<u64>) {
         let horizon_ns = horizon_ns.map(|ns| ns.saturating_sub(self.begun.plan.warmup_ns));
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
         if agent.is_lost() || agent.stage == Stage::Finished {
@@ -311,7 +286,6 @@ impl InProgress {
         agent.part.ended = AgentEnd::Lost {
             after_ns,
             reason: reason.to_owned(),
-            taken_over_ns: None,
             users_missed: 0,
             iterations_unknown: 0,
             is_allowed: false,
@@ -327,22 +301,16 @@ impl InProgress {
         let name = agent.part.name.clone();
         if agent.stage == Stage::Working {
             let reported_ns = after_ns.max(agent.next * SECOND_NS);
-            let left = agent.left(reported_ns, agent.due + last.begun.due());
+            let unaccounted = agent.unaccounted(reported_ns, agent.due + last.begun.due());
             let next = agent.next;
-            let until_ns =
-                if on_lost == OnLost::Reassign { self.reassign(place, &left, now, horizon_ns) } else { u64::MAX };
-            let unreported = self.unreported(place, &last);
-            let lost = match unreported {
+            let lost = match self.unreported(place, &last) {
                 Some(unreported) => Some(Lost::of_log(&self.begun.plan, unreported, worker, next, &last)),
-                None => Lost::new(&self.begun.plan, self.changed.as_ref(), &left, until_ns, worker, next, &last),
+                None => Lost::new(&self.begun.plan, self.changed.as_ref(), &unaccounted, worker, next, &last),
             };
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
                 agent.horizon_ns = horizon_ns.unwrap_or(0);
-                agent.missed.add(&left, until_ns);
-                if let AgentEnd::Lost { taken_over_ns, .. } = &mut agent.part.ended {
-                    *taken_over_ns = Some(until_ns).filter(|until_ns| *until_ns < u64::MAX);
-                }
+                agent.unaccounted = Some(unaccounted);
             }
         }
         let nobody_left = self.begun.agents.iter().all(InRun::is_lost);
@@ -422,7 +390,8 @@ impl InProgress {
             let most = self.begun.plan.duration_ns().unwrap_or(u64::MAX).max(end);
             let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole).min(most));
             if let AgentEnd::Lost { users_missed, iterations_unknown, .. } = &mut agent.part.ended {
-                *users_missed = agent.missed.count(&self.begun.plan, end);
+                let missed = agent.unaccounted.as_ref().map(|unaccounted| unaccounted.users(&self.begun.plan, end));
+                *users_missed = missed.unwrap_or(0);
                 *iterations_unknown = agent.iterations.left();
             }
             let Some(mut lost) = agent.lost.take() else { continue };

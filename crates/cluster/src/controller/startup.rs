@@ -224,8 +224,8 @@ impl Controller {
         let parts = announced.iter().zip(&portions).map(|(agent, portion)| {
             AgentPart::new(&agent.name, &agent.version, agent.cores, portion.workers(), announced.len())
         });
-        let in_run = |(place, (part, portion))| InRun::new(part, portion, place, &plan);
-        let agents = parts.zip(portions.iter().copied()).enumerate().map(in_run).collect();
+        let in_run = |(part, portion)| InRun::new(part, portion, &plan);
+        let agents = parts.zip(portions.iter().copied()).map(in_run).collect();
         let given = given.unwrap_or(Value::Nil);
         self.run(run, order, Begun { plan, given, counted, at, agents })
     }

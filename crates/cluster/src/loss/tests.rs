@@ -13,22 +13,8 @@ fn plan(profile: &str, arrivals: Spread, stop: Stop) -> Plan {
     Plan { load, stop, seed: 5, ..Plan::of_calls(target, ProtocolOptions::default()) }
 }
 
-fn left(portion: Portion, since_ns: u64) -> [Left; 1] {
-    [Left { portion, numbers: Vec::new(), since_ns }]
-}
-
-#[test]
-fn what_others_take_over_is_not_unsent() {
-    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
-    let half = |index| left(Portion::new(index, 1, 2).unwrap(), SECOND_NS);
-    let mut lost = Lost::new(&plan, None, &half(0), 3_500_000_000, 0, 1, &LastSeconds::default()).unwrap();
-    // Who was to do the other half declines.
-    lost.add(&plan, None, &Left { since_ns: 4 * SECOND_NS, ..half(1)[0].clone() }, u64::MAX);
-    let mut seconds = lost.until(4 * SECOND_NS);
-    seconds.extend(lost.end(5 * SECOND_NS, true));
-    let due: Vec<_> = seconds.iter().map(|one| (one.second, one.snapshot.numbers.get(Counter::Due))).collect();
-    assert_eq!(due, [(1, 50), (2, 50), (3, 25), (4, 50)]);
-    assert_eq!(seconds.iter().map(|one| one.snapshot.numbers.get(Counter::UnsentLost)).sum::<u64>(), 175);
+fn since(portion: Portion, since_ns: u64) -> Unaccounted {
+    Unaccounted { portion, requests: 0, since_ns }
 }
 
 proptest! {
@@ -53,8 +39,8 @@ proptest! {
             }
             due
         };
-        let left = left(portion, next * SECOND_NS);
-        let Some(mut timetable) = Lost::new(&plan, None, &left, u64::MAX, lost as u32, next, &LastSeconds::default()) else {
+        let left = since(portion, next * SECOND_NS);
+        let Some(mut timetable) = Lost::new(&plan, None, &left, lost as u32, next, &LastSeconds::default()) else {
             prop_assert!(next * SECOND_NS >= length_ns);
             return Ok(());
         };
@@ -86,8 +72,8 @@ fn what_an_agent_said_last_is_counted_in_its_second() {
         horizon_ns: None,
         ahead: 0,
     };
-    let left = left(Portion::whole(1), last.measured_ns);
-    let seconds = Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
+    let left = since(Portion::whole(1), last.measured_ns);
+    let seconds = Lost::new(&plan, None, &left, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
     let told: Vec<_> =
         seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
     assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
@@ -107,13 +93,11 @@ fn users_who_come_nowhere_are_counted() {
         scenarios: Some(serde_json::from_value(scenarios).unwrap()),
         ..plan("100", Spread::Uniform, Stop::default())
     };
-    let mut missed = Missed::default();
     // The users with the numbers 1, 4, 7 and so on, ten of all a second: 22 to 37 in these two seconds.
-    missed.add(&left(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS), 4 * SECOND_NS);
-    assert_eq!((missed.count(&plan, 9 * SECOND_NS), missed.count(&plan, 3 * SECOND_NS)), (6, 3));
-    // Nobody else has its last second, either.
-    missed.add(&left(Portion::new(1, 1, 3).unwrap(), 5 * SECOND_NS), u64::MAX);
-    assert_eq!(missed.count(&plan, 9 * SECOND_NS), 9);
+    let lost = since(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS);
+    assert_eq!((lost.users(&plan, 4 * SECOND_NS), lost.users(&plan, 3 * SECOND_NS)), (6, 3));
+    // The population comes to its end.
+    assert_eq!(lost.users(&plan, 9 * SECOND_NS), lost.users(&plan, 6 * SECOND_NS));
 }
 
 #[test]
@@ -121,12 +105,9 @@ fn requests_that_nobody_makes_are_due_at_the_end() {
     let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: None, requests: Some(90) });
     plan.load = Load::Closed {};
     let portion = Portion::new(0, 1, 3).unwrap();
-    let numbers =
-        vec![brunt_plan::share::Numbers { from: 10, ..brunt_plan::share::Numbers::owned_by(portion, Some(90)) }];
-    let left = [Left { portion, numbers, since_ns: 2 * SECOND_NS }];
-    let of = |until_ns, is_whole, end_ns| {
-        let seconds =
-            Lost::new(&plan, None, &left, until_ns, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+    let left = Unaccounted { portion, requests: 20, since_ns: 2 * SECOND_NS };
+    let of = |is_whole, end_ns| {
+        let seconds = Lost::new(&plan, None, &left, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
         let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
         let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
         let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
@@ -134,11 +115,10 @@ fn requests_that_nobody_makes_are_due_at_the_end() {
         (seconds.iter().map(|one| (one.phase, one.second)).collect::<Vec<_>>(), sums)
     };
     let measured = |second| (Phase::Measured, second);
-    assert_eq!(of(u64::MAX, true, 3_500_000_000), (vec![measured(2), measured(3)], (20, 20, 20)));
-    // Others make them, or the run ended before they were to be made.
-    assert_eq!(of(3 * SECOND_NS, true, 3_500_000_000).1, (0, 0, 0));
-    assert_eq!(of(u64::MAX, false, 3_500_000_000).1, (0, 0, 0));
-    assert_eq!(of(u64::MAX, true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
+    assert_eq!(of(true, 3_500_000_000), (vec![measured(2), measured(3)], (20, 20, 20)));
+    // The run ended before they were to be made.
+    assert_eq!(of(false, 3_500_000_000).1, (0, 0, 0));
+    assert_eq!(of(true, 2 * SECOND_NS), (vec![(Phase::Drain, 0)], (20, 20, 20)));
 }
 
 #[test]
@@ -146,27 +126,26 @@ fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
     for spread in [Spread::Uniform, Spread::Poisson] {
         let plan = plan("100", spread, Stop { duration_ns: None, requests: Some(400) });
         let portion = Portion::new(2, 1, 3).unwrap();
-        let left = left(portion, SECOND_NS);
+        let left = since(portion, SECOND_NS);
         let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
-        let new = |until_ns| Lost::new(&plan, None, &left, until_ns, 2, 1, &last).unwrap();
+        let new = || Lost::new(&plan, None, &left, 2, 1, &last).unwrap();
         let Load::Open { profile, .. } = &plan.load else { unreachable!() };
         let share = portion.shares().next().unwrap();
         let all: Vec<u64> =
             Arrivals::new(profile.clone(), spread, share, plan.seed, Some(400)).map(|one| one.due_ns).collect();
-        let end_ns = new(u64::MAX).end_ns(3 * SECOND_NS, true);
+        let end_ns = new().end_ns(3 * SECOND_NS, true);
         assert_eq!(end_ns, all.last().unwrap() + 1, "{spread:?}");
-        let due: u64 = new(u64::MAX).end(end_ns, true).iter().map(|second| second.snapshot.due()).sum();
+        let due: u64 = new().end(end_ns, true).iter().map(|second| second.snapshot.due()).sum();
         assert_eq!(due, all.iter().filter(|due| **due >= SECOND_NS).count() as u64, "{spread:?}");
-        // Others make the rest, or somebody has ended the run.
-        assert_eq!(new(2 * SECOND_NS).end_ns(3 * SECOND_NS, true), 3 * SECOND_NS);
-        assert_eq!(new(u64::MAX).end_ns(3 * SECOND_NS, false), 3 * SECOND_NS);
+        // Somebody has ended the run.
+        assert_eq!(new().end_ns(3 * SECOND_NS, false), 3 * SECOND_NS);
     }
 }
 
 #[test]
 fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
     let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
-    let left = left(Portion::whole(1), SECOND_NS);
+    let left = since(Portion::whole(1), SECOND_NS);
     let last = LastSeconds { horizon_ns: Some(3_500_000_000), ..LastSeconds::default() };
     let sums = |mut lost: Lost| {
         let mut seconds = lost.until(3 * SECOND_NS);
@@ -179,7 +158,7 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
         let of = |counter| total.numbers.get(counter);
         (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
     };
-    let lost = || Lost::new(&plan, None, &left, u64::MAX, 0, 1, &last).unwrap();
+    let lost = || Lost::new(&plan, None, &left, 0, 1, &last).unwrap();
     assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
     let told = || {
         let mut told = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -198,5 +177,5 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
 fn the_closed_model_has_no_timetable() {
     let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
     plan.load = Load::Closed {};
-    assert!(Lost::new(&plan, None, &left(Portion::whole(1), 0), u64::MAX, 0, 0, &LastSeconds::default()).is_none());
+    assert!(Lost::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).is_none());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::schedule::Schedule;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::Portion;
 use brunt_plan::timetable::Timetable;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
@@ -45,7 +45,7 @@ pub(super) struct Machine {
     until_ns: u64,
     /// What was changed about the run.
     changes: Vec<Change>,
-    parts: BTreeMap<u32, Part>,
+    part: Option<Part>,
     /// Setups and teardowns under way, and when they are over.
     errands: Vec<(u64, Job, Errand)>,
     /// Of each run of each session.
@@ -77,7 +77,6 @@ enum Calls {
 
 #[expect(clippy::struct_excessive_bools, reason = "each is true from a moment of its own on")]
 struct Part {
-    number: u32,
     machine: u32,
     calls: Calls,
     /// When its connections are made.
@@ -105,7 +104,7 @@ struct Part {
 impl Machine {
     /// Whether it does something.
     pub(super) fn is_busy(&self) -> bool {
-        !self.parts.is_empty() || !self.errands.is_empty()
+        self.part.is_some() || !self.errands.is_empty()
     }
 
     fn truth(&mut self, job: Job) -> &mut Truth {
@@ -122,30 +121,14 @@ impl Machine {
                 self.errands.push((now + dice.between(5, 900) * MS, job, errand));
             }
             Act::Carry(part) => {
-                let NewPart { plan, number, machine, portion, takeover, .. } = *part;
-                if number == 0 || !is_current {
-                    (self.job, self.until_ns) = (Some(job), 0);
-                    self.changes.clear();
-                    self.parts.clear();
-                }
-                if self.parts.is_empty() {
-                    self.is_stopped = false;
-                }
-                let part = match takeover {
-                    None => Part::new(&plan, &[], number, machine, portion, 0, None, now + dice.between(1, 400) * MS),
-                    Some((takeover, at)) => {
-                        let (after_ns, numbers) = (takeover.after_ns, Some(takeover.numbers.as_slice()));
-                        let known = &self.changes;
-                        let mut part = Part::new(&plan, known, number, machine, portion, after_ns, numbers, now);
-                        part.zero = Some(i128::from(at) - i128::from(takeover.after_ns));
-                        part
-                    }
-                };
+                let NewPart { plan, machine, portion, .. } = *part;
+                (self.job, self.until_ns, self.is_stopped) = (Some(job), 0, false);
+                self.changes.clear();
                 self.truth(job);
-                self.parts.insert(number, part);
+                self.part = Some(Part::new(&plan, machine, portion, now + dice.between(1, 400) * MS));
             }
             Act::Open { at } if is_current => {
-                if let Some(part) = self.parts.get_mut(&0) {
+                if let Some(part) = &mut self.part {
                     let at = at.max(now);
                     part.zero = Some(i128::from(at + part.warmup_ns));
                     self.said.push((job, Done::Began { at, late: 0 }));
@@ -154,7 +137,7 @@ impl Machine {
             Act::Extend(granted) if is_current => {
                 if granted.changes.len() > self.changes.len() {
                     self.changes = granted.changes;
-                    self.parts.values_mut().for_each(|part| part.change(&self.changes));
+                    self.part.iter_mut().for_each(|part| part.change(&self.changes));
                 }
                 self.until_ns = self.until_ns.max(granted.until_ns);
             }
@@ -183,12 +166,12 @@ impl Machine {
         }
         if let Some(job) = self.job {
             let mut truth = *self.truth(job);
-            for part in self.parts.values_mut() {
+            if let Some(part) = &mut self.part {
                 let done = part.work(now, self.until_ns, self.is_stopped, &mut truth, dice);
                 self.said.extend(done.into_iter().map(|done| (job, done)));
             }
             *self.truth(job) = truth;
-            self.parts.retain(|_, part| !part.is_over);
+            self.part.take_if(|part| part.is_over);
         }
         let mut said = std::mem::take(&mut self.said);
         if self.lies {
@@ -202,7 +185,7 @@ impl Machine {
 
 /// Makes a second one that never was, often.
 fn lie(done: &mut Done, dice: &mut Dice) {
-    let Done::Second(_, interval) = done else { return };
+    let Done::Second(interval) = done else { return };
     let numbers = &mut interval.snapshot.numbers;
     match dice.below(10) {
         0 => interval.second = 1 << 40,
@@ -219,17 +202,7 @@ fn lie(done: &mut Done, dice: &mut Dice) {
 }
 
 impl Part {
-    #[expect(clippy::too_many_arguments, reason = "a part has that many properties")]
-    fn new(
-        plan: &Arc<Plan>,
-        changes: &[Change],
-        number: u32,
-        machine: u32,
-        portion: Portion,
-        after_ns: u64,
-        numbers: Option<&[Numbers]>,
-        ready_at: u64,
-    ) -> Self {
+    fn new(plan: &Arc<Plan>, machine: u32, portion: Portion, ready_at: u64) -> Self {
         let of_users = plan.scenarios.as_ref().map(|scenarios| (scenarios.seconds() * 1e9) as u64);
         let planned_ns = plan.duration_ns().or(of_users).unwrap_or(u64::MAX);
         let calls = match &plan.load {
@@ -238,9 +211,7 @@ impl Part {
                     .shares()
                     .map(|share| {
                         let requests = plan.stop.requests;
-                        let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, requests);
-                        of_share.change(&Timetable::new(profile.clone()).with(changes, 0));
-                        of_share.pass(after_ns);
+                        let of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, requests);
                         Schedule::new(of_share, 0, planned_ns)
                     })
                     .collect(),
@@ -248,16 +219,12 @@ impl Part {
             ),
             Load::Replay(_) => Calls::Logged(Logged::of_portion(plan, portion)),
             Load::Closed {} => {
-                let all = |requests| vec![Numbers::owned_by(portion, Some(requests))];
-                let own = plan.stop.requests.map(all);
-                let numbers = numbers.filter(|_| own.is_some()).map(<[Numbers]>::to_vec).or(own);
-                let left = numbers.map_or(u64::MAX, |numbers| numbers.iter().map(|numbers| numbers.count()).sum());
+                let left = plan.stop.requests.map_or(u64::MAX, |requests| portion.part_of(requests));
                 let connections = portion.part_of(u64::from(plan.connections.most())).max(1) as usize;
                 Calls::Closed { connections, left }
             }
         };
         Self {
-            number,
             machine,
             calls,
             ready_at,
@@ -267,7 +234,7 @@ impl Part {
             planned_ns,
             drain_ns: plan.drain_ns,
             in_flight: Vec::new(),
-            second: after_ns / SECOND_NS,
+            second: 0,
             snapshot: Snapshot::default(),
             has_held: false,
             ended_ns: None,
@@ -287,7 +254,7 @@ impl Part {
 
     fn work(&mut self, now: u64, until_ns: u64, is_stopped: bool, truth: &mut Truth, dice: &mut Dice) -> Vec<Done> {
         let mut done = Vec::new();
-        if self.number == 0 && !self.is_ready && now >= self.ready_at {
+        if !self.is_ready && now >= self.ready_at {
             self.is_ready = true;
             done.push(Done::Ready);
         }
@@ -469,7 +436,7 @@ impl Part {
         let worker = self.machine;
         let interval =
             Interval { worker, phase, second, length_ns, snapshot, open_connections: 1, in_flight, oldest_ns: 0 };
-        Done::Second(self.number, Box::new(interval))
+        Done::Second(Box::new(interval))
     }
 
     fn ran(&self) -> Done {
@@ -486,7 +453,7 @@ impl Part {
             replayed: None,
             agents: Vec::new(),
         };
-        Done::Ran(self.number, Ok(Box::new(Ran { run: recording, log: None })))
+        Done::Ran(Ok(Box::new(Ran { run: recording, log: None })))
     }
 }
 

@@ -122,9 +122,8 @@ impl Case {
             _ => Hardness::Rough,
         };
         let mut plan = replayed(plan(&mut dice), seed);
-        let mut on_lost = dice.pick(&[OnLost::Continue, OnLost::Continue, OnLost::Reassign, OnLost::Abort]);
-        let is_replay = matches!(plan.load, Load::Replay(_));
-        if hardness == Hardness::Gentle || is_replay && on_lost == OnLost::Reassign {
+        let mut on_lost = dice.pick(&[OnLost::Continue, OnLost::Continue, OnLost::Continue, OnLost::Abort]);
+        if hardness == Hardness::Gentle {
             on_lost = OnLost::Continue;
         }
         let agents = dice.between(1, 5) as usize;
@@ -168,8 +167,7 @@ impl Case {
             if let Some(duration_ns) = &mut plan.stop.duration_ns {
                 *duration_ns = dice.between(11_000, 16_000) * MS;
             }
-            let back = dice.pick(&[OnLost::Continue, OnLost::Reassign, OnLost::Reassign]);
-            on_lost = if is_replay { OnLost::Continue } else { back };
+            on_lost = OnLost::Continue;
             let side = dice.between(1, agents as u64) as usize;
             let for_ns = dice.between(3_200, 8_000) * MS;
             faults = vec![(dice.between(2_500, 5_000) * MS, Fault::Pause { side, for_ns })];

@@ -73,9 +73,8 @@ impl Quotas {
 /// One worker's share of a flood.
 pub(crate) struct Flood {
     plan: Arc<Plan>,
-    /// The worker's share of the run, and the length of the measured part when it took the share over, in nanoseconds.
+    /// The worker's share of the run.
     share: Share,
-    joined_after_ns: u64,
     user: Box<dyn User>,
     interests: Interests,
     /// Names of its calls, if they are told apart.
@@ -137,7 +136,6 @@ impl Flood {
         Self {
             growth: plan.connections.is_growing().then(|| Growth::new(most)),
             share,
-            joined_after_ns: 0,
             interests: user.interests(),
             names: Names::default(),
             user,
@@ -166,11 +164,6 @@ impl Flood {
             begun: 0,
             plan,
         }
-    }
-
-    /// Makes it a share that is taken over once the measured part has lasted this long, in nanoseconds.
-    pub(crate) fn joining(self, after_ns: u64) -> Self {
-        Self { joined_after_ns: after_ns, ..self }
     }
 
     /// Limits its calls to this horizon.
@@ -248,8 +241,6 @@ impl Flood {
                 let planned = Timetable::new(profile);
                 arrivals.change(&planned.with(self.heard.changes(), began as i64 - self.measured_began as i64));
                 self.planned = Some(planned);
-                // Calls due before this part took over belonged to the part before it.
-                arrivals.pass(self.joined_after_ns);
                 if let Some(growth) = &mut self.growth {
                     growth.begin(arrivals.clone(), began);
                 }

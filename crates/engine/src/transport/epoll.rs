@@ -68,12 +68,6 @@ impl Epolls {
     pub(crate) fn new(arrival_times: ArrivalTimes) -> Self {
         Self { epoch: Instant::now(), arrival_times }
     }
-
-    /// The run's time has begun so long ago, in nanoseconds.
-    pub(crate) fn begun_before(arrival_times: ArrivalTimes, ns: u64) -> Self {
-        let now = Instant::now();
-        Self { epoch: now.checked_sub(Duration::from_nanos(ns)).unwrap_or(now), arrival_times }
-    }
 }
 
 impl Machine for Epolls {

@@ -122,19 +122,6 @@ impl Crowd {
         }
     }
 
-    /// Joins a load that has lasted `after_ns` nanoseconds. Returns the number of its users that were due before.
-    pub(super) fn join(&mut self, after_ns: u64) -> u64 {
-        // The controller counts the lost agent's populations as ended already.
-        self.announced = true;
-        if let Kind::Open { arrivals, next } = &mut self.kind {
-            while next.is_some_and(|at| at < after_ns) {
-                *next = arrivals.next();
-                self.chosen += 1;
-            }
-        }
-        self.chosen
-    }
-
     /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
     pub(super) fn change(&mut self, users: &[(u64, u64)]) {
         if let Kind::Closed { changes, .. } = &mut self.kind {

@@ -411,14 +411,6 @@ impl VirtualUsers {
         Self { reach: horizon.into(), ..self }
     }
 
-    /// The same users, of a share that is taken over after the measured part has lasted `after_ns` nanoseconds: users
-    /// due before are skipped, and populations of a number of users start afresh.
-    pub(crate) fn joining(mut self, after_ns: u64) -> Self {
-        let gone: u64 = self.crowds.iter_mut().map(|crowd| crowd.join(after_ns)).sum();
-        self.next_id += gone * self.share.count();
-        self
-    }
-
     /// The heart, which shows whether the script returns.
     pub(crate) fn heart(&self) -> Heart {
         self.heart.clone()

@@ -56,8 +56,6 @@ pub(crate) struct Shared {
     secrets: Secrets,
     pub(crate) line: StartingLine,
     pub(crate) stop: StopHandle,
-    /// The length of the measured part when this one joins it, in nanoseconds, if it takes over from another.
-    pub(crate) joins_after: Option<u64>,
     /// Changes of the run while it goes on.
     pub(crate) control: Control,
     /// Whether a script has ended the run.
@@ -73,7 +71,6 @@ impl Shared {
             secrets: plan.secrets(),
             plan,
             line: StartingLine::behind(gate),
-            joins_after: None,
             control: Control::default(),
             stop: stop.clone(),
             ended: AtomicBool::new(false),
@@ -84,11 +81,6 @@ impl Shared {
     /// Makes it a run that `control` changes.
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { control: control.clone(), ..self }
-    }
-
-    /// Makes its workers join a measured part that has lasted this long, in nanoseconds.
-    pub(crate) fn joining(self, after_ns: Option<u64>) -> Self {
-        Self { joins_after: after_ns, ..self }
     }
 }
 
@@ -404,11 +396,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             events: begun.events,
             ..Snapshot::default()
         };
-        if let Some(after_ns) = self.shared.joins_after {
-            // This worker joins late. It numbers its seconds as the whole run does.
-            self.begin_measured(now.saturating_sub(after_ns));
-            self.second = after_ns / SECOND_NS;
-        } else if self.shared.plan.warmup_ns == 0 {
+        if self.shared.plan.warmup_ns == 0 {
             self.begin_measured(now);
         } else {
             self.shared.control.begin(now.saturating_add(self.shared.plan.warmup_ns));

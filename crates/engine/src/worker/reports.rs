@@ -13,13 +13,6 @@ pub enum Report {
     Interval(Box<Interval>),
     /// Figures of the second under way that were not reported yet, from workers that may be left behind.
     Part(Box<Interval>),
-    /// A finished worker goes on, with this second of the measured part: it takes over another's work.
-    Resumed {
-        /// Its number.
-        worker: u32,
-        /// The first second of its further reports.
-        second: u64,
-    },
     /// The worker has ended.
     Finished {
         /// Its number.

@@ -186,11 +186,6 @@ impl Feeder {
         Self { order, rows: rows.max(1), seed, portion, taken: AtomicU64::new(0) }
     }
 
-    /// Whether each row is handed out only once.
-    pub(super) fn gives_once(&self) -> bool {
-        self.order == Order::Queue
-    }
-
     /// The number of the next row, from 1; `None` when a queue is empty.
     pub(super) fn next(&self) -> Option<u64> {
         let index = self.portion.number(self.taken.fetch_add(1, Ordering::Relaxed))?;

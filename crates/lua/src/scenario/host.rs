@@ -80,11 +80,6 @@ impl Host {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a feeder hands each row out only once (`:queue()`, `:per_user()` without repeating).
-    pub(super) fn gives_rows_once(&self) -> bool {
-        self.declared().feeders.iter().any(|feeder| feeder.gives_once())
-    }
-
     /// The table of functions with which the library begins.
     pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;

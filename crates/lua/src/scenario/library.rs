@@ -245,11 +245,6 @@ impl LuaLibrary {
         handled.map_err(|error| from_lua("brunt.handle_summary", &self.file, &error))
     }
 
-    /// Whether a feeder hands each row out only once (`:queue()`, `:per_user()` without repeating).
-    pub(super) fn gives_rows_once(&self) -> bool {
-        self.host.gives_rows_once()
-    }
-
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
         match returned.map(operation::returned) {
             // The script keeps its memory, so no later iteration would have more room.

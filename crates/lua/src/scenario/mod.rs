@@ -48,7 +48,7 @@ use self::library::LuaLibrary;
 use self::resources::Resources;
 use brunt_protocol::Registry;
 use brunt_protocol::discovery::Reply;
-use brunt_script::{Library, Program, Rehearsed, ScriptError};
+use brunt_script::{Library, Program, ScriptError};
 
 pub use self::files::Files;
 pub use self::met::{AssignedLocal, Met, MetKind};
@@ -300,7 +300,7 @@ impl Script {
 }
 
 impl Program for Script {
-    fn rehearse(&self, scenarios: &[&str]) -> Result<Rehearsed, ScriptError> {
+    fn rehearse(&self, scenarios: &[&str]) -> Result<(), ScriptError> {
         let library = LuaLibrary::begin_rehearsal(&self.file, &self.common)?;
         for name in scenarios {
             library.rehearse(library.place(name)?)?;
@@ -308,7 +308,7 @@ impl Program for Script {
         for which in ["setup", "teardown"] {
             library.once(which)?.map_or(Ok(()), |place| library.rehearse(place))?;
         }
-        Ok(Rehearsed { gives_rows_once: library.gives_rows_once() })
+        Ok(())
     }
 
     fn begin(&self, worker: u32) -> Result<Box<dyn Library>, ScriptError> {

@@ -92,10 +92,7 @@ pub struct Lost {
     pub after_ns: u64,
     /// The cause of its loss, as far as it is known.
     pub reason: String,
-    /// How far into the measured part others took over its share, in nanoseconds, if they did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken_over_ns: Option<u64>,
-    /// Virtual users due on it between its last report and the takeover (or the end of the run), who never started.
+    /// Virtual users due on it between its last report and the end of the run, who never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
     /// Iterations, of a counted number, that it had not reported.
@@ -145,16 +142,13 @@ impl Agent {
     fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason, taken_over_ns, users_missed, iterations_unknown, is_allowed } => {
-                Some(Lost {
-                    after_ns: *after_ns,
-                    reason: reason.clone(),
-                    taken_over_ns: *taken_over_ns,
-                    users_missed: Some(*users_missed).filter(|users| *users > 0),
-                    iterations_unknown: Some(*iterations_unknown).filter(|iterations| *iterations > 0),
-                    is_allowed: *is_allowed,
-                })
-            }
+            AgentEnd::Lost { after_ns, reason, users_missed, iterations_unknown, is_allowed } => Some(Lost {
+                after_ns: *after_ns,
+                reason: reason.clone(),
+                users_missed: Some(*users_missed).filter(|users| *users > 0),
+                iterations_unknown: Some(*iterations_unknown).filter(|iterations| *iterations > 0),
+                is_allowed: *is_allowed,
+            }),
         };
         Self {
             name: part.name.clone(),

@@ -31,7 +31,6 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                 let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
                 let unknown = unsent.map_or(0, AgentPart::unknown);
                 let unsent = unsent.map_or(0, AgentPart::unsent_lost);
-                let taken_over = lost.taken_over_ns.map(|at| format!("; others took over after {}", exactly(at)));
                 let missing = match lost.users_missed {
                     // Calls of users who never started are due nowhere.
                     Some(users) => format!("; {} users never started", count(users)),
@@ -42,10 +41,9 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                 let iterations =
                     lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
                 let text = format!(
-                    "lost after {}: {}{}{missing}{}",
+                    "lost after {}: {}{missing}{}",
                     exactly(lost.after_ns),
                     clean(&lost.reason),
-                    taken_over.unwrap_or_default(),
                     iterations.unwrap_or_default(),
                 );
                 super::wrapped(&format!("  {name:<width$}  "), "    ", &paint.bad(text), super::WIDTH)

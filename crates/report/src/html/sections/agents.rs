@@ -101,17 +101,15 @@ fn of_run(agents: &json::Agents) -> Table {
     table
 }
 
-/// An agent's loss: its cause, from when on others did its work, the users that never started, and the iterations with
+/// An agent's loss: its cause, the users that never started, and the iterations with
 /// unknown outcomes.
 fn lost_in_words(lost: &Lost) -> String {
-    let takeover = lost.taken_over_ns.map(|ns| format!("; others took over after {}", Duration(ns)));
     let missed = lost.users_missed.map(|users| format!("; {} users never started", count(users)));
     let iterations = lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
     format!(
-        "lost after {}: {}{}{}{}",
+        "lost after {}: {}{}{}",
         Duration(lost.after_ns),
         lost.reason,
-        takeover.unwrap_or_default(),
         missed.unwrap_or_default(),
         iterations.unwrap_or_default()
     )
