@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use brunt_report::decision::{Decision, Format, Runs, render, write_page};
 use brunt_report::{Characters, Detail, Style};
 
-use crate::args::words::Shown;
+use crate::args::runs::Shown;
 use crate::results::all_of;
 use crate::{console, files};
 

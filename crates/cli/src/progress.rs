@@ -10,7 +10,7 @@ use brunt_record::live::Live;
 use brunt_report::Style;
 use brunt_report::live::{self, Buffer, Chosen, Hands, Overall};
 
-use crate::args::words::Shown;
+use crate::args::runs::Shown;
 use crate::plan::length_ns;
 use crate::view::{Picture, View};
 use crate::{console, terminal};

@@ -14,7 +14,7 @@ use brunt_record::recording::Ending;
 use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
-use crate::args::words::Shown;
+use crate::args::runs::Shown;
 use crate::carrier::{Carried, Carrier};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;

@@ -10,7 +10,7 @@ use brunt_plan::secret::shown_url;
 use brunt_report::json::{self, Document};
 use brunt_store::{RunSelector, Store};
 
-use crate::args::words::Words;
+use crate::args::runs::RunArgs;
 use crate::{files, kept, losses};
 
 /// One side of a comparison: its results, all of one plan.
@@ -52,14 +52,14 @@ fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a
     }
 }
 
-/// The stored sides that `words` name in place of targets; `None` where they name targets. `is_of_results` says that no
+/// The stored sides that `run` names in place of targets; `None` where they name targets. `is_of_results` says that no
 /// flag of runs is given.
 ///
 /// # Errors
 /// When one side is stored and the other a target, when flags of runs are given, or when a result cannot be read.
-pub fn sides(words: &Words, is_of_results: bool) -> Result<Option<[StoredSide; 2]>> {
-    let [a, b] = words.targets.as_slice() else { return Ok(None) };
-    let store = || kept::path(words.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
+pub fn sides(run: &RunArgs, is_of_results: bool) -> Result<Option<[StoredSide; 2]>> {
+    let [a, b] = run.targets.as_slice() else { return Ok(None) };
+    let store = || kept::path(run.shown.saving.store.as_deref()).and_then(|path| Ok(Store::open_kept(&path)?));
     let mut opened = store().ok();
     for target in [a, b] {
         refuse_missing(target)?;

@@ -19,7 +19,7 @@ use super::limits::Limits;
 use super::machines::Machines;
 use super::values::{self, SourceIps};
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub struct Bench {
     /// The target: a scheme such as http://, a host, a port and a path; user:password@ becomes --basic
     #[arg(value_name = "URL", conflicts_with = "plan")]
@@ -58,7 +58,7 @@ pub struct Bench {
 }
 
 /// How much, how long, how fast.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Load {
     /// Connections kept open [default: 64; with -r, as many as the rate takes]
@@ -98,7 +98,7 @@ pub struct Load {
 }
 
 /// A single call, to see its answer.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Trial {
     /// Make a single call, and print what is sent and received
@@ -119,7 +119,7 @@ pub enum Arrivals {
 }
 
 /// The request.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
     /// Make the requests with this wrk script (Lua); arguments after -- go to its init(args). The script runs with all your
@@ -171,7 +171,7 @@ impl Confinement {
 }
 
 /// Flags of other tools that brunt refuses, with the reason, rather than as unknown flags.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub struct Foreign {
     #[arg(short = 'L', long, alias = "location", hide = true)]
     pub follow: bool,
@@ -180,7 +180,7 @@ pub struct Foreign {
 }
 
 /// Where to connect, from where.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connecting {
     /// Connect here instead of to the URL's host and port
@@ -217,7 +217,7 @@ pub enum ArrivalTimes {
 }
 
 /// How TLS is done.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "TLS")]
 pub struct Tls {
     /// Accept any certificate
@@ -238,7 +238,7 @@ pub struct Tls {
 }
 
 /// Output and judgement.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(next_help_heading = "Results")]
 pub struct Output {
@@ -341,7 +341,7 @@ pub struct LiveServing {
 }
 
 /// Where figures go while the run goes on.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricsOut {
     /// Send metrics of each second, and events, to this receiver of OTLP/HTTP: http://127.0.0.1:4318, or env for
@@ -357,7 +357,7 @@ pub struct MetricsOut {
 }
 
 /// How the run is kept.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Kept runs")]
 pub struct Saving {
     /// Keep the run in this file [default: brunt/runs.db in $XDG_STATE_HOME or ~/.local/state]
@@ -375,7 +375,7 @@ pub struct Saving {
 }
 
 /// Plans that are kept.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Plan")]
 pub struct Kept {
     /// Run the plan in this file; --threshold adds to its thresholds

@@ -143,6 +143,21 @@ impl ProtocolFlags {
         self
     }
 
+    /// These values with `others` laid over them: each replaces the one here, or adds to it where it is repeatable.
+    #[must_use]
+    pub fn overlaid(mut self, others: Self, registry: &Registry) -> Self {
+        let all = flags(registry);
+        for (name, texts) in others.0 {
+            let adds = all.iter().any(|(flag, _)| flag.name == name && matches!(flag.takes, Takes::Texts(_)));
+            match self.0.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) if adds => known.extend(texts),
+                Some((_, known)) => *known = texts,
+                None => self.0.push((name, texts)),
+            }
+        }
+        self
+    }
+
     /// The values for the protocol of the URL's scheme, with the files that flags name.
     ///
     /// # Errors

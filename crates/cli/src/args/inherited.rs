@@ -298,7 +298,7 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 }
 
 /// Whether two different arguments cannot stand beside each other.
-fn conflict(command: &Command, one: &str, other: &str) -> bool {
+pub(super) fn conflict(command: &Command, one: &str, other: &str) -> bool {
     let bars = |one: &str, other: &str| {
         let arg = command.get_arguments().find(|arg| arg.get_id() == one);
         arg.is_some_and(|arg| command.get_arg_conflicts_with(arg).iter().any(|barred| barred.get_id() == other))

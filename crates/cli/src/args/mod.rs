@@ -12,9 +12,10 @@ pub mod limits;
 pub mod machines;
 pub mod program;
 pub mod repeat;
+pub mod roles;
+pub mod runs;
 pub mod secrets;
 pub mod values;
-pub mod words;
 
 pub use bench::{Bench, Load, Output, Saving, Tls};
 pub use flags::ProtocolFlags;

@@ -2,39 +2,38 @@
 //! written, without secrets, and without flags for the destination of results.
 
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use anyhow::Result;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::secret::{REDACTED, Template, is_secret_header, shown_argument, shown_url};
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::words::{SCRIPT_ARGS, SHOWN, Words, read, run_flags};
-use super::{Program, secrets};
+use super::inherited::is_given;
+use super::runs::{RunArgs, SCRIPT_ARGS, SURPLUS, URL, read, run_flags};
+use super::{Program, roles, secrets};
 
-/// Flags of single commands for the destination or the form of a result.
-const ASIDE: [&str; 13] = [
-    "keep",
-    "profile",
-    "verbose",
-    "latency",
-    "no_histograms",
-    "write_plan",
-    "log",
-    "log_level",
-    "debug",
-    "show_secrets",
-    "otlp",
-    "prometheus",
-    "prometheus_linger",
-];
+/// A value of a plan, by the id of its flag: written in place of the one given.
+pub type Setting = (&'static str, String);
 
 /// The command of this process, with the `seed` that it drew unless it was given one; empty for a process called as
 /// `wrk`.
 pub fn of_process(program: &Program, seed: Option<u64>) -> String {
+    of_process_with(program, seed, &[])
+}
+
+/// The command of a plan whose rates came from a kept run: with the rates themselves, since that run may be deleted.
+pub fn with_rates(program: &Program, plan: &Plan) -> String {
+    let rates = match &plan.load {
+        Load::Open { profile, .. } => vec![("rate", profile.to_string())],
+        Load::Closed {} | Load::Replay(_) => Vec::new(),
+    };
+    of_process_with(program, Some(plan.seed), &rates)
+}
+
+fn of_process_with(program: &Program, seed: Option<u64>, settings: &[Setting]) -> String {
     let Some(matches) = &program.given else { return String::new() };
     let below =
         matches.subcommand().and_then(|(name, below)| Some((name, program.definitions.find_subcommand(name)?, below)));
@@ -42,45 +41,31 @@ pub fn of_process(program: &Program, seed: Option<u64>) -> String {
         None => (None, &program.definitions, matches),
         Some((name, definitions, matches)) => (Some(name), definitions, matches),
     };
-    let is_aside = |id: &str| SHOWN.contains(&id) || ASIDE.contains(&id);
     let mut line = vec!["brunt".to_owned()];
     // A run without a command's name is a flood.
     line.extend(name.filter(|name| *name != "bench").map(str::to_owned));
     if let Some(seed) = seed.filter(|_| !is_given(matches, "seed")) {
         line.extend(["--seed".to_owned(), seed.to_string()]);
     }
-    line.extend(shown(definitions, matches, is_aside, &program.registry));
+    line.extend(shown(definitions, std::slice::from_ref(matches), settings, &program.registry));
     line.join(" ")
 }
 
-/// The command of a plan whose rates came from a kept run: with the rates themselves, since that run may be deleted.
-pub fn with_rates(plan: &Plan) -> String {
-    match &plan.load {
-        Load::Open { profile, .. } => {
-            plan.origin.command.replacen("brunt", &format!("brunt -r {}", quoted(&profile.to_string())), 1)
-        }
-        Load::Closed {} | Load::Replay(_) => plan.origin.command.clone(),
-    }
-}
-
-/// The command of the one run that [`Words::with`] makes, for display: with the seed, and with the length and the
-/// warm-up of `plan` where its words have others or none.
-///
-/// # Errors
-/// As [`Words::with`].
-pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry: &Registry) -> Result<String> {
-    let is = |word: &OsString, flag: &str| word.to_string_lossy().starts_with(flag);
-    let mut line = words.line(more, registry)?;
+/// The command of one run of several, for display: with the seed, the length and the warm-up of its `plan`, its number of
+/// threads where that was given, and with `more` of its settings.
+pub fn of_run(run: &RunArgs, plan: &Plan, more: &[Setting], registry: &Registry) -> String {
+    let mut settings = more.to_vec();
     // Each of several runs may have its own seed.
-    line.retain(|word| !is(word, "--seed="));
-    let length = plan.stop.duration_ns.map(|ns| ("--duration=", ExactDuration(ns).to_string()));
-    let warmup = (plan.warmup_ns > 0).then(|| ("--warmup=", ExactDuration(plan.warmup_ns).to_string()));
-    for (flag, value) in [Some(("--seed=", plan.seed.to_string())), length, warmup].into_iter().flatten() {
-        if !line.iter().any(|word| is(word, flag)) {
-            line.insert(0, OsString::from(format!("{flag}{value}")));
-        }
+    settings.push(("seed", plan.seed.to_string()));
+    settings.extend(plan.stop.duration_ns.map(|ns| ("duration", ExactDuration(ns).to_string())));
+    settings.extend((plan.warmup_ns > 0).then(|| ("warmup", ExactDuration(plan.warmup_ns).to_string())));
+    settings.extend(run.has("threads").then(|| ("threads", plan.workers.to_string())));
+    // A side of a comparison has one of the targets.
+    if let [target] = run.targets.as_slice() {
+        settings.push((URL, target.to_string_lossy().into_owned()));
     }
-    Ok(format!("brunt {}", shown_flags(&line, registry)?))
+    let words = shown(&run_flags(registry), &run.layers, &settings, registry);
+    format!("brunt {}", words.join(" "))
 }
 
 /// The run flags in `flags` for display: each in the form of its definition, however it was written.
@@ -89,28 +74,34 @@ pub fn of_run<S: AsRef<OsStr>>(words: &Words, more: &[S], plan: &Plan, registry:
 /// When one of them is not a flag of a run.
 pub fn shown_flags<S: AsRef<OsStr>>(flags: &[S], registry: &Registry) -> Result<String> {
     let matches = read(flags.iter().map(AsRef::as_ref), registry)?;
-    Ok(shown(&run_flags(registry), &matches, |id| SHOWN.contains(&id), registry).join(" "))
+    Ok(shown(&run_flags(registry), &[matches], &[], registry).join(" "))
 }
 
-fn is_given(matches: &ArgMatches, id: &str) -> bool {
-    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
-}
-
-/// The given arguments of `definitions` that `is_aside` does not leave out: flags, then positional arguments, then a
-/// script's arguments.
-fn shown(
-    definitions: &Command,
-    matches: &ArgMatches,
-    is_aside: impl Fn(&str) -> bool,
-    registry: &Registry,
-) -> Vec<String> {
+/// The arguments of `definitions` that are not about the destination of a result: flags, then positional arguments, then a
+/// script's arguments. Those in `settings` have that value, others the one given; a later layer replaces an earlier one, or
+/// adds to it where the flag is repeatable.
+fn shown(definitions: &Command, layers: &[ArgMatches], settings: &[Setting], registry: &Registry) -> Vec<String> {
     let (mut flags, mut places, mut behind) = (Vec::new(), Vec::new(), Vec::new());
     for arg in definitions.get_arguments() {
         let id = arg.get_id().as_str();
-        if is_aside(id) || !is_given(matches, id) {
+        let has_url = settings.iter().any(|(set, _)| *set == URL);
+        if roles::is_aside(id) || id == SURPLUS && has_url {
             continue;
         }
-        let values = || matches.get_raw(id).into_iter().flatten();
+        if let Some((_, value)) = settings.iter().find(|(set, _)| *set == id) {
+            match written(arg) {
+                Some(flag) => flags.extend([flag, quoted(value)]),
+                None => places.push(quoted(&shown_url(value))),
+            }
+            continue;
+        }
+        let given: Vec<_> = layers.iter().filter(|layer| is_given(layer, id)).collect();
+        let adds = matches!(arg.get_action(), ArgAction::Append) && written(arg).is_some();
+        let given = given.get(if adds { 0 } else { given.len().saturating_sub(1) }..).unwrap_or_default();
+        if given.is_empty() {
+            continue;
+        }
+        let values = || given.iter().filter_map(|layer| layer.get_raw(id)).flatten();
         let Some(flag) = written(arg) else {
             if id == SCRIPT_ARGS {
                 let texts = values().map(|text| Template::secret(text.to_string_lossy()));

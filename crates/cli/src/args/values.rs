@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brunt_decide::capacity::LOWEST_RATE;
 use brunt_decide::compare::LEAST_ROUNDS;
+use brunt_decide::sweep::{Steps, StepsError};
 use brunt_engine::trace::Level;
 use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
 use brunt_plan::profile::HIGHEST_RATE;
@@ -24,44 +25,78 @@ pub const MOST_SOURCE_IPS: usize = 65_536;
 /// The most worker threads.
 pub const MOST_THREADS: u32 = 1024;
 
-fn count_in(text: &str, range: RangeInclusive<u32>) -> Read<u32> {
-    let count = units::parse_count(text).map_err(|e| e.to_string())?;
+/// How many connections a run may have.
+pub const CONNECTIONS: RangeInclusive<u32> = 1..=MOST_CONNECTIONS;
+/// How many worker threads.
+pub const THREADS: RangeInclusive<u32> = 1..=MOST_THREADS;
+/// How many calls in flight on a connection.
+pub const PIPELINE: RangeInclusive<u32> = 1..=MOST_PIPELINED;
+
+/// A count that lies in `range`.
+pub fn within(count: u64, range: &RangeInclusive<u32>) -> Read<u32> {
     u32::try_from(count)
         .ok()
         .filter(|count| range.contains(count))
         .ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
 }
 
+fn count_in(text: &str, range: &RangeInclusive<u32>) -> Read<u32> {
+    within(units::parse_count(text).map_err(|e| e.to_string())?, range)
+}
+
 pub fn connections(text: &str) -> Read<u32> {
-    count_in(text, 1..=MOST_CONNECTIONS)
+    count_in(text, &CONNECTIONS)
 }
 
 pub fn threads(text: &str) -> Read<u32> {
-    count_in(text, 1..=MOST_THREADS)
+    count_in(text, &THREADS)
 }
 
 pub fn pipeline(text: &str) -> Read<u32> {
-    count_in(text, 1..=MOST_PIPELINED)
+    count_in(text, &PIPELINE)
+}
+
+/// A flag's value, or several for runs one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Levels<T> {
+    /// One value, as the flag has it elsewhere.
+    One(T),
+    /// The values of several runs.
+    Several(Steps),
+}
+
+/// The parser of a flag that may have several values, where `one` is its parser for a single one.
+pub fn levels<T>(one: fn(&str) -> Read<T>) -> impl Fn(&str) -> Read<Levels<T>> + Clone + Send + Sync + 'static
+where
+    T: 'static,
+{
+    move |text: &str| {
+        if Steps::is_meant_by(text) {
+            text.parse().map(Levels::Several).map_err(|e: StepsError| e.to_string())
+        } else {
+            one(text).map(Levels::One)
+        }
+    }
 }
 
 /// How often something is tried.
 pub fn repeats(text: &str) -> Read<u32> {
-    count_in(text, 1..=100)
+    count_in(text, &(1..=100))
 }
 
 /// Rounds of a comparison.
 pub fn rounds(text: &str) -> Read<u32> {
-    count_in(text, LEAST_ROUNDS..=10_000)
+    count_in(text, &(LEAST_ROUNDS..=10_000))
 }
 
 /// Servers that requests wait in line for.
 pub fn servers(text: &str) -> Read<u32> {
-    count_in(text, 1..=65_536)
+    count_in(text, &(1..=65_536))
 }
 
 /// Tokens of an answer.
 pub fn tokens(text: &str) -> Read<u64> {
-    count_in(text, 1..=1_000_000).map(u64::from)
+    count_in(text, &(1..=1_000_000)).map(u64::from)
 }
 
 /// How many times as much: `2x`, `0.5`.

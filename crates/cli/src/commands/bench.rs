@@ -21,7 +21,7 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
     if args.kept.write_plan.is_none() {
         plan.origin.command = repeat::of_process(program, args.kept.plan.is_none().then_some(plan.seed));
         if args.load.profile.is_some() {
-            plan.origin.command = repeat::with_rates(&plan);
+            plan.origin.command = repeat::with_rates(program, &plan);
         }
     }
     let results = Results::writable(&args.output)?;

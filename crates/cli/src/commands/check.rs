@@ -14,7 +14,7 @@ use clap::{Args, FromArgMatches as _};
 
 use super::run::{self, Run};
 use crate::args::inherited::{self, Inherited};
-use crate::args::{Program, words};
+use crate::args::{Program, runs};
 use crate::console;
 use crate::exit::{Exit, NoAnswer};
 
@@ -112,7 +112,7 @@ fn as_run(args: &Check, program: &Program) -> Result<Run> {
     line.extend(["--".into(), args.file.clone().into()]);
     let inherited = Inherited::read(&program.definitions, &line, &inherited::variables())?;
     let matches = program.definitions.clone().try_get_matches_from(inherited.applied(line));
-    let matches = matches.map_err(|error| words::problem(&error))?;
+    let matches = matches.map_err(|error| runs::problem(&error))?;
     match matches.subcommand() {
         Some((_, given)) => Ok(Run::from_arg_matches(given)?),
         None => bail!("{} is not a file of scenarios", args.file.display()),

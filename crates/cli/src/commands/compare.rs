@@ -15,7 +15,7 @@ use brunt_record::SECOND_NS;
 use brunt_report::decision::{self, Decision};
 use clap::Args;
 
-use crate::args::words::{Lengths, Words};
+use crate::args::runs::{Lengths, RunArgs};
 use crate::args::{Program, repeat, values};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 3 * SECOND_NS, warmup_ns: SECOND
 #[command(after_long_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
-    pub words: Words,
+    pub run: RunArgs,
     /// Flags of A's runs alone, in quotes: '-t 1'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Comparison")]
     pub a: Option<String>,
@@ -74,16 +74,16 @@ pub struct Compare {
 
 impl Compare {
     /// Whether no flag is about runs still to be made.
-    fn is_of_results(&self) -> bool {
-        self.words.is_bare() && self.a.is_none() && self.b.is_none() && self.keep.is_none()
+    fn is_of_results(&self, registry: &Registry) -> bool {
+        self.run.is_bare(registry) && self.a.is_none() && self.b.is_none() && self.keep.is_none()
     }
 }
 
 pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
-    let shown = &args.words.shown;
+    let shown = &args.run.shown;
     let decided = DecisionOutput::writable(shown)?;
     let mut live_runs = None;
-    let compared = if let Some([a, b]) = stored::sides(&args.words, args.is_of_results())? {
+    let compared = if let Some([a, b]) = stored::sides(&args.run, args.is_of_results(&program.registry))? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
         compared.origin = plan::origin(&shown.saving);
         compared.origin.command = repeat::of_process(program, None);
@@ -112,16 +112,14 @@ pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
 struct Side {
     name: String,
     plan: Plan,
-    /// The flags of both sides, aimed at this one's target.
-    line: Words,
-    /// The flags of this side only.
-    words: Vec<OsString>,
+    /// Its flags: those of both sides, and its own laid over them.
+    run: RunArgs,
 }
 
 impl Side {
     /// The command of one of its runs.
-    fn command(&self, plan: &Plan, registry: &Registry) -> Result<String> {
-        repeat::of_run(&self.line, &self.words, plan, registry)
+    fn command(&self, plan: &Plan, registry: &Registry) -> String {
+        repeat::of_run(&self.run, plan, &[], registry)
     }
 }
 
@@ -132,12 +130,12 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
     for side in [&a, &b] {
         brunt_engine::check(&side.plan, registry, SCRIPTS)?;
     }
-    if args.words.shown.dry_run {
+    if args.run.shown.dry_run {
         return Ok(None);
     }
-    let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
-    let mut runs = Runs::new(registry, "compare", &args.words.shown, args.keep.as_deref(), threads)?;
-    let origin = plan::origin(&args.words.shown.saving);
+    let threads = args.run.bench.load.threads;
+    let mut runs = Runs::new(registry, "compare", &args.run.shown, args.keep.as_deref(), threads)?;
+    let origin = plan::origin(&args.run.shown.saving);
     let mut compared = Compared {
         origin: Origin { command: repeat::of_process(program, Some(a.plan.seed)), ..origin },
         how: how(args.rounds, &a.plan, &b.plan),
@@ -160,7 +158,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
 
 fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
     let registry = &program.registry;
-    let targets = args.words.targets.as_slice();
+    let targets = args.run.targets.as_slice();
     let [a_url, b_url] = match targets {
         [one] if args.a.is_some() || args.b.is_some() => [one, one],
         [a, b] => [a, b],
@@ -177,17 +175,16 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
         };
         // The flags themselves may be secret.
         let whose = || if flags.is_some() { flag } else { "the flags" };
-        let mut bench = args.words.aimed_at(url).with(&words, registry).with_context(whose)?;
-        LENGTHS.give(&mut bench.load);
-        let plan = plan::from_flags(&bench, program)?;
-        let line = args.words.aimed_at(url);
+        let mut run = args.run.aimed_at(url).over(&words, registry).with_context(whose)?;
+        LENGTHS.give(&mut run.bench.load);
+        let plan = plan::from_flags(&run.bench, program)?;
         let flags =
             (!words.is_empty()).then(|| repeat::shown_flags(&words, registry)).transpose().with_context(whose)?;
         let name = [Some(plan.target.url()), flags].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        Ok(Side { name, plan, line, words: words.into_iter().map(OsString::from).collect() })
+        Ok(Side { name, plan, run })
     };
     let (a, mut b) = (side(a_url, args.a.as_ref(), "--a")?, side(b_url, args.b.as_ref(), "--b")?);
-    if !args.words.has("seed") {
+    if args.run.bench.limits.seed.is_none() {
         b.plan.seed = a.plan.seed;
     }
     Ok([a, b])
@@ -260,7 +257,7 @@ fn one_round(
     for (done, is_b) in order.into_iter().enumerate() {
         let mut plan = if is_b { b } else { a }.clone();
         plan.seed = plan.seed.wrapping_add(u64::from(number));
-        plan.origin.command = if is_b { b_side } else { a_side }.command(&plan, registry)?;
+        plan.origin.command = if is_b { b_side } else { a_side }.command(&plan, registry);
         let side = if is_b { "B" } else { "A" };
         let what = format!("round {} of {n}: {side}", number + 1);
         let rest = u64::from(n - number - 1) * (length_ns(a) + length_ns(b));

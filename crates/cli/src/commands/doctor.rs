@@ -15,7 +15,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::args::Program;
-use crate::args::words::Words;
+use crate::args::runs::RunArgs;
 use crate::exit::Exit;
 use crate::machine::checks::{self, Check, Level, Size};
 use crate::machine::{Facts, Reached};
@@ -54,18 +54,19 @@ Exit status:
 #[command(after_long_help = EXAMPLES)]
 pub struct Doctor {
     #[command(flatten)]
-    pub words: Words,
+    pub run: RunArgs,
 }
 
 pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
-    let is_json = match args.words.shown.format {
+    let is_json = match args.run.shown.format {
         None | Some(Format::Text) => false,
         Some(Format::Json) => true,
         Some(other) => bail!("--format {}: doctor writes text or json", other.name()),
     };
-    let has_target = !args.words.targets.is_empty() || args.words.has("unix_socket");
-    let more: &[&str] = if args.words.targets.is_empty() { &[NOBODY] } else { &[] };
-    let plan = plan::from_flags(&args.words.with(more, &program.registry)?, program)?;
+    let mut bench = args.run.bench.clone();
+    let has_target = bench.url.is_some() || bench.connecting.unix_socket.is_some();
+    bench.url.get_or_insert_with(|| NOBODY.to_owned());
+    let plan = plan::from_flags(&bench, program)?;
     let size = size(&plan);
     let facts = Facts::read(Path::new("/"));
     let target = has_target.then(|| {

@@ -12,14 +12,15 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, MOST_CONNECTIONS, Origin, Plan};
 use brunt_plan::profile::Profile;
-use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
-use clap::{Arg, Args};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::args::words::{Lengths, Words};
-use crate::args::{Program, repeat, values};
+use crate::args::Program;
+use crate::args::repeat::{self, Setting};
+use crate::args::runs::{Lengths, RunArgs};
+use crate::args::values::{self, Levels};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::runs::{Ran, Runs};
@@ -44,6 +45,9 @@ Exit status:
   4  an agent was lost: the run was made again, or left out
 Ctrl-C ends the search early, with what it found so far; pressed twice, it exits at once with 130";
 
+/// The id of the flag that may be a range.
+const CONNECTIONS: &str = "connections";
+
 /// Of each trial.
 const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
 
@@ -51,11 +55,10 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
-#[command(mut_arg("connections", ranged))]
 #[command(after_long_help = EXAMPLES)]
 pub struct Find {
     #[command(flatten)]
-    pub words: Words,
+    pub run: SearchArgs,
     /// The first rate tried, in calls a second; from there it doubles, or halves
     /// [default: 100]
     #[arg(long, value_name = "R", value_parser = values::rate, help_heading = "Search")]
@@ -74,11 +77,48 @@ pub struct Find {
     pub keep: Option<PathBuf>,
 }
 
-/// `-c` may be a range.
-fn ranged(arg: Arg) -> Arg {
-    arg.value_parser(clap::value_parser!(String)).value_name("N|FROM..TO").help(
-        "Connections of each trial [default: as many as the rate takes]; FROM..TO (1..1000, 1..max) searches for the most",
-    )
+/// The flags of trials; `-c` may be a range.
+#[derive(Debug, Clone, Default)]
+pub struct SearchArgs {
+    pub run: RunArgs,
+    /// The numbers of connections among which the most is searched for.
+    pub range: Option<Steps>,
+}
+
+impl FromArgMatches for SearchArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut rest = matches.clone();
+        let connections = rest.remove_one(CONNECTIONS);
+        let mut run = RunArgs::of(matches, rest)?;
+        let range = match connections {
+            Some(Levels::Several(range)) => Some(range),
+            Some(Levels::One(number)) => {
+                run.bench.load.connections = Some(number);
+                None
+            }
+            None => None,
+        };
+        Ok(Self { run, range })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for SearchArgs {
+    fn augment_args(command: Command) -> Command {
+        const HELP: &str = "Connections of each trial [default: as many as the rate takes]; FROM..TO (1..1000, 1..max) \
+                            searches for the most";
+        let ranged =
+            |arg: Arg| arg.value_parser(values::levels(values::connections)).value_name("N|FROM..TO").help(HELP);
+        RunArgs::augment_args(command).mut_arg(CONNECTIONS, ranged)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
 fn precision(text: &str) -> Result<f64, String> {
@@ -90,17 +130,17 @@ fn precision(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &Find, program: &Program) -> Result<Exit> {
-    let registry = &program.registry;
+    let (registry, shown) = (&program.registry, &args.run.run.shown);
     let settings = settings(args)?;
     let base = base(args, settings, program)?;
-    let decided = DecisionOutput::writable(&args.words.shown)?;
+    let decided = DecisionOutput::writable(shown)?;
     brunt_engine::check(&base, registry, SCRIPTS)?;
-    if args.words.shown.dry_run {
+    if shown.dry_run {
         return Ok(Exit::Done);
     }
-    let threads = args.words.texts("threads").first().and_then(|text| text.parse().ok());
-    let mut runs = Runs::new(registry, "find", &args.words.shown, args.keep.as_deref(), threads)?;
-    let capacity = search(&base, &args.words, settings, &mut runs, registry);
+    let threads = args.run.run.bench.load.threads;
+    let mut runs = Runs::new(registry, "find", shown, args.keep.as_deref(), threads)?;
+    let capacity = search(&base, &args.run.run, settings, &mut runs, registry);
     runs.clear();
     let capacity = capacity?;
     runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
@@ -114,8 +154,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
 /// The settings of the search: for connections where `-c` is a range, otherwise for a rate.
 fn settings(args: &Find) -> Result<Settings> {
     let Find { precision: precision_ratio, repeats, .. } = *args;
-    let range = args.words.texts("connections").into_iter().next_back().filter(|text| Steps::is_meant_by(text));
-    let Some(range) = range else {
+    let Some(range) = &args.run.range else {
         let defaults = Settings { precision_ratio, repeats, ..Settings::default() };
         let (from, highest) = (args.from.unwrap_or(defaults.from), args.highest.unwrap_or(defaults.highest));
         if highest < from {
@@ -128,28 +167,27 @@ fn settings(args: &Find) -> Result<Settings> {
             "--from and --highest are rates, and -c {range} searches for connections: the range says where it begins and ends"
         );
     }
-    if range.contains([',', '+']) {
+    if !range.is_from_to() {
         bail!("-c {range}: a search needs the first and the last number alone, such as 1..1000");
     }
-    let steps = range.parse::<Steps>().context("-c")?;
     let most = MOST_CONNECTIONS.min(brunt_engine::most_connections());
-    let values = steps.values(most.into()).context("-c")?;
+    let values = range.values(most.into()).context("-c")?;
     let (Some(from), Some(highest)) = (values.first().copied(), values.last().copied()) else {
         bail!("-c {range} has no number")
     };
     // The limits of agents are unknown here.
-    if highest > u64::from(most) && args.words.shown.machines.bus.nats.is_none() {
+    if highest > u64::from(most) && args.run.run.shown.machines.bus.nats.is_none() {
         bail!("-c {range}: this machine can open {most} connections at most (ulimit -n): give {from}..max");
     }
     let (from, highest) = (from as f64, highest.min(u64::from(MOST_CONNECTIONS)) as f64);
     Ok(Settings { searched: Searched::Connections, from, highest, precision_ratio, repeats })
 }
 
-/// A level as the flag of a run.
-fn flag(settings: &Settings, level: f64) -> String {
+/// A level as a flag of a run, for display.
+fn shown_level(settings: &Settings, level: f64) -> Setting {
     match settings.searched {
-        Searched::Rate => format!("--rate={level}"),
-        Searched::Connections => format!("--connections={level}"),
+        Searched::Rate => ("rate", level.to_string()),
+        Searched::Connections => (CONNECTIONS, level.to_string()),
     }
 }
 
@@ -159,17 +197,23 @@ fn base(args: &Find, settings: Settings, program: &Program) -> Result<Plan> {
         Searched::Rate => "the rate is what is searched for: give the first one tried with --from",
         Searched::Connections => "with -c FROM..TO each connection makes its next call when the last one has ended",
     };
-    for (id, flag, why) in [("rate", "-r", rate), ("requests", "-n", "each trial takes a time: give it with -d")] {
-        if args.words.has(id) {
+    let mut bench = args.run.run.bench.clone();
+    let load = &mut bench.load;
+    for (is_given, flag, why) in
+        [(load.rate.is_some(), "-r", rate), (load.requests.is_some(), "-n", "each trial takes a time: give it with -d")]
+    {
+        if is_given {
             bail!("{flag} cannot be used with brunt find: {why}");
         }
     }
-    let mut bench = args.words.with(&[flag(&settings, settings.from)], &program.registry)?;
-    if let (Searched::Connections, Some(threads), Some(connections)) =
-        (settings.searched, &mut bench.load.threads, bench.load.connections)
-    {
-        // A search may begin with fewer connections than threads.
-        *threads = (*threads).min(connections);
+    match settings.searched {
+        Searched::Rate => load.rate = Some(Profile::constant(settings.from)?),
+        Searched::Connections => {
+            let connections = settings.from as u32;
+            // A search may begin with fewer connections than threads.
+            load.threads = load.threads.map(|threads| threads.min(connections));
+            load.connections = Some(connections);
+        }
     }
     LENGTHS.give(&mut bench.load);
     let mut plan = plan::from_flags(&bench, program)?;
@@ -179,14 +223,14 @@ fn base(args: &Find, settings: Settings, program: &Program) -> Result<Plan> {
              --threshold 'error_rate<0.1%', say"
         );
     }
-    plan.origin = plan::origin(&args.words.shown.saving);
+    plan.origin = plan::origin(&args.run.run.shown.saving);
     plan.origin.command = repeat::of_process(program, Some(plan.seed));
     Ok(plan)
 }
 
 fn search(
     base: &Plan,
-    words: &Words,
+    run: &RunArgs,
     settings: Settings,
     runs: &mut Runs<'_>,
     registry: &Registry,
@@ -199,15 +243,11 @@ fn search(
         };
         let level = settings.level(step);
         let mut plan = trial_plan(base, &settings, level, trial_length)?;
-        let threads = words.texts("threads").last().and_then(|text| text.parse::<u32>().ok());
-        plan.workers = match threads {
+        plan.workers = match run.bench.load.threads {
             Some(threads) => threads.min(plan.connections.most()),
             None => plan::default_workers(&plan.load, plan.script.is_some(), plan.connections.most()),
         };
-        let flag = flag(&settings, level);
-        let length = plan.stop.duration_ns.map(|ns| format!("--duration={}", ExactDuration(ns)));
-        plan.origin.command =
-            repeat::of_run(words, &[Some(flag), length].into_iter().flatten().collect::<Vec<_>>(), &plan, registry)?;
+        plan.origin.command = repeat::of_run(run, &plan, &[shown_level(&settings, level)], registry);
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}", told_level(&settings, level));
         let (answer, losses) = (interrupted(&trials), runs.losses());

@@ -121,10 +121,10 @@ impl Command {
     pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
         match self {
             Self::Bench(bench) | Self::Curl(bench) => bench.protocol = ProtocolFlags::new(matches, registry),
-            Self::Find(find) => find.words.fill(matches, registry),
-            Self::Sweep(sweep) => sweep.words.0.fill(matches, registry),
-            Self::Compare(compare) => compare.words.fill(matches, registry),
-            Self::Doctor(doctor) => doctor.words.fill(matches, registry),
+            Self::Find(find) => find.run.run.fill(matches, registry),
+            Self::Sweep(sweep) => sweep.run.run.fill(matches, registry),
+            Self::Compare(compare) => compare.run.fill(matches, registry),
+            Self::Doctor(doctor) => doctor.run.fill(matches, registry),
             _ => {}
         }
     }

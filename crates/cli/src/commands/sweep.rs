@@ -4,17 +4,19 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Axis, Step, Steps, StepsError, Sweep as Found};
 use brunt_plan::plan::Plan;
+use brunt_plan::profile::Profile;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::args::words::{Lengths, Words};
-use crate::args::{Program, repeat};
+use crate::args::runs::{Lengths, RunArgs};
+use crate::args::values::{self, Levels};
+use crate::args::{Load, Program, repeat};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan::length_ns;
@@ -40,9 +42,67 @@ Exit status:
   4  an agent was lost: the run was made again, or left out
   130  Ctrl-C ended the sweep early, with the values so far; pressed twice, at once (143: SIGTERM)";
 
-/// The flags that can have several values: their ids, and whether they limit the calls in flight.
-const AXES: [(&str, bool); 5] =
-    [("connections", true), ("rate", false), ("threads", false), ("pipeline", false), ("streams", false)];
+/// A flag that can have several values.
+struct Several {
+    /// Its id.
+    id: &'static str,
+    /// Whether it limits the calls in flight.
+    is_concurrency: bool,
+    /// Gives it the parser of one value or several.
+    defined: fn(Arg) -> Arg,
+    /// Takes its value from the flags given. One value is that of every run.
+    taken: fn(&Self, &mut ArgMatches) -> Option<Levels<Setter>>,
+    /// Sets it to one of several values.
+    set: fn(&mut Load, u64) -> Result<(), String>,
+}
+
+/// Sets a flag to the one value that it was given.
+type Setter = Box<dyn FnOnce(&mut Load)>;
+
+/// A [`Several`] whose values are numbers within a range.
+macro_rules! number {
+    ($field:ident, $is_concurrency:literal, $parse:path, $range:path) => {
+        Several {
+            id: stringify!($field),
+            is_concurrency: $is_concurrency,
+            defined: |arg| arg.value_parser(values::levels($parse)),
+            taken: |several, matches| {
+                Some(match matches.remove_one::<Levels<u32>>(several.id)? {
+                    Levels::One(number) => Levels::One(Box::new(move |load| load.$field = Some(number))),
+                    Levels::Several(steps) => Levels::Several(steps),
+                })
+            },
+            set: |load, value| {
+                load.$field = Some(values::within(value, &$range)?);
+                Ok(())
+            },
+        }
+    };
+}
+
+const AXES: [Several; 5] = [
+    number!(connections, true, values::connections, values::CONNECTIONS),
+    Several {
+        id: "rate",
+        is_concurrency: false,
+        defined: |arg| {
+            arg.value_parser(values::levels(|text| text.parse::<Profile>().map_err(|error| error.to_string())))
+        },
+        taken: |several, matches| {
+            Some(match matches.remove_one::<Levels<Profile>>(several.id)? {
+                Levels::One(profile) => Levels::One(Box::new(move |load| load.rate = Some(profile))),
+                Levels::Several(steps) => Levels::Several(steps),
+            })
+        },
+        set: |load, value| {
+            load.rate = Some(Profile::constant(value as f64).map_err(|error| error.to_string())?);
+            Ok(())
+        },
+    },
+    number!(threads, false, values::threads, values::THREADS),
+    number!(pipeline, false, values::pipeline, values::PIPELINE),
+    number!(streams, false, values::pipeline, values::PIPELINE),
+];
 
 /// Of the run for each value.
 const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
@@ -54,7 +114,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 #[command(after_long_help = EXAMPLES)]
 pub struct Sweep {
     #[command(flatten)]
-    pub words: Swept,
+    pub run: SweepArgs,
     /// Vary another flag that takes a number, without its dashes, with the unit of all values at the end:
     /// message=16..65536B, timeout=1..8s
     #[arg(long, value_name = "FLAG=VALUES", value_parser = vary, help_heading = "Sweep")]
@@ -92,54 +152,66 @@ fn vary(text: &str) -> Result<Vary, String> {
     Ok(Vary { flag: flag.to_owned(), values: steps, unit: unit.to_owned() })
 }
 
-/// A run's flags; some may have several values.
+/// A run's flags; one of them may have several values.
 #[derive(Debug, Clone, Default)]
-pub struct Swept(pub Words);
+pub struct SweepArgs {
+    pub run: RunArgs,
+    /// The flags that have several values, by their ids.
+    several: Vec<(&'static str, Steps)>,
+}
 
-impl Swept {
-    /// Takes out the flag with several values. Returns the axis and the values.
+impl SweepArgs {
+    /// The axis and its values.
     ///
     /// # Errors
-    /// When no flag has several, or more than one has.
-    pub fn take_axis(&mut self, vary: Option<&Vary>) -> Result<(Axis, Steps), String> {
-        let mut found = Vec::new();
-        for (id, is_concurrency) in AXES {
-            let meant = self.0.texts(id).iter().any(|text| Steps::is_meant_by(text));
-            if !meant {
-                continue;
-            }
-            let text = self.0.take(id).join(",");
-            let steps = text.parse::<Steps>().map_err(|e| format!("--{id}: {e}"))?;
-            found.push((Axis { name: id.to_owned(), is_concurrency }, steps));
-        }
+    /// When no flag has several values, or more than one has.
+    fn axis(&self, vary: Option<&Vary>) -> Result<(Axis, Steps)> {
+        let is_concurrency = |id: &str| AXES.iter().any(|axis| axis.id == id && axis.is_concurrency);
+        let axis = |name: &str, steps: &Steps| {
+            (Axis { name: name.to_owned(), is_concurrency: is_concurrency(name) }, steps.clone())
+        };
+        let mut found: Vec<_> = self.several.iter().map(|(id, steps)| axis(id, steps)).collect();
         found.extend(vary.map(|vary| (Axis { name: vary.flag.clone(), is_concurrency: false }, vary.values.clone())));
-        match found.len() {
-            1 => found.pop().ok_or_else(String::new),
-            0 => Err("brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --streams, --vary"
-                .to_owned()),
-            _ => {
-                let names: Vec<_> = found.iter().map(|(axis, _)| axis.name.as_str()).collect();
-                Err(format!("one flag is varied at a time, and these have several values: {}", names.join(", ")))
+        match found.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => bail!(
+                "brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --streams, --vary"
+            ),
+            more => {
+                let names: Vec<_> = more.iter().map(|(axis, _)| axis.name.as_str()).collect();
+                bail!("one flag is varied at a time, and these have several values: {}", names.join(", "))
             }
         }
     }
 }
 
-impl FromArgMatches for Swept {
+impl FromArgMatches for SweepArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Words::from_arg_matches(matches).map(Self)
+        let mut rest = matches.clone();
+        let (mut single, mut several) = (Vec::new(), Vec::new());
+        for axis in &AXES {
+            match (axis.taken)(axis, &mut rest) {
+                Some(Levels::One(set)) => single.push(set),
+                Some(Levels::Several(steps)) => several.push((axis.id, steps)),
+                None => {}
+            }
+        }
+        let mut run = RunArgs::of(matches, rest)?;
+        single.into_iter().for_each(|set| set(&mut run.bench.load));
+        Ok(Self { run, several })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
-impl Args for Swept {
+impl Args for SweepArgs {
     fn augment_args(command: Command) -> Command {
-        // A single value is parsed by its flag's own definition later.
-        let several = |arg: Arg| arg.value_parser(clap::value_parser!(String)).value_name("VALUES");
-        AXES.into_iter().fold(Words::augment_args(command), |command, (id, _)| command.mut_arg(id, several))
+        let several =
+            |command: Command, axis: &Several| command.mut_arg(axis.id, |arg| (axis.defined)(arg).value_name("VALUES"));
+        AXES.iter().fold(RunArgs::augment_args(command), several)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -149,20 +221,20 @@ impl Args for Swept {
 
 pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     let registry = &program.registry;
-    let decided = DecisionOutput::writable(&args.words.0.shown)?;
+    let decided = DecisionOutput::writable(&args.run.run.shown)?;
     let (axis, plans) = plans(args, program)?;
     let Some((_, first)) = plans.first() else { return Err(anyhow!("a sweep needs a value")) };
     let mut base = first.clone();
-    base.origin = plan::origin(&args.words.0.shown.saving);
+    base.origin = plan::origin(&args.run.run.shown.saving);
     base.origin.command = repeat::of_process(program, Some(base.seed));
     for (_, plan) in &plans {
         brunt_engine::check(plan, registry, SCRIPTS)?;
     }
-    if args.words.0.shown.dry_run {
+    if args.run.run.shown.dry_run {
         return Ok(Exit::Done);
     }
-    let threads = args.words.0.texts("threads").first().and_then(|text| text.parse().ok());
-    let mut runs = Runs::new(registry, "sweep", &args.words.0.shown, args.keep.as_deref(), threads)?;
+    let threads = args.run.run.bench.load.threads;
+    let mut runs = Runs::new(registry, "sweep", &args.run.run.shown, args.keep.as_deref(), threads)?;
     let sweep = carry_out(axis, &base, &plans, args.stop_at_failure, &mut runs);
     runs.clear();
     let sweep = sweep?;
@@ -177,30 +249,37 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
 /// A plan for each value.
 fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let registry = &program.registry;
-    let mut words = args.words.clone();
-    let (axis, steps) = words.take_axis(args.vary.as_ref()).map_err(|e| anyhow!("{e}"))?;
+    let (axis, steps) = args.run.axis(args.vary.as_ref())?;
     let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
-    // A flag given by `--vary` has its own unit; the others are plain numbers.
-    let unit = args.vary.as_ref().map_or("", |vary| vary.unit.as_str());
-    let mut seed = None;
+    let mut seed = args.run.run.bench.limits.seed;
     let mut plans = Vec::new();
     for value in values {
-        let flag = format!("--{}={value}{unit}", axis.name);
-        let shown = flag.clone();
-        let mut bench = words.0.with(&[&flag], registry).with_context(|| flag.clone())?;
-        LENGTHS.give(&mut bench.load);
+        let flag = match &args.vary {
+            Some(vary) => format!("--{}={value}{}", vary.flag, vary.unit),
+            None => format!("--{}={value}", axis.name),
+        };
+        // Of `AXES`, each value is the field's; a flag that `--vary` names is laid over the others.
+        let varied = AXES.iter().find(|known| known.id == axis.name && args.vary.is_none());
+        let (mut run, mut settings) = (args.run.run.clone(), Vec::new());
+        match varied {
+            Some(varied) => {
+                (varied.set)(&mut run.bench.load, value).map_err(|error| anyhow!("{flag}: {error}"))?;
+                settings.push((varied.id, value.to_string()));
+            }
+            None => run = run.over(&[&flag], registry).with_context(|| flag.clone())?,
+        }
+        let load = &mut run.bench.load;
+        LENGTHS.give(load);
         if axis.is_concurrency
-            && let (Some(threads), Some(connections)) = (&mut bench.load.threads, bench.load.connections)
+            && let (Some(threads), Some(connections)) = (&mut load.threads, load.connections)
         {
             // A sweep may begin with fewer connections than threads.
             *threads = (*threads).min(connections);
         }
-        let mut plan = plan::from_flags(&bench, program).with_context(|| flag)?;
-        if !words.0.has("seed") {
-            plan.seed = *seed.get_or_insert(plan.seed);
-        }
-        plan.origin.command = repeat::of_run(&words.0, &[&shown], &plan, registry)?;
+        let mut plan = plan::from_flags(&run.bench, program).with_context(|| flag)?;
+        plan.seed = *seed.get_or_insert(plan.seed);
+        plan.origin.command = repeat::of_run(&run, &plan, &settings, registry);
         plans.push((value, plan));
     }
     Ok((axis, plans))

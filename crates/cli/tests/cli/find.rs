@@ -156,3 +156,27 @@ fn it_checks_everything_before_the_load() {
     run(["find", "--threshold=p99<1s", "--dry-run", &url]).with_status(0);
     assert_eq!(server.requests(), 0);
 }
+
+/// A flag's value is what its one parser makes of it, in each trial and in its command.
+#[test]
+fn numbers_in_any_notation_hold_in_each_trial() {
+    let (_server, url) = target(Config::default());
+    let dir = Directory::new();
+    let kept = dir.path("runs");
+    let flags = ["-t", "0.003k", "--pipeline", "0.002k", "-d", "100ms", "-w", "0", "--threshold", "p99<10s"];
+    let search = ["find", "-c", "4..8", "--repeats", "1", "--quiet", "--keep", &kept];
+    let sweep = ["sweep", "-c", "2,4", "--quiet", "--keep", &kept];
+    for command in [&search[..], &sweep] {
+        run(command.iter().copied().chain(flags).chain([url.as_str()]));
+        let runs: Vec<_> = std::fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!runs.is_empty(), "{command:?}");
+        for path in runs {
+            let plan = &json(&std::fs::read_to_string(&path).unwrap())["plan"];
+            let connections = plan["connections"].as_u64().unwrap();
+            assert_eq!((&plan["workers"], &plan["pipeline"]), (&connections.min(3).into(), &2.into()), "{path:?}");
+            let shown = plan["origin"]["command"].as_str().unwrap();
+            assert!(shown.contains(&format!("-t {} ", connections.min(3))), "{shown}");
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}

@@ -50,6 +50,11 @@ impl Steps {
         (text.contains("..") || text.contains(',')) && !text.contains('/')
     }
 
+    /// Whether it has a first and a last value alone, and no step: `1..1000`, `1..max`.
+    pub fn is_from_to(&self) -> bool {
+        matches!(self, Self::Range(Range { growth: Growth::Doubling, .. }))
+    }
+
     /// The values; `most` is the value of `max`.
     ///
     /// # Errors
