@@ -62,7 +62,7 @@ pub struct Bench {
 #[command(next_help_heading = "Load")]
 pub struct Load {
     /// Connections kept open [default: 64; with -r, as many as the rate takes]
-    #[arg(short, long, value_name = "N", value_parser = values::connections)]
+    #[arg(short, long, alias = "concurrency", value_name = "N", value_parser = values::connections)]
     pub connections: Option<u32>,
     /// Worker threads [default: cores, or for -r one for each 10,000 a second]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
@@ -84,7 +84,7 @@ pub struct Load {
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<Arrivals>,
     /// Warm up for this long before the measured part; the result leaves these calls out [default: 0]
-    #[arg(short, long, value_name = "T", value_parser = values::duration)]
+    #[arg(short, long, alias = "warm-up", value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
     /// Open a new connection for each request
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use brunt_plan::secret::shown_url;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::commands::WITH_RUNS;
@@ -11,38 +12,39 @@ use crate::foreign;
 struct Habit {
     flags: &'static [&'static str],
     whose: &'static str,
+    /// An example in braces gives way to the value that the flag was given. What may be a secret has none.
     here: &'static str,
 }
 
 const HABITS: &[Habit] = &[
-    Habit { flags: &["-z"], whose: "hey and oha", here: "how long a run takes is -d: brunt -d 10s URL" },
+    Habit { flags: &["-z"], whose: "hey and oha", here: "how long a run takes is -d: brunt -d {10s} URL" },
     Habit {
         flags: &["-q", "--rps", "--qps", "--query-per-second", "--arrival-rate", "-R", "--rate-limit"],
         whose: "hey, oha and wrk2",
-        here: "requests a second, over all connections, are -r: brunt -r 2000 URL",
+        here: "requests a second, over all connections, are -r: brunt -r {2000} URL",
     },
     Habit {
         flags: &["-rate"],
         whose: "vegeta",
-        here: "a rate is -r, and counts by the second: brunt -r 50 -d 10s URL",
+        here: "a rate is -r, and counts by the second: brunt -r {50} -d 10s URL",
     },
     Habit {
         flags: &["--vus", "--users"],
         whose: "k6 and Locust",
-        here: "connections that ask one after the other are -c: brunt -c 50 URL; users who do more than one request are in a script: \
+        here: "connections that ask one after the other are -c: brunt -c {50} URL; users who do more than one request are in a script: \
                brunt run SCRIPT (brunt help scenarios)",
     },
     Habit {
         flags: &["--iterations"],
         whose: "k6",
-        here: "requests are counted by -n: brunt -n 10k URL; iterations of users in a script by brunt.iterations (brunt help scenarios)",
+        here: "requests are counted by -n: brunt -n {10k} URL; iterations of users in a script by brunt.iterations (brunt help scenarios)",
     },
     Habit {
         flags: &["--rampup", "--ramp-up", "--stage", "--stages", "--spawn-rate"],
         whose: "k6, Locust and JMeter",
         here: "a rate may ramp and hold: brunt -r 0..2000/1m,2000/5m URL",
     },
-    Habit { flags: &["--run-time"], whose: "Locust", here: "how long a run takes is -d: brunt -d 1m URL" },
+    Habit { flags: &["--run-time"], whose: "Locust", here: "how long a run takes is -d: brunt -d {1m} URL" },
     Habit {
         flags: &["-f", "--locustfile"],
         whose: "Locust",
@@ -56,22 +58,22 @@ const HABITS: &[Habit] = &[
     Habit {
         flags: &["-T", "--content-type"],
         whose: "ab, hey and oha",
-        here: "a header field is -H: brunt -H 'Content-Type: application/json' URL; --json sets it, too",
+        here: "a header field is -H: brunt -H 'Content-Type: {application/json}' URL; --json sets it, too",
     },
     Habit {
-        flags: &["-U", "--user-agent"],
-        whose: "hey and curl",
-        here: "a header field is -H: brunt -H 'User-Agent: me' URL; wrk2's -U is service time in the report",
+        flags: &["-U"],
+        whose: "hey",
+        here: "a header field is -H: brunt -H 'User-Agent: {me}' URL; wrk2's -U is service time in the report",
     },
     Habit {
         flags: &["-D", "--postfile", "-body"],
         whose: "hey, oha and vegeta",
-        here: "a body from a file is --body @FILE: brunt -X POST --body @order.json URL",
+        here: "a body from a file is --body @FILE: brunt -X POST --body @{order.json} URL",
     },
     Habit {
         flags: &["-p"],
         whose: "ab, oha and autocannon",
-        here: "a body from a file is --body @FILE: brunt -X POST --body @order.json URL; requests in flight on a connection are \
+        here: "a body from a file is --body @FILE: brunt -X POST --body @{order.json} URL; requests in flight on a connection are \
                --streams, and over HTTP/1.1 --pipeline",
     },
     Habit {
@@ -95,19 +97,20 @@ const HABITS: &[Habit] = &[
     Habit {
         flags: &["-e", "-g", "--csv"],
         whose: "ab and Locust",
-        here: "results are -o, and the name's end tells the format: brunt -o run.csv -o run.html URL",
+        here: "results are -o, and the name's end tells the format: brunt -o {run.csv} -o run.html URL",
     },
     Habit {
         flags: &["-j", "--output-format"],
         whose: "oha",
-        here: "the result on standard output is --format: brunt --format json URL; -o run.json writes it into a file",
+        here: "the result on standard output is --format: brunt --format {json} URL; -o run.json writes it into a file",
     },
-    Habit { flags: &["--url"], whose: "curl", here: "the URL stands alone: brunt http://localhost:8080/" },
+    Habit { flags: &["--url"], whose: "curl", here: "the URL stands alone: brunt {http://localhost:8080/}" },
     Habit {
-        flags: &["--http2", "--h2", "--h2c", "--http-version"],
+        flags: &["--http2", "--h2", "--h2c"],
         whose: "hey, oha and curl",
         here: "the version of HTTP is --http: brunt --http 2 URL",
     },
+    Habit { flags: &["--http-version"], whose: "oha", here: "the version of HTTP is --http: brunt --http {2} URL" },
     Habit {
         flags: &["--disable-keepalive", "--no-keepalive", "--keepalive"],
         whose: "hey, oha and vegeta",
@@ -137,26 +140,34 @@ const HABITS: &[Habit] = &[
     Habit {
         flags: &["--summary-export", "--out", "--report"],
         whose: "k6",
-        here: "results are -o, in as many files as you like: brunt -o run.json -o run.html URL",
+        here: "results are -o, in as many files as you like: brunt -o {run.json} -o run.html URL",
     },
     Habit { flags: &["--http-debug"], whose: "k6", here: "--once shows one request or iteration with its answers" },
     Habit {
         flags: &["--host"],
         whose: "Locust and hey",
-        here: "the target is the URL; another name for it is a header field: brunt -H 'Host: shop.test' URL",
+        here: "the target is the URL; another name for it is a header field: brunt -H 'Host: {shop.test}' URL",
     },
     Habit {
-        flags: &["--targets", "--urls-from-file"],
-        whose: "vegeta and oha",
-        here: "paths from a file are --url-lines: brunt --url-lines FILE URL",
+        flags: &["--targets", "--urls-from-file", "--urls", "--url-file", "--urls-file"],
+        whose: "vegeta, oha, siege and others",
+        here: "paths from a file are --url-lines: brunt --url-lines {FILE} URL",
     },
     Habit {
         flags: &["--workers", "--max-workers", "--max-connections", "--cpus"],
         whose: "vegeta and hey",
         here: "connections are -c, and threads -t",
     },
-    Habit { flags: &["--laddr"], whose: "vegeta", here: "the address to connect from is --source-ip" },
-    Habit { flags: &["--root-certs"], whose: "vegeta", here: "authorities' certificates are --cacert FILE" },
+    Habit {
+        flags: &["--laddr"],
+        whose: "vegeta",
+        here: "the address to connect from is --source-ip: brunt --source-ip {10.0.0.5} URL",
+    },
+    Habit {
+        flags: &["--root-certs"],
+        whose: "vegeta",
+        here: "authorities' certificates are --cacert: brunt --cacert {FILE} URL",
+    },
     Habit {
         flags: &["--headless"],
         whose: "Locust",
@@ -190,7 +201,7 @@ struct Value {
     here: &'static str,
 }
 
-/// Values that other tools give to a flag of the same name. None of them is repeated: it may be a secret.
+/// Values that other tools give to a flag of the same name. Only one that is a rate is repeated: others may be secrets.
 const VALUES: &[Value] = &[
     Value {
         flag: "--duration",
@@ -205,7 +216,7 @@ const VALUES: &[Value] = &[
     Value {
         flag: "--rate",
         holds: |value| matches!(value.rsplit_once('/'), Some((_, "s" | "sec" | "second"))),
-        here: "a rate counts by the second, without a unit: brunt -r 50 -d 10s URL",
+        here: "a rate counts by the second, without a unit: brunt -r {50} -d 10s URL",
     },
     Value {
         flag: "--warmup",
@@ -235,17 +246,18 @@ pub(super) fn refused(words: &[OsString], command: Option<&str>, flags: &[String
     if let Some(said) = words.first().and_then(|word| foreign::command(word)) {
         return Some(said);
     }
-    words.iter().find_map(|word| single_dashed(word, command, flags))
+    words.iter().find_map(|word| single_dashed(word, &words, command, flags))
 }
 
 /// What to type instead of a long flag with a single dash.
-fn single_dashed(word: &str, command: Option<&str>, flags: &[String]) -> Option<String> {
+fn single_dashed(word: &str, words: &[&str], command: Option<&str>, flags: &[String]) -> Option<String> {
     let name = word.strip_prefix('-')?.split('=').next()?;
     if name.starts_with('-') || name.chars().count() < 2 {
         return None;
     }
     let habit = |flag: &str| habits(command).find(|habit| habit.flags.contains(&flag));
     if let Some(Habit { whose, here, .. }) = habit(&format!("-{name}")).or_else(|| habit(&format!("--{name}"))) {
+        let here = with_own(here, given(words, &format!("-{name}")));
         return Some(format!("-{name} is a flag of {whose}; {here}"));
     }
     let is_known = flags.iter().any(|flag| flag == name);
@@ -253,14 +265,15 @@ fn single_dashed(word: &str, command: Option<&str>, flags: &[String]) -> Option<
 }
 
 /// A habit's answer in the place of "unexpected argument" or of an invalid value; any other error as it is. `command` is
-/// the one behind `brunt`, if there is one.
-pub(super) fn with_way(error: clap::Error, command: Option<&str>) -> clap::Error {
+/// the one behind `brunt`, if there is one, and `words` are the whole command line.
+pub(super) fn with_way(error: clap::Error, words: &[OsString], command: Option<&str>) -> clap::Error {
     if let (ErrorKind::ValueValidation, Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
         (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     {
         let flag = arg.split(' ').next().unwrap_or(arg);
         let way = VALUES.iter().find(|known| known.flag == flag && (known.holds)(value));
-        return way.map_or(error, |way| clap::Error::raw(ErrorKind::ValueValidation, format!("{}\n", way.here)));
+        let told = way.map(|way| with_own(way.here, own_value(flag, value)));
+        return told.map_or(error, |told| clap::Error::raw(ErrorKind::ValueValidation, told + "\n"));
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -269,10 +282,52 @@ pub(super) fn with_way(error: clap::Error, command: Option<&str>) -> clap::Error
     let flag = unknown.split('=').next().unwrap_or(unknown);
     match habits(command).find(|habit| habit.flags.contains(&flag)) {
         Some(Habit { whose, here, .. }) => {
+            let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
+            let here = with_own(here, given(&words, flag));
             clap::Error::raw(ErrorKind::UnknownArgument, format!("{flag} is a flag of {whose}; {here}\n"))
         }
         None => error,
     }
+}
+
+/// The value that `flag` was given: behind it, or as a word of its own.
+fn given(words: &[&str], flag: &str) -> Option<String> {
+    let at = words.iter().position(|word| word.starts_with(flag))?;
+    let behind = words.get(at)?.strip_prefix(flag)?;
+    let value = match behind.strip_prefix('=') {
+        Some(value) => value,
+        None if behind.is_empty() => words.get(at + 1).filter(|value| !value.starts_with('-'))?,
+        // `-R2000`, and not `--rpsx`.
+        None if !flag.starts_with("--") => behind,
+        None => return None,
+    };
+    own_value(flag, value)
+}
+
+/// A value as brunt takes it, without what may be secret; `None` if it has to be another one.
+fn own_value(flag: &str, value: &str) -> Option<String> {
+    const MOST: usize = 200;
+    let is_shown = !value.is_empty() && value.chars().count() <= MOST && !value.contains(char::is_control);
+    match (flag, value.split_once('/')) {
+        (flag, Some((number, "s" | "1s" | "sec" | "second"))) if flag.ends_with("rate") => Some(number.to_owned()),
+        // Another unit: its number is not one for a second.
+        (flag, Some(_)) if flag.ends_with("rate") => None,
+        // A lone URL is the target, and no value of the flag before it.
+        (flag, _) if value.contains("://") && flag != "--url" => None,
+        _ => is_shown.then(|| shown_url(value).into_owned()),
+    }
+}
+
+/// `here` with `own` in the place of its example. Outside of quotes it is quoted for a shell.
+fn with_own(here: &str, own: Option<String>) -> String {
+    let parts = here.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (example, after))) = parts else { return here.to_owned() };
+    let is_quoted = before.matches('\'').count() % 2 == 1;
+    let own = match own {
+        Some(own) if !is_quoted => shlex::try_quote(&own).map(std::borrow::Cow::into_owned).ok(),
+        own => own.filter(|own| !own.contains('\'')),
+    };
+    format!("{before}{}{after}", own.as_deref().unwrap_or(example))
 }
 
 #[cfg(test)]
@@ -289,40 +344,45 @@ mod tests {
         if let Some(said) = refused(&all, command.as_deref(), &flags) {
             return said;
         }
-        let given = definitions.try_get_matches_from(all).map_err(|error| with_way(error, command.as_deref()));
+        let given = definitions.try_get_matches_from(&all).map_err(|error| with_way(error, &all, command.as_deref()));
         given.err().map_or_else(String::new, |error| error.to_string())
     }
 
     #[test]
     fn habits_of_other_tools_lead_to_the_line_to_type() {
         for (line, expected) in [
-            ("-z 10s http://a/", "-d 10s"),
-            ("-n 1000 -q 50 http://a/", "-r 2000"),
-            ("--rps 10 http://a/", "-r 2000"),
-            ("--vus 5 -d 1s http://a/", "-c 50"),
+            ("-z 7s http://a/", "-d 7s"),
+            ("-n 1000 -q 50 http://a/", "-r 50 "),
+            ("--rps 10 http://a/", "-r 10 "),
+            ("--vus 5 -d 1s http://a/", "-c 5 "),
             ("run --vus 5 a.lua", "--inject 'buy=users"),
             ("run -i 5 a.lua", "iterations_shared"),
-            ("-R2000 http://a/", "-r 2000"),
+            ("-R300 http://a/", "-r 300 "),
             ("-h2 http://a/", "--http 2"),
-            ("-host b http://a/", "-H 'Host: shop.test'"),
+            ("-host b http://a/", "-H 'Host: b'"),
             ("-body=order.json http://a/", "--body @FILE"),
             ("-disable-keepalive http://a/", "--reconnect"),
-            ("--iterations 10 http://a/", "-n 10k"),
+            ("--iterations=10 http://a/", "-n 10 "),
             ("--stage 1m:10 http://a/", "-r 0..2000/1m"),
             ("-T application/json http://a/", "-H 'Content-Type"),
-            ("-D order.json http://a/", "--body @FILE"),
+            ("-D 'my order.json' http://a/", "--body @'my order.json'"),
             ("-A me:pw http://a/", "--basic"),
             ("-a me:pw http://a/", "--basic"),
             ("-C a=b http://a/", "-b name=value"),
             ("-i http://a/", "-X HEAD"),
-            ("--url http://a/", "brunt http://"),
+            ("--url http://me:pw@a/", "brunt 'http://[redacted]@a/'"),
             ("--http2 http://a/", "--http 2"),
             ("--disable-keepalive http://a/", "--reconnect"),
             ("--no-tui http://a/", "--quiet"),
             ("--latency-correction http://a/", "was due"),
-            ("--summary-export=a.json http://a/", "-o run.json"),
-            ("--targets=a.txt http://a/", "--url-lines"),
+            ("--summary-export=a.json http://a/", "-o a.json"),
+            ("--targets=a.txt http://a/", "--url-lines a.txt "),
             ("--headless http://a/", "--live"),
+            ("--urls a.txt http://a/", "--url-lines a.txt "),
+            ("--url-file http://a/", "--url-lines FILE "),
+            ("-rate=70/1s http://a/", "-r 70 "),
+            ("-rate=70/1m http://a/", "-r 50 "),
+            ("-T \"it's\" http://a/", "Content-Type: application/json"),
         ] {
             let said = said(line);
             assert!(said.contains(expected) && said.contains(" is a flag of "), "{line}: {said}");
@@ -358,7 +418,7 @@ mod tests {
     #[test]
     fn values_of_other_tools_lead_to_the_flag() {
         for (line, way) in [
-            ("-r 50/s http://a/", "-r 50"),
+            ("-r 70/s http://a/", "-r 70 "),
             ("-n 100 -r http://me:hunter2@a/", "-r 2000"),
             ("-n 100 -w http://a/", "-w 5s"),
             ("-n 100 -X proxy:3128 http://a/", "through a proxy"),

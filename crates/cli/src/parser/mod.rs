@@ -106,9 +106,10 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
     let words = curl.unwrap_or(words);
     let inherited = Inherited::read(definitions, &words, &inherited::variables())
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
-    let matches = definitions.clone().try_get_matches_from(inherited.applied(words)).map_err(|error| {
+    let words = inherited.applied(words);
+    let matches = definitions.clone().try_get_matches_from(&words).map_err(|error| {
         let source = invalid(&error).and_then(|named| inherited.source(named));
-        let error = with_suggestion(habits::with_way(error, command), &long_flags(definitions));
+        let error = with_suggestion(habits::with_way(error, &words, command), &long_flags(definitions));
         with_source(secrets::without_secrets(error, registry), source)
     })?;
     let run = matches.subcommand().map_or(&matches, |(_, below)| below);

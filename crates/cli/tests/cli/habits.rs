@@ -8,7 +8,9 @@ use crate::program::{Directory, brunt, done, run};
 use crate::runs::target;
 
 /// Command lines that do what they did elsewhere; `URL` stands for the target's.
-const DONE: [(&str, &str); 19] = [
+const DONE: [(&str, &str); 21] = [
+    ("siege", "-n 10 --concurrency 2 URL"),
+    ("artillery", "-n 10 --warm-up 100ms URL"),
     ("wrk", "-t2 -c4 -d200ms --latency URL"),
     ("wrk", "-t 2 -c 4 -d 200ms --timeout 2s -H 'X-A: b' URL"),
     ("ab", "-n 100 -c 4 URL"),
@@ -32,8 +34,8 @@ const DONE: [(&str, &str); 19] = [
 
 /// Command lines that lead to another one.
 const LED: [(&str, &str, &str); 62] = [
-    ("hey", "-z 10s URL", "-d 10s"),
-    ("hey", "-n 1000 -q 50 URL", "-r 2000"),
+    ("hey", "-z 7s URL", "-d 7s"),
+    ("hey", "-n 1000 -q 50 URL", "-r 50 "),
     ("hey", "-D order.json URL", "--body @FILE"),
     ("hey", "-T application/json URL", "-H 'Content-Type"),
     ("hey", "-a me:pw URL", "--basic"),
@@ -43,14 +45,14 @@ const LED: [(&str, &str, &str); 62] = [
     ("ab", "-C a=b URL", "-b name=value"),
     ("ab", "-p order.json URL", "--body @FILE"),
     ("ab", "-i URL", "-X HEAD"),
-    ("oha", "--rps 10 URL", "-r 2000"),
+    ("oha", "--rps 10 URL", "-r 10 "),
     ("oha", "--no-tui URL", "--quiet"),
     ("oha", "--latency-correction URL", "was due"),
     ("oha", "--http2 URL", "--http 2"),
-    ("k6", "--vus 5 -d 1s URL", "-c 50"),
+    ("k6", "--vus 5 -d 1s URL", "-c 5 "),
     ("k6", "--stage 1m:10 URL", "-r 0..2000/1m"),
-    ("k6", "--iterations 10 URL", "-n 10k"),
-    ("k6", "--summary-export=a.json URL", "-o run.json"),
+    ("k6", "--iterations 10 URL", "-n 10 "),
+    ("k6", "--summary-export=a.json URL", "-o a.json"),
     ("k6", "FOLDER/login.lua", "brunt run "),
     ("vegeta", "--targets=a.txt URL", "--url-lines"),
     ("vegeta", "--workers 4 URL", "-c"),
@@ -60,13 +62,13 @@ const LED: [(&str, &str, &str); 62] = [
     ("wrk2", "-t2 -c10 -d1s -L URL", "--latency"),
     ("ab", "-n 100 -r URL", "-r 2000"),
     ("ab", "-n 100 -l URL", "differ in length"),
-    ("ab", "-n 100 -e out.csv URL", "-o run.csv"),
+    ("ab", "-n 100 -e out.csv URL", "-o out.csv"),
     ("ab", "-n 100 -X proxy:3128 URL", "not through a proxy"),
     ("ab", "-n 100 -v 4 URL", "takes no value"),
     ("ab", "-n 100 -s 30 URL", "--timeout 30s"),
     ("hey", "-n 100 -disable-keepalive URL", "--reconnect"),
     ("hey", "-n 100 -disable-redirects URL", "never followed"),
-    ("hey", "-n 100 -host shop.test URL", "-H 'Host: shop.test'"),
+    ("hey", "-n 100 -host b.test URL", "-H 'Host: b.test'"),
     ("hey", "-n 100 -h2 URL", "--http 2"),
     ("hey", "-n 100 -cpus 2 URL", "threads -t"),
     ("hey", "-n 100 -U me URL", "-H 'User-Agent"),
@@ -81,7 +83,7 @@ const LED: [(&str, &str, &str); 62] = [
     ("vegeta", "attack -duration=5s -rate=50", "--url-lines - -r 50"),
     ("vegeta", "-duration=5s URL", "--duration"),
     ("vegeta", "-rate=50/1s URL", "-r 50"),
-    ("vegeta", "-r 50/s URL", "-r 50"),
+    ("vegeta", "-r 70/s URL", "-r 70 "),
     ("vegeta", "plot results.bin", "-o run.html"),
     ("k6", "run FOLDER/script.js", "brunt import k6 FOLDER/script.js"),
     ("k6", "FOLDER/script.js", "brunt import k6 FOLDER/script.js"),
