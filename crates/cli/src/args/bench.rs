@@ -135,6 +135,9 @@ pub struct Request {
     /// Cookies, repeatable: name=value
     #[arg(short = 'b', long = "cookie", value_name = "K=V")]
     pub cookies: Vec<String>,
+    /// The User-Agent header field of every request
+    #[arg(long, value_name = "TEXT")]
+    pub user_agent: Option<String>,
     /// Ask for compressed answers (Accept-Encoding); figures count their compressed bytes
     #[arg(long)]
     pub compressed: bool,

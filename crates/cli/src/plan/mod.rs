@@ -250,6 +250,12 @@ fn requested(request: &args::bench::Request, flags: &ProtocolFlags, target: &Tar
         let headers: Vec<_> = missing.map(|name| format!("{name}: application/json")).collect();
         flags = flags.with("body", [json.clone()]).with("header", headers);
     }
+    if let Some(agent) = &request.user_agent {
+        if names("User-Agent") {
+            bail!("--user-agent and -H 'User-Agent: …' would both be sent: leave one out");
+        }
+        flags = flags.with("header", [format!("User-Agent: {agent}")]);
+    }
     let has_lines = given.texts("url-lines").next().is_some();
     Ok(flags.with("header", cookies::field(&request.cookies, target, has_lines)?))
 }

@@ -67,3 +67,13 @@ fn an_answer_without_the_expected_text_has_failed() {
     let done = run([args("").as_slice(), &[&echo]].concat()).with_status(2);
     assert!(done.stderr.contains("expected a text that is not empty"), "{}", done.stderr);
 }
+
+#[test]
+fn the_user_agent_is_a_flag() {
+    let (_server, url) = target(Config::default());
+    let shown = run(["--once", "--user-agent", "me/2", &url]).with_status(0).stdout;
+    assert!(shown.contains("User-Agent: me/2"), "{shown}");
+    run(["find", "--user-agent", "me/2", "--threshold", "p99<1s", "--dry-run", &url]).with_status(0);
+    let done = run(["--user-agent", "me/2", "-H", "user-agent: you", &url]).with_status(2);
+    assert!(done.stderr.contains("leave one out") && !done.stderr.contains("you"), "{}", done.stderr);
+}
