@@ -45,7 +45,7 @@ impl Exit {
             // Ended before the measured part: nothing is known about the target.
             Ending::Interrupted if due == 0 => Self::Done,
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
-            Ending::Aborted(_) => Self::ThresholdFailed,
+            Ending::Aborted(_) | Ending::GivenUp(_) => Self::ThresholdFailed,
             // Nothing was measured, so nothing has passed.
             _ if due == 0 => Self::ThresholdFailed,
             // No answer was as expected, and there is no threshold (`--once`).
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_first_cause_that_applies_decides_the_status() {
-        use Ending::{Aborted, AgentsLost, Completed, Failed, Interrupted, Stopped, Unreached};
+        use Ending::{Aborted, AgentsLost, Completed, Failed, GivenUp, Interrupted, Stopped, Unreached};
         let because = || "because".to_owned();
         // Each row has all that the rows below it have, too, where a run can have both.
         let rows = [
@@ -173,6 +173,7 @@ mod tests {
             (Aborted(because()), 0, 1, Exit::NoAnswer),
             (Completed, 0, 1, Exit::NoAnswer),
             (Stopped(because()), 0, 1, Exit::NoAnswer),
+            (GivenUp(because()), 1, 0, Exit::ThresholdFailed),
             (Interrupted, 0, 1, Exit::NoAnswer),
             (Aborted(because()), 1, 0, Exit::ThresholdFailed),
             (Completed, 1, 0, Exit::ThresholdFailed),

@@ -257,6 +257,7 @@ impl<'a> Runs<'a> {
             Ending::Completed
             | Ending::Aborted(_)
             | Ending::Stopped(_)
+            | Ending::GivenUp(_)
             | Ending::Unreached(_)
             | Ending::AgentsLost(_) => {}
         }

@@ -1,5 +1,6 @@
 //! The messages between a controller and an agent, as `MessagePack` with field names.
 
+use brunt_record::recording::Stop;
 use std::collections::BTreeMap;
 
 use brunt_plan::share::Portion;
@@ -192,7 +193,11 @@ impl FromAgent {
             Self::Finished { ended, .. } => {
                 let Ended { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
                 let templates = log.iter_mut().flat_map(|log| &mut log.compared).map(|row| &mut row.sums.name);
-                let texts = failed.iter_mut().chain(stopped).chain(unreached).chain(redirected_to);
+                let texts = failed
+                    .iter_mut()
+                    .chain(stopped.as_mut().map(|stop| &mut stop.reason))
+                    .chain(unreached)
+                    .chain(redirected_to);
                 texts.chain(status_names.values_mut()).chain(templates).collect()
             }
             _ => Vec::new(),
@@ -219,7 +224,7 @@ pub(crate) struct Ended {
     pub(crate) measured_ns: u64,
     pub(crate) interrupted: bool,
     pub(crate) failed: Option<String>,
-    pub(crate) stopped: Option<String>,
+    pub(crate) stopped: Option<Stop>,
     pub(crate) unreached: Option<String>,
     pub(crate) status_names: BTreeMap<u16, String>,
     pub(crate) redirected_to: Option<String>,

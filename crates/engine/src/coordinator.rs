@@ -13,7 +13,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figures;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::{Ending, Recording, Stop};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
@@ -84,7 +84,7 @@ pub(crate) struct Coordinator<'a> {
     /// Why a worker had no connection in all of its time, if no worker ever had one.
     unconnected: Option<String>,
     /// Why a script has ended the run, if one has.
-    stopped: Option<String>,
+    stopped: Option<Stop>,
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
     clock: Clock,
@@ -213,11 +213,11 @@ impl<'a> Coordinator<'a> {
                 (None, Some(reason), _) => Ending::Unreached(reason),
                 (None, None, Some(reason)) => Ending::Aborted(reason),
                 _ if self.interrupted => Ending::Interrupted,
-                _ if self.stopped.is_some() => Ending::Stopped(self.stopped.unwrap_or_default()),
                 // Failed calls state their reasons themselves.
-                _ => match self.unconnected.filter(|_| !has_outcomes) {
-                    Some(reason) => Ending::Unreached(reason),
-                    None => Ending::Completed,
+                _ => match (self.stopped, self.unconnected.filter(|_| !has_outcomes)) {
+                    (Some(stop), _) => stop.ending(),
+                    (None, Some(reason)) => Ending::Unreached(reason),
+                    (None, None) => Ending::Completed,
                 },
             },
             // If every worker was given up, none reported the length.

@@ -32,6 +32,24 @@ pub enum Ending {
     AgentsLost(String),
     /// Early, because the script ended it, for this reason.
     Stopped(String),
+    /// Early, because the script gave it up, for this reason. Such a run never passes, whatever its figures.
+    GivenUp(String),
+}
+
+/// A script's word that ends its run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Why, in the script's words.
+    pub reason: String,
+    /// Whether the run did what it was to do; it has failed otherwise.
+    pub ok: bool,
+}
+
+impl Stop {
+    /// How a run has ended that a script ended so.
+    pub fn ending(self) -> Ending {
+        if self.ok { Ending::Stopped(self.reason) } else { Ending::GivenUp(self.reason) }
+    }
 }
 
 /// The record of a run, without its plan.

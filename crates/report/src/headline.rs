@@ -230,6 +230,7 @@ fn early_end(summary: &Summary) -> Option<Statement> {
         Ending::Interrupted => (Tone::Warning, interrupted(summary)),
         Ending::Aborted(reason) => (Tone::Bad, format!("aborted: {}", clean(reason))),
         Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
+        Ending::GivenUp(reason) => (Tone::Bad, format!("given up by the script: {}", clean(reason))),
         // The statement on a target that never answered has the reason.
         Ending::Unreached(_) if summary.total.failures.total() > 0 => return None,
         Ending::Unreached(reason) | Ending::AgentsLost(reason) => (Tone::Bad, clean(reason).into_owned()),

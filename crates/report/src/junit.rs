@@ -153,8 +153,9 @@ fn run(summary: &Summary) -> Suite {
         // Nothing was measured, so nothing has passed.
         Ending::Completed | Ending::Stopped(_) if is_idle => failure(&no_call(summary)),
         Ending::Completed => paused_to_end(summary).and_then(|paused| failure(&paused)),
-        // A script that ends its run works as intended.
+        // A script that says that its run did what it was to do works as intended.
         Ending::Stopped(_) => None,
+        Ending::GivenUp(reason) => failure(&format!("given up by the script: {reason}")),
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
         Ending::Failed(reason) | Ending::Unreached(reason) | Ending::AgentsLost(reason) => failure(reason),
         Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),

@@ -1,6 +1,7 @@
 //! Operations, which a user wants of the engine, and resumptions, which carry the results back.
 
 use brunt_protocol::record::outcome::OkStatus;
+use brunt_protocol::record::recording::Stop;
 use brunt_protocol::scenario::Value;
 
 /// A call that a user wants.
@@ -184,8 +185,8 @@ pub enum Operation {
     },
     /// The connection that the user holds by this handle is closed.
     Release(u32),
-    /// The run ends, for this reason.
-    Stop(String),
+    /// The run ends.
+    Stop(Stop),
     /// A queue of data is empty: the user's scenario ends.
     Exhausted,
     /// Begins a task, which does something else for the same user: the [`Number`](Resumption::Number) of its slot, in

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::Plan;
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::{Ending, Recording, Stop};
 use brunt_record::replayed::LogRead;
 
 use crate::link::Link;
@@ -141,7 +141,8 @@ impl Ended {
             Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
                 ended.unreached = Some(reason);
             }
-            Ending::Stopped(reason) => ended.stopped = Some(reason),
+            Ending::Stopped(reason) => ended.stopped = Some(Stop { reason, ok: true }),
+            Ending::GivenUp(reason) => ended.stopped = Some(Stop { reason, ok: false }),
         }
         ended
     }

@@ -1,5 +1,6 @@
 //! The accounts of a run under way: each agent's reports, and what lost ones had to do.
 
+use brunt_record::recording::Stop;
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -243,7 +244,7 @@ impl InProgress {
         place: usize,
         measured_ns: u64,
         interrupted: bool,
-        stopped: Option<String>,
+        stopped: Option<Stop>,
         unreached: Option<String>,
     ) {
         if let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| agent.stage != Stage::Finished) {

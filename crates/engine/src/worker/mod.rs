@@ -10,6 +10,7 @@ mod reports;
 mod target;
 mod vitals;
 
+use brunt_record::recording::Stop;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -212,7 +213,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 _ => outcome.as_ref().err().map(|error| format!("cannot wait for events: {error}")),
             },
             stopped: match leaving {
-                Some(Leaving::Stopped(reason)) => Some(shown(reason)),
+                Some(Leaving::Stopped(stop)) => Some(Stop { reason: shown(stop.reason), ok: stop.ok }),
                 _ => None,
             },
             unreached: self.unreached.take().map(shown),

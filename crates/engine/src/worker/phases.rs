@@ -1,5 +1,6 @@
 //! A source of calls, as a worker takes it through the phases of a run.
 
+use brunt_record::recording::Stop;
 use brunt_record::snapshot::Phase;
 
 use crate::network::{Load, NEVER, Network};
@@ -79,8 +80,8 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
 pub(crate) enum Leaving {
     /// It has no more calls on this worker.
     Done,
-    /// Its script ends the whole run, for this reason.
-    Stopped(String),
+    /// Its script ends the whole run.
+    Stopped(Stop),
     /// It failed, for this reason, and the whole run ends.
     Failed(String),
 }

@@ -1,5 +1,6 @@
 //! Reports of workers to the coordinator, and signals between workers.
 
+use brunt_record::recording::Stop;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_record::interval::Interval;
@@ -24,7 +25,7 @@ pub enum Report {
         /// The reason of its user, if that failed.
         failed: Option<String>,
         /// The reason of its user, if that has ended the run.
-        stopped: Option<String>,
+        stopped: Option<Stop>,
         /// The reason for which it has ended the run, if no connection to the target could be made.
         unreached: Option<String>,
     },

@@ -1,5 +1,6 @@
 //! Conversion of yields and resumptions between Lua and the contract of scripts.
 
+use brunt_record::recording::Stop;
 use brunt_script::{Operation, Placement, Resumption, Verdict, Wanted};
 use mlua::{Lua, LuaString, MultiValue, Table, Value as LuaValue};
 
@@ -210,7 +211,7 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
             without_pauses_ns: number(c).max(0.0) as u64,
             ok: rest.front() == Some(&LuaValue::Boolean(true)),
         },
-        STOP => Operation::Stop(text(a)),
+        STOP => Operation::Stop(Stop { reason: text(a), ok: *b == LuaValue::Boolean(true) }),
         EXHAUSTED => Operation::Exhausted,
         CHECK_PASSED => Operation::CheckPassed(number(a) as u32),
         EXCUSE => Operation::Excuse { label: number(a) as u32, status: number(b) as u16 },

@@ -97,11 +97,17 @@ fn pacing_holds_after_an_iteration_that_an_error_has_ended() {
 fn the_script_ends_the_run_for_its_reason() {
     let script = "brunt.scenario('s', function(vu)
         http:get('/')
-        if vu.iteration == 3 then brunt.stop_run('seen enough') end
+        if vu.iteration == 3 then brunt.stop_run(REASON) end
       end):inject { brunt.users(1, 60) }";
-    let played = play(script, hello);
-    assert_eq!(played.requests.len(), 3);
-    assert_eq!(played.summary.run.ending, Ending::Stopped("seen enough".to_owned()));
+    for (reason, ending) in [
+        ("'the database is gone'", Ending::GivenUp("the database is gone".to_owned())),
+        ("'seen enough', { ok = true }", Ending::Stopped("seen enough".to_owned())),
+        ("{ ok = true, reason = 'seen enough' }", Ending::Stopped("seen enough".to_owned())),
+        ("{ ok = false }", Ending::GivenUp("no reason given".to_owned())),
+    ] {
+        let played = play(&script.replace("REASON", reason), hello);
+        assert_eq!((played.requests.len(), played.summary.run.ending), (3, ending), "{reason}");
+    }
 }
 
 #[test]

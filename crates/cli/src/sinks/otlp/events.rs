@@ -77,6 +77,7 @@ const fn ending(ending: &Ending) -> &'static str {
         Ending::Unreached(_) => "unreached",
         Ending::AgentsLost(_) => "agents_lost",
         Ending::Stopped(_) => "stopped",
+        Ending::GivenUp(_) => "given_up",
     }
 }
 

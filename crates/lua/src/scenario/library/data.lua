@@ -57,7 +57,7 @@ local function next_place(self)
   while not place do
     local user = waiting("a queue")
     if self.at_end == "stop_run" then
-      yield(STOP, "all " .. self.data:length() .. " rows of " .. self.data.name .. " were given out")
+      yield(STOP, "all " .. self.data:length() .. " rows of " .. self.data.name .. " were given out", true)
     else
       yield(EXHAUSTED)
       if user.task then

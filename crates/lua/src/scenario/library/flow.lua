@@ -430,9 +430,16 @@ function brunt.rendezvous(name, users, timeout)
   return waited < length * 1e9
 end
 
-function brunt.stop_run(reason)
+-- Ends the run, which has failed unless the option `ok` says that it did what it was to do. `{ ok = true, reason = "…" }` may stand alone.
+function brunt.stop_run(reason, options)
   waiting("brunt.stop_run")
-  yield(STOP, reason ~= nil and tostring(reason) or "no reason given")
+  if type(reason) == "table" and options == nil then
+    reason, options = reason.reason, reason
+  end
+  if options ~= nil then
+    core.check_options("brunt.stop_run", options, { ok = true, reason = true })
+  end
+  yield(STOP, reason ~= nil and tostring(reason) or "no reason given", options ~= nil and options.ok == true)
 end
 
 -- From now on each passed check is traced.

@@ -316,6 +316,7 @@ function brunt.fail(message) end
 -- Ends this user, here and now, without an error.
 function brunt.stop_user() end
 
--- Ends the run for everybody.
----@param reason? string
-function brunt.stop_run(reason) end
+-- Ends the run for everybody. It has failed (exit status 1, with the reason in the report), unless `ok = true` says that it did what it was to do.
+---@param reason? string|{ ok?: boolean, reason?: string }
+---@param options? { ok?: boolean }
+function brunt.stop_run(reason, options) end
