@@ -84,7 +84,7 @@ fn flags_that_are_wrong() {
         ("-4 -6", "'--ipv4' cannot be used with '--ipv6'"),
         // TLS
         ("-k --cacert f", "'--insecure' cannot be used with '--cacert <F>'"),
-        ("--cert f", "--cert needs the private key of that certificate: give it with --key"),
+        ("--cert f", "--cert: cannot read f"),
         ("--key f", "--key needs the certificate of that private key: give it with --cert"),
         ("--sni a:1", "'--sni <NAME>': expected a host name such as example.org"),
         // Results
@@ -161,7 +161,7 @@ fn files_that_cannot_be_used() {
         (&["--url-lines", &directory], format!("cannot read {directory}: Is a directory")),
         (&["--body-file", "/dev/zero"], "cannot read /dev/zero: it is longer than 1 GiB".to_owned()),
         (&["--cacert", &missing], format!("--cacert: cannot read {missing}")),
-        (&["--cacert", &binary], format!("--cacert: cannot read {binary}: line 2 is not text in UTF-8")),
+        (&["--cacert", &binary], format!("--cacert: {binary}: expected certificates in PEM")),
         (&["--cacert", &key_only], format!("--cacert: {key_only}: expected certificates in PEM")),
         (&["--cert", &certificate, "--key", &missing], format!("--key: cannot read {missing}")),
         (&["--cert", &certificate, "--key", &certificate], format!("--key: {certificate}: expected a private key")),

@@ -75,12 +75,17 @@ fn what_comes_after_another_waits_for_all_threads() {
 #[test]
 fn the_reason_for_which_a_script_ends_the_run_is_shown() {
     let server = Server::start(Config::default()).unwrap();
-    let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('seen enough') end)
+    let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('no stock is left') end)
        :inject { brunt.users(1, '1h') }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    assert_eq!(play(&path, &[], 1)["ending"]["given_up"], "no stock is left");
+    let given_up = done(&mut brunt(["run", "--format", "junit", &path])).with_status(1);
+    assert!(given_up.stdout.contains("given up by the script: no stock is left"), "{}", given_up.stdout);
+    let text = text.replace("'no stock is left'", "'seen enough', { ok = true }");
+    let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
     assert_eq!(play(&path, &[], 0)["ending"]["stopped"], "seen enough");
-    let done = done(&mut brunt(["run", &path])).with_status(0);
-    assert!(done.stdout.contains("stopped by the script: seen enough"), "{}", done.stdout);
+    let right = done(&mut brunt(["run", &path])).with_status(0);
+    assert!(right.stdout.contains("stopped by the script: seen enough"), "{}", right.stdout);
 }
 
 #[test]
