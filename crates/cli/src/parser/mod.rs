@@ -32,10 +32,10 @@ Examples:
 
 Exit status:
   0    done, and every threshold held
-  1    a threshold failed
+  1    a threshold failed, or more than 1 % of calls failed
   2    the command line or a file was wrong
   3    the target never answered
-  4    an agent was lost, and --on-lost-agent did not say that the run goes on; or too few came
+  4    an agent was lost (without --on-lost-agent continue), or too few joined
   130  Ctrl-C ended the run early, with its full report; pressed twice, at once (143: SIGTERM)";
 
 /// Puts load on a network service and tells the truth about what happened

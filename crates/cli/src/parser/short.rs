@@ -22,14 +22,14 @@ Load
   -t N              threads [default: cores; with -r, what it takes]
   -d T              stop after this time [default: 10s]
   -n N              stop after this many requests
-  -r R              requests a second, whatever the answers take: 2000, 0..5k/1m
-  -w T              warm-up before it, which is in no figure
+  -r R              constant rate, requests/s (open model): 2000; 0..5k/1m ramps
+  -w T              warm-up, excluded from all figures
 Request
   -m M              method [default: GET, or POST with a body]
   -H 'K: V'         header field
   --body TEXT|@F    body; --json TEXT|@F for one in JSON
   --basic U:P       user and password
-  -k                take any certificate
+  -k                do not verify certificates
 Results
   --once            make one request and print it with its answer
   --threshold T     what must hold: 'p99<50ms', 'error_rate<0.1%'; else exit 1
@@ -45,7 +45,7 @@ Commands
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
   proxy, coalesce-check  serve identical requests in flight once
-  doctor, config    what here would spoil a run; where flags come from
+  doctor, config    check this machine; where flags come from
   completions, man, schema, types  for your shell, programs, editors
 
 brunt http://localhost:8080/               as fast as it goes, for 10 s
