@@ -197,7 +197,9 @@ impl FromArgMatches for SweepArgs {
             }
         }
         let mut run = RunArgs::of(matches, rest)?;
-        single.into_iter().for_each(|set| set(&mut run.bench.load));
+        for set in single {
+            set(&mut run.bench.load);
+        }
         Ok(Self { run, several })
     }
 
