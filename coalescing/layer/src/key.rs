@@ -7,18 +7,19 @@ use smallvec::SmallVec;
 
 /// What requests must have in common to share an answer, and the other headers that an answer may vary by.
 ///
-/// The parts stand one after the other: the URI's epoch, the lengths of the target's parts and those parts, then each
-/// header behind its lengths. So
-/// two requests have the same parts if and only if they have the same bytes. Keys are compared byte by byte; the hash
-/// only finds the place in the table.
+/// The parts stand one after the other: each header behind its length, the number of headers, the lengths of the target's
+/// parts and those parts, and the URI's epoch. Read from the end, this is unambiguous, so two requests have the same parts if
+/// and only if they have the same bytes. Keys are compared byte by byte; the hash only finds the place in the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     /// The key, followed by the headers that are not in it.
     bytes: Vec<u8>,
-    /// Where the headers of the key begin.
+    /// Where the headers of the key end.
     headers: usize,
     /// Where the key ends.
     end: usize,
+    /// The greatest age, in seconds, of an earlier answer that the client takes.
+    pub(crate) max_age: Option<u64>,
     /// The hash of the key, once the table has computed it.
     pub(crate) hash: u64,
 }
@@ -32,8 +33,6 @@ pub(crate) struct Target<'a> {
     pub(crate) authority: Option<&'a str>,
     pub(crate) host: Option<&'a HeaderValue>,
     pub(crate) path_and_query: Option<&'a str>,
-    /// Host and scheme according to `Forwarded`.
-    pub(crate) forwarded: Option<&'a [u8]>,
     /// The result of the key function.
     pub(crate) own: Option<&'a [u8]>,
     /// The number of writes to the URI: a request from before a write must not answer one from after it.
@@ -41,7 +40,7 @@ pub(crate) struct Target<'a> {
 }
 
 /// Headers of a request, in their order.
-pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 8]>;
+pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 16]>;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -50,39 +49,71 @@ thread_local! {
 /// A length that no part has.
 const NONE: u32 = u32::MAX;
 
-impl Key {
-    /// The key; `None` if a part is too long to encode, which no server accepts anyway.
-    pub(crate) fn new(target: &Target<'_>, keyed: &Headers<'_>, others: &Headers<'_>) -> Option<Self> {
+/// A key in the making. Headers come first, as they are found on the way through the request.
+pub(crate) struct KeyWriter {
+    bytes: Vec<u8>,
+    headers: u32,
+}
+
+impl KeyWriter {
+    pub(crate) fn new() -> Self {
         let mut bytes = SPARE.take();
         bytes.clear();
+        Self { bytes, headers: 0 }
+    }
+
+    /// Adds a header to the key; `None` if it is too long to encode, which no server accepts anyway.
+    #[inline]
+    pub(crate) fn header(&mut self, name: &HeaderName, value: &HeaderValue) -> Option<()> {
+        self.headers += 1;
+        write_header(&mut self.bytes, name.as_str(), value.as_bytes())
+    }
+
+    /// Adds what is derived from a header, under a name that no header has.
+    pub(crate) fn derived(&mut self, name: &HeaderName, write_value: impl FnOnce(&mut Vec<u8>)) -> Option<()> {
+        let mut derived = Vec::new();
+        write_value(&mut derived);
+        self.headers += 1;
+        write(&mut self.bytes, &[name.as_str().as_bytes(), b":"], derived.len())?;
+        self.bytes.extend_from_slice(&derived);
+        Some(())
+    }
+
+    /// Leaves the memory to the thread's next key.
+    pub(crate) fn discard(self) {
+        SPARE.set(self.bytes);
+    }
+
+    /// The key; `None` if a part is too long to encode. `others` are headers that an answer may vary by.
+    pub(crate) fn finish(mut self, target: &Target<'_>, others: &Headers<'_>, max_age: Option<u64>) -> Option<Key> {
+        let bytes = &mut self.bytes;
+        let headers = bytes.len();
         let parts = [
             Some(target.method.as_bytes()),
             target.scheme.map(str::as_bytes),
             target.authority.map(str::as_bytes),
             target.host.map(HeaderValue::as_bytes),
             target.path_and_query.map(str::as_bytes),
-            target.forwarded,
             target.own,
         ];
-        // All lengths come first, together: most parts are short or absent.
         if parts.iter().flatten().map(|part| part.len()).sum::<usize>() >= NONE as usize {
             return None;
         }
-        let lengths = parts.map(|part| part.map_or(NONE, |part| part.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&target.epoch.to_le_bytes());
-        bytes.extend_from_slice(lengths.as_flattened());
         parts.into_iter().flatten().for_each(|part| bytes.extend_from_slice(part));
-        let headers = bytes.len();
-        for (name, value) in keyed {
-            write_header(&mut bytes, name, value)?;
-        }
+        // All lengths come together: most parts are short or absent.
+        let lengths = parts.map(|part| part.map_or(NONE, |part| part.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(lengths.as_flattened());
+        bytes.extend_from_slice(&self.headers.to_le_bytes());
+        bytes.extend_from_slice(&target.epoch.to_le_bytes());
         let end = bytes.len();
         for (name, value) in others {
-            write_header(&mut bytes, name, value)?;
+            write_header(bytes, name.as_str(), value.as_bytes())?;
         }
-        Some(Self { bytes, headers, end, hash: 0 })
+        Some(Key { bytes: self.bytes, headers, end, max_age, hash: 0 })
     }
+}
 
+impl Key {
     /// Leaves the key's memory to the thread's next key, so that a request without a flight to join allocates none.
     pub(crate) fn recycle(self) {
         const MOST: usize = 16 * 1024;
@@ -105,14 +136,37 @@ impl Key {
     /// Whether this key's request and one with the same key and these headers have equal values of each of these names
     /// (RFC 9111, section 4.1).
     pub(crate) fn has_in_common(&self, names: &[HeaderName], other: &HeaderMap) -> bool {
-        let keyed = self.bytes.get(self.headers..self.end).unwrap_or_default();
-        let others = self.bytes.get(self.end..).unwrap_or_default();
         names.iter().all(|name| {
             // A header in the key is equal in both requests.
             *name == http::header::HOST
-                || values(keyed, name).next().is_some()
-                || values(others, name).eq(other.get_all(name).iter().map(HeaderValue::as_bytes))
+                || self.has_keyed(name)
+                || values(self.others(), name).eq(other.get_all(name).iter().map(HeaderValue::as_bytes))
         })
+    }
+
+    /// Adds the values of these names to the key, so that requests with other values of them get other keys.
+    pub(crate) fn split_by(mut self, names: &[HeaderName]) -> Option<Self> {
+        let mut added = Vec::new();
+        for name in names.iter().filter(|name| **name != http::header::HOST && !self.has_keyed(name)) {
+            write(&mut added, &[name.as_str().as_bytes(), b"="], 0)?;
+            for value in values(self.others(), name) {
+                write_header(&mut added, name.as_str(), value)?;
+            }
+        }
+        let length = u32::try_from(added.len()).ok()?;
+        added.extend_from_slice(&length.to_le_bytes());
+        added.extend_from_slice(&NONE.to_le_bytes());
+        self.bytes.splice(self.end..self.end, added.iter().copied());
+        self.end += added.len();
+        Some(self)
+    }
+
+    fn others(&self) -> &[u8] {
+        self.bytes.get(self.end..).unwrap_or_default()
+    }
+
+    fn has_keyed(&self, name: &HeaderName) -> bool {
+        values(self.bytes.get(..self.headers).unwrap_or_default(), name).next().is_some()
     }
 }
 
@@ -124,28 +178,38 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-fn write(bytes: &mut Vec<u8>, part: &[u8]) -> Option<()> {
-    let length = u32::try_from(part.len()).ok().filter(|&length| length != NONE)?;
-    bytes.extend_from_slice(&length.to_le_bytes());
-    bytes.extend_from_slice(part);
+/// Writes the lengths of a name and of a value, and the name. The value has to follow.
+#[inline]
+fn write(bytes: &mut Vec<u8>, name: &[&[u8]], value: usize) -> Option<()> {
+    let length = name.iter().map(|part| part.len()).sum::<usize>();
+    let length = u32::try_from(length).ok().filter(|&length| length != NONE)?;
+    let value = u32::try_from(value).ok().filter(|&length| length != NONE)?;
+    bytes.reserve(8 + length as usize + value as usize);
+    bytes.extend_from_slice(&((u64::from(value) << 32) | u64::from(length)).to_le_bytes());
+    name.iter().for_each(|part| bytes.extend_from_slice(part));
     Some(())
 }
 
-fn write_header(bytes: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> Option<()> {
-    write(bytes, name.as_str().as_bytes())?;
-    write(bytes, value.as_bytes())
+#[inline]
+fn write_header(bytes: &mut Vec<u8>, name: &str, value: &[u8]) -> Option<()> {
+    write(bytes, &[name.as_bytes()], value.len())?;
+    bytes.extend_from_slice(value);
+    Some(())
 }
 
 /// The encoded values of a header.
 fn values<'a>(headers: &'a [u8], name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = headers;
-    let pairs = std::iter::from_fn(move || Some((read(&mut rest)?, read(&mut rest)?)));
+    let pairs = std::iter::from_fn(move || read(&mut rest));
     pairs.filter_map(move |(other, value)| (other == name.as_str().as_bytes()).then_some(value))
 }
 
-fn read<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_first_chunk::<4>()?;
-    let (part, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+/// The next name with its value.
+fn read<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (lengths, after) = rest.split_first_chunk::<8>()?;
+    let lengths = u64::from_le_bytes(*lengths);
+    let (name, after) = after.split_at_checked((lengths & u64::from(u32::MAX)) as usize)?;
+    let (value, after) = after.split_at_checked((lengths >> 32) as usize)?;
     *rest = after;
-    Some(part)
+    Some((name, value))
 }

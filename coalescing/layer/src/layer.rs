@@ -90,6 +90,34 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
+    /// Takes this header for harmless: it neither tells requests apart nor excludes them. A follower gets the answer that was
+    /// made for its leader's value.
+    #[must_use]
+    pub fn ignore_header(mut self, name: HeaderName) -> Self {
+        self.realm = Realm::default();
+        self.eligible.ignored_headers.push(name);
+        self
+    }
+
+    /// Takes cookies of this name for harmless; `_ga_*` stands for all whose names begin with `_ga_`. Requests all of whose
+    /// cookies are harmless are coalesced. The service still gets them: those of the leader.
+    #[must_use]
+    pub fn ignore_cookie(mut self, name: impl Into<String>) -> Self {
+        self.realm = Realm::default();
+        self.eligible.ignored_cookies.0.push(name.into());
+        self
+    }
+
+    /// Replaces the rule about headers by this function: requests are told apart by method, URI, host and its result alone.
+    /// Those for which it returns `None` are not coalesced. The result must differ wherever the answer does: for each
+    /// user, language, encoding, and so on.
+    #[must_use]
+    pub fn key_only_by(mut self, key: impl Fn(&Parts) -> Option<Bytes> + Send + Sync + 'static) -> Self {
+        self = self.key_by(key);
+        self.eligible.only_key_function = true;
+        self
+    }
+
     /// Coalesces OPTIONS and TRACE as well as GET and HEAD: all safe methods (RFC 9110, section 9.2.1) without a body.
     /// Other methods cannot be coalesced. Default: false.
     #[must_use]

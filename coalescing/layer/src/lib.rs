@@ -67,6 +67,7 @@
 mod answer;
 mod body;
 mod counters;
+mod fields;
 mod flight;
 mod future;
 mod key;

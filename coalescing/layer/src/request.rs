@@ -4,22 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, DNT,
-    EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, PRAGMA,
-    PROXY_AUTHORIZATION, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE, UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
-};
+use http::header::MAX_FORWARDS;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, Method, Request, Uri};
 
-use crate::key::{Headers, Key, Target};
+use crate::fields::{self, IgnoredCookies, Role, has_overridden_method};
+use crate::key::{Headers, Key, KeyWriter, Target};
 
-/// Says whether a request may be coalesced, and gives a part of its key.
+pub(crate) use crate::fields::MARK;
+
+/// Says whether a request may be coalesced, and gives a part of its key, or all of it.
 pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
-
-/// A request with this header asks whether it led or followed.
-pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
 
 /// An extension of a request: the longest wait for another request's headers, in place of the layer's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +26,12 @@ pub struct WaitAtMost(pub Duration);
 pub(crate) struct Eligible {
     /// Headers in the key. A header that would exclude a request from coalescing does not if it is here.
     pub(crate) key_headers: Vec<HeaderName>,
+    /// Headers that are taken for harmless.
+    pub(crate) ignored_headers: Vec<HeaderName>,
+    pub(crate) ignored_cookies: IgnoredCookies,
     pub(crate) key_function: Option<KeyFunction>,
+    /// Whether the key function decides alone, and no header is part of the key.
+    pub(crate) only_key_function: bool,
     pub(crate) all_safe_methods: bool,
 }
 
@@ -49,21 +50,6 @@ pub(crate) struct Coalescible {
     pub(crate) key: Key,
     /// Whether the client asked for [`MARK`].
     pub(crate) asks: bool,
-}
-
-/// The effect of a header on its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It excludes the request from coalescing.
-    Bars,
-    /// Its value is part of the key.
-    Key,
-    Host,
-    Mark,
-    /// The host and scheme in it are part of the key.
-    Forwarded,
-    /// It has no effect, unless the answer varies by it.
-    Other,
 }
 
 impl Eligible {
@@ -95,21 +81,39 @@ impl Eligible {
         own: Option<&[u8]>,
         epoch: u64,
     ) -> Option<Coalescible> {
-        let (mut keyed, mut others, mut host, mut asks) = (Headers::new(), Headers::new(), None, false);
-        let mut forwarded = None;
+        let mut writer = KeyWriter::new();
+        let (mut others, mut host, mut asks, mut max_age) = (Headers::new(), None, false, None);
         for (name, value) in headers {
-            match self.role(name, value) {
-                Role::Bars => return None,
-                Role::Key => keyed.push((name, value)),
+            match self.role(name, fields::role(name, value), value) {
+                Role::Key => writer.header(name, value)?,
+                // For the other safe methods it says who answers (RFC 9110, section 7.6.2).
+                Role::Harmless if *name == MAX_FORWARDS && !matches!(*method, Method::GET | Method::HEAD) => {
+                    writer.header(name, value)?;
+                }
+                Role::Harmless => others.push((name, value)),
+                Role::Identity | Role::Bars | Role::OverridesMethod => {
+                    writer.discard();
+                    return None;
+                }
                 // Different servers choose a different one of two hosts.
-                Role::Host if host.is_some() => return None,
+                Role::Host if host.is_some() => {
+                    writer.discard();
+                    return None;
+                }
                 Role::Host => host = Some(value),
                 Role::Mark => asks = true,
-                Role::Forwarded => {
-                    what_was_asked_for(value, forwarded.get_or_insert_default());
+                Role::Addresses => {
+                    writer.derived(name, |key| fields::write_classes(value, key))?;
                     others.push((name, value));
                 }
-                Role::Other => others.push((name, value)),
+                Role::Forwarded => {
+                    writer.derived(name, |key| fields::write_forwarded(value, key))?;
+                    others.push((name, value));
+                }
+                Role::Freshness => {
+                    max_age = max_age.into_iter().chain(fields::max_age(value)).min();
+                    others.push((name, value));
+                }
             }
         }
         let target = Target {
@@ -118,11 +122,10 @@ impl Eligible {
             authority: uri.authority().map(Authority::as_str),
             host,
             path_and_query: uri.path_and_query().map(PathAndQuery::as_str),
-            forwarded: forwarded.as_deref().filter(|asked_for: &&[u8]| !asked_for.is_empty()),
             own,
             epoch,
         };
-        let key = Key::new(&target, &keyed, &others)?;
+        let key = writer.finish(&target, &others, max_age)?;
         Some(Coalescible { key, asks })
     }
 
@@ -136,58 +139,22 @@ impl Eligible {
         }
     }
 
-    fn role(&self, name: &HeaderName, value: &HeaderValue) -> Role {
-        if self.key_headers.contains(name) {
+    /// A field's role under the settings.
+    #[inline]
+    fn role(&self, name: &HeaderName, usual: Role, value: &http::HeaderValue) -> Role {
+        if !self.key_headers.is_empty() && self.key_headers.contains(name) {
             return Role::Key;
         }
-        match *name {
-            HOST => Role::Host,
-            // Answers are chosen by these (RFC 9110, section 12.5), even if a service forgets to say `Vary`.
-            ACCEPT | ACCEPT_ENCODING | ACCEPT_LANGUAGE | ORIGIN
-            // A client with a stored copy gets 304 where others get 200 (RFC 9110, section 13).
-            | IF_NONE_MATCH | IF_MODIFIED_SINCE | IF_MATCH | IF_UNMODIFIED_SINCE => Role::Key,
+        if !self.ignored_headers.is_empty() && self.ignored_headers.contains(name) {
+            return Role::Harmless;
+        }
+        match usual {
             // A key function identifies the client.
-            AUTHORIZATION | PROXY_AUTHORIZATION | COOKIE => self.unless_key_function(Role::Bars),
-            RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
-            CONTENT_LENGTH if value.as_bytes() != b"0" => Role::Bars,
-            CACHE_CONTROL | PRAGMA if wants_its_own(value) => Role::Bars,
-            // A nominated field may be removed on its way to the handler, after it was checked here.
-            CONNECTION if nominates_a_field(value) => Role::Bars,
-            FORWARDED => Role::Forwarded,
-            // Usual headers, so that the checks below are skipped.
-            USER_AGENT | REFERER | CONNECTION | TE | UPGRADE_INSECURE_REQUESTS | DNT | VIA => Role::Other,
-            _ if *name == MARK => Role::Mark,
-            _ => self.role_of_unregistered(name, value),
+            Role::Identity if self.key_function.is_some() => Role::Harmless,
+            Role::Identity if *name == http::header::COOKIE && self.ignored_cookies.has_all_of(value) => Role::Harmless,
+            Role::Key | Role::Addresses | Role::Forwarded if self.only_key_function => Role::Harmless,
+            usual => usual,
         }
-    }
-
-    /// The role of a header without a standard.
-    fn role_of_unregistered(&self, name: &HeaderName, value: &HeaderValue) -> Role {
-        match name.as_str() {
-            // These identify the client.
-            "x-api-key" | "api-key" | "x-auth-token" | "x-access-token" | "x-csrf-token" => {
-                self.unless_key_function(Role::Bars)
-            }
-            // These headers ask for another method than the request's.
-            name if METHOD_OVERRIDES.contains(&name) => Role::Bars,
-            // Many frameworks take these in place of the host, the scheme and the path.
-            "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-scheme" | "x-forwarded-port"
-            | "x-forwarded-prefix" | "x-forwarded-path" | "x-forwarded-server" | "x-forwarded-ssl" | "x-host"
-            | "x-original-host" | "x-original-url" | "x-original-uri" | "x-rewrite-url" | "x-url-scheme"
-            | "front-end-https" => Role::Key,
-            // CGI and the like make one variable of both spellings.
-            name if name.contains('_') => HeaderName::try_from(name.replace('_', "-")).map_or(Role::Other, |dashed| {
-                match self.role(&dashed, value) {
-                    Role::Host | Role::Forwarded => Role::Key,
-                    role => role,
-                }
-            }),
-            _ => Role::Other,
-        }
-    }
-
-    fn unless_key_function(&self, role: Role) -> Role {
-        if self.key_function.is_some() { Role::Other } else { role }
     }
 }
 
@@ -212,62 +179,15 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// Headers by which frameworks take a request for one with another method.
-const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
-
 /// The class of a request with a safe method that may not be coalesced.
 fn without_key(headers: &HeaderMap) -> RequestClass {
-    let overrides = |name: &HeaderName| METHOD_OVERRIDES.contains(&name.as_str().replace('_', "-").as_str());
-    if headers.keys().any(overrides) { RequestClass::Writes } else { RequestClass::Passes }
-}
-
-/// Whether `Connection` names more than how the connection goes on (RFC 9110, section 7.6.1).
-fn nominates_a_field(connection: &HeaderValue) -> bool {
-    connection.as_bytes().split(|&byte| byte == b',').any(|option| {
-        let option = option.trim_ascii();
-        let usual = [&b""[..], b"close", b"keep-alive", b"te", b"upgrade"];
-        !usual.iter().any(|usual| option.eq_ignore_ascii_case(usual))
-    })
-}
-
-/// Adds host and scheme from `Forwarded` (RFC 7239, section 4); its whole value if a quote in it is not closed.
-fn what_was_asked_for(forwarded: &HeaderValue, asked_for: &mut Vec<u8>) {
-    let value = forwarded.as_bytes();
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    let mut pairs = value.split(|&byte| {
-        let ends = !is_quoted && matches!(byte, b',' | b';');
-        if !is_escaped && byte == b'"' {
-            is_quoted = !is_quoted;
-        }
-        is_escaped = is_quoted && !is_escaped && byte == b'\\';
-        ends
-    });
-    let mut found = Vec::new();
-    for pair in pairs.by_ref() {
-        let pair = pair.trim_ascii();
-        let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
-        if name.eq_ignore_ascii_case(b"host") || name.eq_ignore_ascii_case(b"proto") {
-            found.extend_from_slice(pair);
-            found.push(b';');
-        }
-    }
-    drop(pairs);
-    if is_quoted {
-        found = [value, b";"].concat();
-    }
-    asked_for.append(&mut found);
-}
-
-/// Whether a client asks for an answer of its own (RFC 9111, section 5.2.1).
-fn wants_its_own(value: &HeaderValue) -> bool {
-    value.as_bytes().split(|&byte| byte == b',').any(|directive| {
-        let directive = directive.trim_ascii();
-        [&b"no-cache"[..], b"no-store", b"only-if-cached"].iter().any(|name| directive.eq_ignore_ascii_case(name))
-    })
+    if has_overridden_method(headers) { RequestClass::Writes } else { RequestClass::Passes }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::header::COOKIE;
+
     use super::*;
 
     fn find(eligible: &Eligible, method: &str, uri: &str, headers: &[(&str, &str)]) -> Option<Key> {
@@ -306,6 +226,13 @@ mod tests {
             find(&eligible, "GET", "/", &[("host", "a"), ("origin", "https://b")]),
             find(&eligible, "GET", "/", &[("host", "a"), ("if-none-match", "\"1\"")]),
             find(&eligible, "GET", "/", &[("host", "a"), ("if-none-match", "\"2\"")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-zqw", "")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-zqw", "1"), ("x-zqw", "2")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-zqw", "2"), ("x-zqw", "1")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-zqw", "1, 2")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-zqw1", "2")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-forwarded-for", "10.0.0.1")]),
+            find(&eligible, "GET", "/", &[("host", "a"), ("x-forwarded-for", "192.0.2.1")]),
         ];
         for (at, one) in variants.iter().enumerate() {
             assert!(one.is_some(), "{at}");
@@ -335,6 +262,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_here_to_be_harmless_may_be_named() {
+        let eligible = Eligible {
+            ignored_headers: vec![HeaderName::from_static("x-device")],
+            ignored_cookies: IgnoredCookies(vec!["_ga".to_owned()]),
+            ..Eligible::default()
+        };
+        let with = |name, value| find(&eligible, "GET", "/", &[(name, value)]);
+        assert_eq!(with("x-device", "1"), with("x-device", "2"));
+        assert_eq!(with("cookie", "_ga=1"), with("cookie", "_ga=2"));
+        assert_eq!(with("cookie", "_ga=1; id=7"), None);
+    }
+
+    #[test]
+    fn a_key_function_may_be_all_of_the_key() {
+        let function: KeyFunction = Arc::new(|_| Some(Bytes::from_static(b"all")));
+        let eligible = Eligible { key_function: Some(function), only_key_function: true, ..Eligible::default() };
+        let with = |path, name, value| find(&eligible, "GET", path, &[(name, value)]);
+        assert_eq!(with("/", "x-zqw", "1"), with("/", "accept", "2"));
+        assert_ne!(with("/", "x-zqw", "1"), with("/other", "x-zqw", "1"));
+        assert_eq!(with("/", "range", "bytes=0-1"), None);
+    }
+
+    #[test]
+    fn a_key_split_by_names_tells_their_values_apart() {
+        let names = ["user-agent", "via", "accept"].map(|name| name.parse().unwrap());
+        let split = |headers: &[_]| get(headers).unwrap().split_by(&names).unwrap();
+        assert_eq!(split(&[("user-agent", "a"), ("referer", "1")]), split(&[("user-agent", "a"), ("referer", "2")]));
+        for other in [&[("user-agent", "b")][..], &[], &[("via", "a")], &[("user-agent", "a"), ("user-agent", "a")]] {
+            assert_ne!(split(&[("user-agent", "a")]), split(other));
+        }
+        let plain = get(&[("user-agent", "a")]).unwrap();
+        assert_ne!(plain, plain.clone().split_by(&names).unwrap());
+        assert!(split(&[("via", "1")]).has_in_common(&names[1..2], &HeaderMap::from_iter([(names[1].clone(), "1".parse().unwrap())])));
+    }
+
+    #[test]
     fn a_key_function_decides() {
         let function: KeyFunction =
             Arc::new(|parts| Some(Bytes::copy_from_slice(parts.headers.get("cookie")?.as_bytes())));
@@ -355,16 +318,16 @@ mod tests {
             }
             map
         };
-        let names = ["x-a", "accept", "host"].map(|name| name.parse().unwrap());
+        let names = ["via", "accept", "host"].map(|name| name.parse().unwrap());
         let same = |one: &[_], other| {
             let one = get(&[&[("host", "a"), ("accept", "a")], one].concat()).unwrap();
             one.has_in_common(&names, &headers(other))
         };
         assert!(same(&[], &[]));
-        assert!(same(&[("x-a", "1"), ("x-b", "1")], &[("x-a", "1"), ("x-b", "2")]));
-        assert!(!same(&[("x-a", "1")], &[]));
-        assert!(!same(&[], &[("x-a", "1")]));
-        assert!(!same(&[("x-a", "1")], &[("x-a", "2")]));
-        assert!(!same(&[("x-a", "1"), ("x-a", "2")], &[("x-a", "2"), ("x-a", "1")]));
+        assert!(same(&[("via", "1"), ("referer", "1")], &[("via", "1"), ("referer", "2")]));
+        assert!(!same(&[("via", "1")], &[]));
+        assert!(!same(&[], &[("via", "1")]));
+        assert!(!same(&[("via", "1")], &[("via", "2")]));
+        assert!(!same(&[("via", "1"), ("via", "2")], &[("via", "2"), ("via", "1")]));
     }
 }

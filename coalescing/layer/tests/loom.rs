@@ -54,7 +54,7 @@ use answer::Judge;
 use body::{BodyError, Piece};
 use counters::{Event, Tally};
 use flight::{Arrival, First, Limits, Member, Outcome, Supply, Table};
-use key::{Headers, Key, Target};
+use key::{Headers, Key, KeyWriter, Target};
 use sync::Mutex;
 
 /// Something that one thread opens and another waits for.
@@ -160,7 +160,7 @@ fn key() -> Key {
 
 fn key_of(path: &str) -> Key {
     let target = Target { method: "GET", path_and_query: Some(path), ..Target::default() };
-    Key::new(&target, &Headers::new(), &Headers::new()).unwrap()
+    KeyWriter::new().finish(&target, &Headers::new(), None).unwrap()
 }
 
 /// A request that has been polled once.

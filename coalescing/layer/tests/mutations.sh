@@ -44,14 +44,16 @@ done <<'RULES'
 queries_are_told_apart|request.rs|s/path_and_query: uri.path_and_query\(\).map\(PathAndQuery::as_str\)/path_and_query: Some(uri.path())/
 paths_hosts_and_schemes_are_told_apart|request.rs|s/Role::Host => host = Some\(value\)/Role::Host => drop(value.clone())/
 get_and_head_are_told_apart|request.rs|s/method: method.as_str\(\)/method: "GET"/
-authorization_bars|request.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION | COOKIE =>/
-cookies_bar|request.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/
-ranges_bar|request.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
-bodies_bar|request.rs|s/CONTENT_LENGTH if value.as_bytes\(\) != b"0" => Role::Bars,//
-languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/ACCEPT \| ACCEPT_ENCODING \| ACCEPT_LANGUAGE \| ORIGIN/ORIGIN/
-clients_may_insist_on_an_answer_of_their_own|request.rs|s/CACHE_CONTROL \| PRAGMA if wants_its_own\(value\) => Role::Bars,//
+authorization_bars|fields.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION | COOKIE =>/; s/"auth", //
+cookies_bar|fields.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/; s/, "cookie"//
+ranges_bar|fields.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
+bodies_bar|fields.rs|s/CONTENT_LENGTH => Role::Bars/CONTENT_LENGTH => Role::Harmless/
+languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/Role::Key => writer.header\(name, value\)\?/Role::Key => others.push((name, value))/
+a_field_nobody_has_heard_of_tells_apart|fields.rs|s/looks_like_an_identity\(name\) => Role::Identity,\n        _ => Role::Key/looks_like_an_identity(name) => Role::Identity,\n        _ => Role::Harmless/
+what_only_names_the_call_costs_nothing|fields.rs|s/USER_AGENT \| REFERER/REFERER/
+clients_may_insist_on_an_answer_of_their_own|fields.rs|s/CACHE_CONTROL => cache_control\(value\)/CACHE_CONTROL => Role::Harmless/
 unsafe_methods_are_never_coalesced|request.rs|s/_ => false,\n        }\n    }\n\n    fn role/_ => self.all_safe_methods,\n        }\n    }\n\n    fn role/; s/if !is_safe\(request.method\(\)\) \{/if false {/
-conditions_are_told_apart|request.rs|s/IF_NONE_MATCH \| IF_MODIFIED_SINCE/IF_MODIFIED_SINCE/
+conditions_are_told_apart|fields.rs|s/USER_AGENT \| REFERER/http::header::IF_NONE_MATCH | USER_AGENT | REFERER/
 answers_that_set_cookies_are_not_shared|answer.rs|s/SET_COOKIE => false,//
 private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\)\s*\|\|//
 answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_case\("no-store"\)//
@@ -61,17 +63,17 @@ a_bad_request_is_answered_for_itself|answer.rs|s/StatusCode::GONE =>/StatusCode:
 a_bad_request_is_answered_for_itself|flight/head.rs|s/Sharing::NotThis => .*?FlightUnshared\)/Sharing::NotThis => self.keep_from_others(response)/
 when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), Phase::Unshared/Outcome::Answer(response), Phase::Failed/
 failures_are_not_shared_if_so_asked|flight/head.rs|s/if self.table.limits.share_failures/if true/
-a_nominated_field_bars|request.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
-a_method_override_bars|request.rs|s/name if METHOD_OVERRIDES.contains\(&name\) => Role::Bars,//
-headers_that_say_what_was_asked_for|request.rs|s/"x-forwarded-host" \| //
-headers_that_say_what_was_asked_for|key.rs|s/target.forwarded,/None,/
-headers_that_some_take_for_others|request.rs|s/name.contains\('_'\)/false/
+a_nominated_field_bars|fields.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
+a_method_override_bars|fields.rs|s/name if overrides_method\(name\) => Role::OverridesMethod/name if overrides_method(name) => Role::Harmless/
+headers_that_say_what_was_asked_for|fields.rs|s/\| "x-forwarded-host" => Role::Key/=> Role::Key,\n        "x-forwarded-host" => Role::Harmless/
+headers_that_say_what_was_asked_for|request.rs|s/writer.derived\(name, \|key\| fields::write_forwarded\(value, key\)\)\?;//
+headers_that_some_take_for_others|fields.rs|s/=> role_of_lookalike\(name, value\)/=> Role::Harmless/
 a_read_after_a_write|key.rs|s/target.epoch.to_le_bytes/0_u64.to_le_bytes/
 a_read_after_a_write|writes.rs|s/(let write = Self \{[^}]*\};\s*)write.closes_flights\(\);/$1/
 a_read_after_a_write|writes.rs|s/(fn drop\(&mut self\) \{\s*)self.closes_flights\(\);/$1/
 a_write_is_over_before_its_answer|future.rs|s/write.iter\(\).for_each\(Write::closes_flights\);//
 a_write_is_over_before_the_end_of_its_answer|body.rs|s/frame.is_none\(\) \|\| body.is_end_stream\(\)/false/
-an_overridden_method_is_a_write|request.rs|s/if headers.keys\(\).any\(overrides\)/if false/
+an_overridden_method_is_a_write|request.rs|s/if has_overridden_method\(headers\)/if false/
 keys_and_heads_are_held|flight/table.rs|s/key.weight\(\)/0/g
 keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
 too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//

@@ -30,8 +30,8 @@ pub(crate) struct Admitted {
     /// Whether its connection is closed after its answer, because an intermediary could have seen the end of its body
     /// elsewhere.
     pub(crate) closes: bool,
-    /// Whether it nominates a header field that answers depend on. It is passed on with that field; but as such a
-    /// request is suspicious, its answer is shared with no other.
+    /// Whether it nominates a header field beside those that concern each connection. Fields that answers depend on are
+    /// passed on all the same, others are removed; but as such a request is suspicious, its answer is shared with no other.
     pub(crate) is_alone: bool,
 }
 

@@ -55,14 +55,18 @@ const END_TO_END: [HeaderName; 23] = [
 const OF_ANSWERS: [HeaderName; 2] = [SET_COOKIE, VARY];
 
 /// Removes the fields that concern one connection. End-to-end fields and those in `kept` stay, even if they are
-/// nominated; returns whether any of them was.
+/// nominated; returns whether a field was nominated that no connection needs.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap, kept: &[HeaderName]) -> bool {
     let nominated = tokens(headers, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
-    let (wrongly, nominated): (Vec<_>, Vec<_>) = nominated.partition(|name| is_end_to_end(name) || kept.contains(name));
-    for name in nominated.iter().chain(&OF_THE_CONNECTION) {
+    let (end_to_end, removed): (Vec<_>, Vec<_>) =
+        nominated.partition(|name| is_end_to_end(name) || kept.contains(name));
+    // `close` and `keep-alive` are options, and named like fields.
+    let is_usual = |name: &HeaderName| name.as_str() == "close" || OF_THE_CONNECTION.contains(name);
+    let is_unusual = !end_to_end.is_empty() || !removed.iter().all(is_usual);
+    for name in removed.iter().chain(&OF_THE_CONNECTION) {
         headers.remove(name);
     }
-    !wrongly.is_empty()
+    is_unusual
 }
 
 fn is_end_to_end(name: &HeaderName) -> bool {

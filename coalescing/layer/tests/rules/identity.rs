@@ -199,14 +199,14 @@ fn answers_that_vary_by_everything_are_not_shared() {
 #[test]
 fn an_answer_that_varies_goes_to_those_who_sent_the_same() {
     let mut origin = Origin::new();
-    let with = |value| [("x-tenant", value), ("x-other", value)];
+    let with = |value| [("referer", value), ("via", value)];
     let mut one = origin.get("/", &with("one"));
-    let mut same = origin.get("/", &[("x-tenant", "one")]);
+    let mut same = origin.get("/", &[("referer", "one")]);
     let mut two = origin.get("/", &with("two"));
     let mut none = origin.get("/", &[]);
-    let mut twice = origin.get("/", &[("x-tenant", "one"), ("x-tenant", "one")]);
+    let mut twice = origin.get("/", &[("referer", "one"), ("referer", "one")]);
     let call = origin.call();
-    call.answer_with(&[("vary", "accept-encoding"), ("vary", "X-Tenant")], "one's");
+    call.answer_with(&[("vary", "accept-encoding"), ("vary", "Referer")], "one's");
     one.has_all("one's");
     same.has_all("one's");
     for client in [&mut two, &mut none, &mut twice] {
@@ -214,7 +214,7 @@ fn an_answer_that_varies_goes_to_those_who_sent_the_same() {
     }
     for (tenant, text) in [("two", "two's"), ("", "nobody's"), ("one", "twice")] {
         let call = origin.call();
-        assert_eq!(call.header("x-tenant"), tenant);
+        assert_eq!(call.header("referer"), tenant);
         call.answer(text);
     }
     two.has_all("two's");
@@ -227,13 +227,13 @@ fn an_answer_that_varies_goes_to_those_who_sent_the_same() {
 #[test]
 fn who_is_promoted_is_who_the_answer_varies_by() {
     let mut origin = Origin::new();
-    let mut one = origin.get("/", &[("x-tenant", "one")]);
-    let mut two = origin.get("/", &[("x-tenant", "two")]);
-    let mut other = origin.get("/", &[("x-tenant", "one")]);
+    let mut one = origin.get("/", &[("referer", "one")]);
+    let mut two = origin.get("/", &[("referer", "two")]);
+    let mut other = origin.get("/", &[("referer", "one")]);
     origin.call().fail(1);
     one.error();
     two.poll();
-    origin.call().answer_with(&[("vary", "x-tenant")], "two's");
+    origin.call().answer_with(&[("vary", "referer")], "two's");
     two.has_all("two's");
     assert!(!other.poll());
     origin.call().answer("one's");
