@@ -1,6 +1,10 @@
 //! Whether an answer may be shared with other requests (RFC 9111, sections 3 and 4.1; RFC 9110, section 15).
 
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY};
+use std::time::{Duration, SystemTime};
+
+use http::header::{
+    AGE, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, DATE, EXPIRES, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 /// With whom an answer may be shared.
@@ -8,12 +12,21 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 pub(crate) enum Sharing {
     /// With all that wait for it and have the leader's values of these headers.
     With(Vec<HeaderName>),
-    /// With nobody: its headers forbid it, or it is too long.
+    /// With nobody: its headers forbid it, or it is too long. So will those of the next answers, most likely.
     No,
     /// With nobody, as its status may be due to the leader's request alone. Another request may get an answer that can
-    /// be shared.
+    /// be shared. It is likely that the same request would get this one again.
     NotThis,
+    /// With nobody, as it is a failure, which the next request may be spared.
+    Failure,
+    /// With all that wait for it, and with none that come later: see [`SharedFailure`].
+    All,
 }
+
+/// An extension of a response: a failure that all waiting requests share, whatever its status. For a service that knows
+/// that another call would fail likewise, as a proxy whose upstream has not answered in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedFailure;
 
 /// The configured rules for answers.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +43,14 @@ impl Judge {
     /// With whom an answer with this head, and a body of at least this many bytes, may be shared.
     #[inline]
     pub(crate) fn sharing<B>(&self, head: &Response<B>, least_bytes: u64) -> Sharing {
-        if !self.status_is_shared(head.status()) {
-            return Sharing::NotThis;
+        let status = head.status();
+        if !self.status_is_shared(status) {
+            return match status {
+                _ if head.extensions().get::<SharedFailure>().is_some() => Sharing::All,
+                StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Sharing::Failure,
+                _ if status.is_redirection() || status.is_client_error() => Sharing::NotThis,
+                _ => Sharing::Failure,
+            };
         }
         if least_bytes > self.longest {
             return Sharing::No;
@@ -91,6 +110,42 @@ impl Judge {
                 || (!self.no_cache && name.eq_ignore_ascii_case("no-cache"))
         })
     }
+}
+
+/// How long an answer is fresh (RFC 9111, section 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Freshness {
+    /// `None` if the answer does not say.
+    pub(crate) lifetime: Option<Duration>,
+    /// How old it was when it came, in seconds.
+    pub(crate) age: u64,
+}
+
+impl Freshness {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let age = text(AGE).and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        let lifetime = directive(headers, "s-maxage").or_else(|| directive(headers, "max-age"));
+        let lifetime = lifetime.map(Duration::from_secs).or_else(|| {
+            let expires = httpdate::parse_http_date(text(EXPIRES)?).unwrap_or(SystemTime::UNIX_EPOCH);
+            let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
+            Some(expires.duration_since(date).unwrap_or_default())
+        });
+        Self { lifetime, age }
+    }
+
+    /// How long the answer may be held, at most this long.
+    pub(crate) fn hold(self, most: Duration) -> Duration {
+        self.lifetime.map_or(most, |lifetime| most.min(lifetime.saturating_sub(Duration::from_secs(self.age))))
+    }
+}
+
+/// The seconds of a directive of `Cache-Control`; 0 if they are unreadable, so that such an answer is stale.
+fn directive(headers: &HeaderMap, wanted: &str) -> Option<u64> {
+    let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|value| value.split(',')).filter_map(|directive| directive.split_once('='));
+    let (_, seconds) = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))?;
+    Some(seconds.trim().trim_matches('"').parse().unwrap_or(0))
 }
 
 /// Whether a body of this type goes on for as long as somebody reads it.
@@ -185,10 +240,28 @@ mod tests {
     #[test]
     fn only_statuses_that_are_cacheable_by_default_are_shared() {
         let shared: Vec<_> =
-            (100..600).filter(|status| JUDGE.sharing(&head(*status, &[]), 0) != Sharing::NotThis).collect();
+            (100..600).filter(|status| matches!(JUDGE.sharing(&head(*status, &[]), 0), Sharing::With(_))).collect();
         assert_eq!(shared, [200, 203, 204, 300, 301, 304, 308, 404, 410]);
         let ranges = Judge { ranges: true, ..JUDGE };
-        assert_ne!(ranges.sharing(&head(206, &[]), 0), Sharing::NotThis);
+        assert!(matches!(ranges.sharing(&head(206, &[]), 0), Sharing::With(_)));
+    }
+
+    #[test]
+    fn freshness_is_what_the_answer_says() {
+        let fresh = |headers: &[(&str, &str)]| Freshness::of(head(200, headers).headers());
+        let of = |lifetime: Option<u64>, age| Freshness { lifetime: lifetime.map(Duration::from_secs), age };
+        assert_eq!(fresh(&[]), of(None, 0));
+        assert_eq!(fresh(&[("cache-control", "public, Max-Age=\"60\""), ("age", "7")]), of(Some(60), 7));
+        assert_eq!(fresh(&[("cache-control", "max-age=60, s-maxage=5")]), of(Some(5), 0));
+        assert_eq!(fresh(&[("cache-control", "max-age=soon")]), of(Some(0), 0));
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(fresh(&[("expires", "Sun, 06 Nov 1994 08:50:37 GMT"), ("date", date)]), of(Some(60), 0));
+        assert_eq!(fresh(&[("expires", date), ("date", "Sun, 06 Nov 1994 08:50:37 GMT")]), of(Some(0), 0));
+        assert_eq!(fresh(&[("expires", "0"), ("date", date)]), of(Some(0), 0));
+        assert_eq!(fresh(&[("expires", "0"), ("cache-control", "max-age=1")]), of(Some(1), 0));
+        assert_eq!(of(Some(60), 7).hold(Duration::from_secs(100)), Duration::from_secs(53));
+        assert_eq!(of(None, 7).hold(Duration::from_secs(100)), Duration::from_secs(100));
+        assert_eq!(of(Some(5), 7).hold(Duration::from_secs(100)), Duration::ZERO);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use http::HeaderMap;
@@ -28,13 +29,13 @@ pub enum BodyError {
     /// The body that the service makes panicked.
     #[error("the body that was shared panicked")]
     Panicked,
-    /// This reader fell further behind the others than the limit of held bytes allows.
-    #[error(
-        "expected to be read within {limit} bytes of the fastest reader, but fell further behind; raise the limit, or read faster"
-    )]
-    CutOff {
-        /// The limit that was reached, in bytes.
-        limit: usize,
+    /// This reader held up the others of its body, and took less of it than they may be made to wait for.
+    #[error("slow reader: expected at least {least} bytes a second to be read while others wait, for {within:?}")]
+    SlowReader {
+        /// The least pace, in bytes a second.
+        least: usize,
+        /// How long it was slower.
+        within: Duration,
     },
 }
 
@@ -100,7 +101,8 @@ pub(crate) trait Pieces: Send + Sync {
 pin_project! {
     /// The body of an answer: the service's own, or a shared one.
     ///
-    /// A shared body is read from the service at the pace of its fastest reader, by whichever reader is polled.
+    /// A shared body is read from the service by whichever reader is polled: at the pace of the fastest while little is held for
+/// the others, and of the slowest after that.
     pub struct CoalesceBody<B> {
         #[pin]
         kind: Kind<B>,

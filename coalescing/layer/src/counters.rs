@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// An event of a request, a flight or a reader of a shared body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,6 +13,8 @@ pub enum Event {
     /// A request went straight to the service, because its flight has too many waiters or the layer holds too many
     /// bytes.
     Refused,
+    /// A request went straight to the service: the last answer to one like it was for its client alone.
+    Remembered,
     /// A request found no flight to join, and leads a new one.
     FlightStarted,
     /// A request joined a flight under way, and waits for it.
@@ -34,8 +37,12 @@ pub enum Event {
     WentAlone,
     /// A follower's client went away while it waited.
     Vanished,
-    /// A reader fell further behind than the limit of held bytes allows, and its body ended with an error.
+    /// A follower looks for a flight again: its leader's answer varies by a header in which they differ.
+    Regrouped,
+    /// A reader held up the others of its body, and took too little of it: its body ended with an error.
     CutOff,
+    /// A follower waited this long for the head of its answer.
+    Waited(Duration),
     /// A follower was sent this many bytes of a body that the service did not have to make again.
     Saved(u64),
 }
@@ -59,10 +66,9 @@ macro_rules! counters {
 
         /// The number of each event since the layer was made.
         ///
-        /// The counters add up: every request that the layer saw is one of `passed + refused + flights + followers`.
-        /// Once
-        /// nothing is in flight, `flights = ended + unshared + failed + cancelled` and
-        /// `followers = shared + promoted + shared_failures + went_alone + vanished`.
+        /// The counters add up: the layer saw `passed + refused + remembered + flights + followers - regrouped` requests.
+        /// Once nothing is in flight, `flights = ended + unshared + failed + cancelled` and
+        /// `followers = shared + promoted + shared_failures + went_alone + vanished + regrouped`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[non_exhaustive]
         pub struct Counters {
@@ -75,6 +81,7 @@ macro_rules! counters {
             fn count(&self, event: Event) {
                 match event {
                     Event::Saved(bytes) => self.bytes_saved.fetch_add(bytes, Ordering::Relaxed),
+                    Event::Waited(_) => 0,
                     $($event => self.$name.fetch_add(1, Ordering::Relaxed),)+
                 };
             }
@@ -101,6 +108,8 @@ counters! {
     passed: Event::Passed,
     /// Requests that went straight to the service, as their flight had as many waiters as may be, or too much was held.
     refused: Event::Refused,
+    /// Requests that went straight to the service, as the last answer to one like them was for its client alone.
+    remembered: Event::Remembered,
     /// Flights: requests that led a new flight.
     flights: Event::FlightStarted,
     /// Requests that joined a flight.
@@ -123,7 +132,9 @@ counters! {
     went_alone: Event::WentAlone,
     /// Followers whose clients went away while they waited.
     vanished: Event::Vanished,
-    /// Readers that fell too far behind, in the middle of a body.
+    /// Followers that looked for a flight again, as their leader's answer varies by a header in which they differ.
+    regrouped: Event::Regrouped,
+    /// Readers that held up the others of their body, and took too little of it.
     cut_off: Event::CutOff,
 }
 

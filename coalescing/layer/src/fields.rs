@@ -61,6 +61,11 @@ pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
     }
 }
 
+/// Whether all requests that may share an answer have the same values of a header, whatever these are.
+pub(crate) fn is_always_in_the_key(name: &HeaderName) -> bool {
+    matches!(role(name, &HeaderValue::from_static("")), Role::Key | Role::Host)
+}
+
 /// The role of a field by its name's text. Names are compared by length first, as most names have none of these lengths.
 fn role_by_text(name: &str, value: &HeaderValue) -> Role {
     // Browsers send up to a dozen of these. None is a credential.

@@ -7,20 +7,25 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{AGE, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use smallvec::smallvec;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower_service::Service;
 
 use crate::body::{BodyError, CoalesceBody, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
-use crate::flight::{Answering, Arrival, First, Head, Member, Outcome, Supply};
+use crate::flight::{Answering, Arrival, First, Head, Lesson, Member, Outcome, Supply};
 use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::{MARK, WaitAtMost};
 use crate::shared::Shared;
 use crate::writes::Write;
+
+/// An extension of the answer 500 of a request that waited for another's call, which failed. The error itself is its
+/// leader's; a layer around this one may make another answer of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaderFailed;
 
 /// The answer to followers whose leaders have all failed.
 const FAILED: &str = "the request that this one waited for failed\n";
@@ -51,13 +56,26 @@ where
     Boards(Boards<S, B>),
     Leads(Option<Member<Oneshot<S, Request<B>>>>),
     Follows(Option<Box<Follower<S, B>>>),
-    /// A request that cannot be coalesced calls the service.
-    Calls(Call<S, B>),
+    /// A request that shares no answer calls the service.
+    Calls(Call<S, B>, Then<S, B>),
     /// A request that writes calls the service; `Write` closes the flights of its URI.
     Writes(Call<S, B>, Option<Write>),
     /// Its result is ready.
     Told(CallResult<Oneshot<S, Request<B>>>),
     Over,
+}
+
+/// What the end of a request's own call is for.
+enum Then<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    Nothing,
+    /// The others of its flight, after the failure of their leader, go on when such calls are over.
+    Leaves(#[expect(dead_code, reason = "it is there to be dropped")] Member<Oneshot<S, Request<B>>>),
+    /// It teaches whether the next requests with this key share an answer.
+    Teaches(Arc<Shared<Oneshot<S, Request<B>>>>, Key),
 }
 
 /// A call of the service that may become a flight's.
@@ -85,6 +103,10 @@ where
     /// Its own call, which it makes only if the wait fails.
     call: Call<S, B>,
     key: Key,
+    shared: Arc<Shared<Oneshot<S, Request<B>>>>,
+    /// Whether it may look for a flight once more.
+    may_regroup: bool,
+    joined: Instant,
     max_wait: Option<Duration>,
     patience: Option<Pin<Box<Sleep>>>,
     fate: Fate,
@@ -108,7 +130,7 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     pub(crate) fn alone(call: Call<S, B>, write: Option<Write>) -> Self {
-        let state = if write.is_some() { State::Writes(call, write) } else { State::Calls(call) };
+        let state = if write.is_some() { State::Writes(call, write) } else { State::Calls(call, Then::Nothing) };
         Self { state, marked: false }
     }
 
@@ -124,9 +146,14 @@ where
     /// A request that looks for a flight at once. It is polled soon after, and only then leaves its waker.
     #[cfg(feature = "hyper")]
     #[inline]
-    pub(crate) fn boarding(shared: &Shared<Oneshot<S, Request<B>>>, key: Key, call: Call<S, B>, marked: bool) -> Self {
+    pub(crate) fn boarding(
+        shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
+        key: Key,
+        call: Call<S, B>,
+        marked: bool,
+    ) -> Self {
         let mut nobody = Context::from_waker(std::task::Waker::noop());
-        Self { state: State::board(shared, key, call, marked, &mut nobody), marked }
+        Self { state: State::board(shared, key, call, marked, true, &mut nobody), marked }
     }
 }
 
@@ -137,19 +164,21 @@ where
 {
     #[inline]
     fn board(
-        shared: &Shared<Oneshot<S, Request<B>>>,
+        shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
         call: Call<S, B>,
         marked: bool,
+        may_regroup: bool,
         cx: &mut Context<'_>,
     ) -> Self {
         match shared.table.first_poll(key, call, cx) {
             First::Own(outcome) => Self::Told(own(outcome, marked)),
             First::Leads(member, Some(arrival)) => Self::Told(arrive_as_leader(Some(member), arrival, marked)),
             First::Leads(member, None) => Self::Leads(Some(member)),
-            First::Full(call) => Self::Calls(call),
+            First::Full(call) => Self::Calls(call, Then::Nothing),
+            First::Alone(call, key) => Self::Calls(call, Then::Teaches(Arc::clone(shared), key)),
             First::Follows(member, call, key) => {
-                Self::Follows(Some(Box::new(Follower::new(shared, member, call, key))))
+                Self::Follows(Some(Box::new(Follower::new(shared, member, call, key, may_regroup))))
             }
         }
     }
@@ -165,7 +194,7 @@ where
             State::Boards(_) => "boards",
             State::Leads(_) => "leads",
             State::Follows(_) => "follows",
-            State::Calls(_) => "calls",
+            State::Calls(..) => "calls",
             State::Writes(..) => "writes",
             State::Told(_) => "told",
             State::Over => "over",
@@ -188,7 +217,9 @@ where
 {
     Answered(Answer<Oneshot<S, Request<B>>>),
     Leads(Member<Oneshot<S, Request<B>>>),
-    Calls(Call<S, B>),
+    Calls(Call<S, B>, Then<S, B>),
+    /// It looks for a flight again.
+    Boards(Arc<Shared<Oneshot<S, Request<B>>>>, Key, Call<S, B>),
 }
 
 impl<S, B, R> Future for ResponseFuture<S, B>
@@ -204,7 +235,7 @@ where
         if let State::Boards(_) | State::Told(_) = self.state {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Told(told) => return Poll::Ready(told),
-                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, cx) {
+                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, true, cx) {
                     State::Told(told) => return Poll::Ready(told),
                     state => self.state = state,
                 },
@@ -213,8 +244,13 @@ where
         }
         loop {
             self.state = match &mut self.state {
-                State::Calls(call) => {
-                    return call.as_mut().poll(cx).map(|answer| answer.map(|response| response.map(CoalesceBody::own)));
+                State::Calls(call, then) => {
+                    let answer = ready!(call.as_mut().poll(cx));
+                    if let (Then::Teaches(shared, key), Ok(response)) = (&then, &answer) {
+                        shared.table.taught(key, response);
+                    }
+                    *then = Then::Nothing;
+                    return Poll::Ready(answer.map(|response| response.map(CoalesceBody::own)));
                 }
                 State::Writes(call, write) => {
                     let answer = ready!(call.as_mut().poll(cx));
@@ -230,10 +266,15 @@ where
                     None => return Poll::Pending,
                     Some(Turn::Answered(response)) => return Poll::Ready(Ok(response)),
                     Some(Turn::Leads(member)) => State::Leads(Some(member)),
-                    Some(Turn::Calls(call)) => State::Calls(call),
+                    Some(Turn::Calls(call, then)) => State::Calls(call, then),
+                    Some(Turn::Boards(shared, key, call)) => State::board(&shared, key, call, marked, false, cx),
                 },
                 // The future was polled after its end, which callers should not do.
-                State::Boards(_) | State::Told(_) | State::Over => return Poll::Pending,
+                State::Told(_) => match std::mem::replace(&mut self.state, State::Over) {
+                    State::Told(told) => return Poll::Ready(told),
+                    state => state,
+                },
+                State::Boards(_) | State::Over => return Poll::Pending,
             };
         }
     }
@@ -253,7 +294,9 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
             Ok(mark(Response::from_parts(*parts, body(member, supply, None)), marked, LEADER))
         }
         // This request was given away with its call, so it cannot be made again.
-        Arrival::Followed(..) | Arrival::Alone | Arrival::Failed | Arrival::Promoted => Ok(failure()),
+        Arrival::Followed(..) | Arrival::Alone | Arrival::Released | Arrival::Failed | Arrival::Promoted => {
+            Ok(failure())
+        }
     }
 }
 
@@ -292,15 +335,17 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     fn new(
-        shared: &Shared<Oneshot<S, Request<B>>>,
+        shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         member: Member<Oneshot<S, Request<B>>>,
         call: Call<S, B>,
         key: Key,
+        may_regroup: bool,
     ) -> Self {
         let limit = |request: &Request<B>| request.extensions().get::<WaitAtMost>().map(|wait| wait.0);
         let max_wait = call.request().and_then(limit).or(shared.max_wait);
         let fate = Fate { event: Event::Vanished, tally: shared.table.tally.clone() };
-        Self { member, call, key, max_wait, patience: None, fate }
+        let shared = Arc::clone(shared);
+        Self { member, call, key, shared, may_regroup, joined: Instant::now(), max_wait, patience: None, fate }
     }
 
     fn has_waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
@@ -310,7 +355,16 @@ where
     }
 
     fn arrive(mut self, arrival: Arrival<Oneshot<S, Request<B>>>, marked: bool) -> Turn<S, B> {
+        self.fate.tally.observe(Event::Waited(self.joined.elapsed()));
         match arrival {
+            Arrival::Followed(head, _) if self.may_regroup && !self.may_have(&head) && Lesson::of(&head.vary).is_some() => {
+                self.fate.event = Event::Regrouped;
+                Turn::Boards(self.shared, self.key, self.call)
+            }
+            Arrival::Released => {
+                self.fate.event = Event::WentAlone;
+                Turn::Calls(self.call, Then::Leaves(self.member))
+            }
             Arrival::Followed(head, supply) if self.may_have(&head) => {
                 self.fate.event = Event::Shared;
                 Turn::Answered(self.follow(&head, supply, marked))
@@ -332,7 +386,7 @@ where
             }
             Arrival::Followed(..) | Arrival::Alone | Arrival::Own(_) | Arrival::Led(..) => {
                 self.fate.event = Event::WentAlone;
-                Turn::Calls(self.call)
+                Turn::Calls(self.call, Then::Nothing)
             }
         }
     }
@@ -344,9 +398,13 @@ where
     }
 
     fn follow(self, head: &Head, supply: Supply, marked: bool) -> Answer<Oneshot<S, Request<B>>> {
+        let age = self.member.age;
         let mut response = Response::new(body(Some(self.member), supply, Some(&self.fate.tally)));
         *response.status_mut() = head.status;
         response.headers_mut().clone_from(&head.headers);
+        if let Some(age) = age {
+            response.headers_mut().insert(AGE, age.into());
+        }
         mark(response, marked, FOLLOWER)
     }
 }
@@ -361,7 +419,7 @@ fn body<F: Answering>(member: Option<Member<F>>, supply: Supply, saved: Option<&
             CoalesceBody::held(pieces)
         }
         (Supply::Reading(hint), Some(member)) => {
-            CoalesceBody::shared(Box::new(Reader { member, saved: saved.cloned() }), hint)
+            CoalesceBody::shared(Box::new(Reader { member, saved: saved.cloned(), timer: None }), hint)
         }
         // A member that reads is there.
         (Supply::Reading(_), None) => CoalesceBody::held(smallvec![]),
@@ -372,11 +430,23 @@ fn body<F: Answering>(member: Option<Member<F>>, supply: Supply, saved: Option<&
 struct Reader<F: Answering> {
     member: Member<F>,
     saved: Option<Tally>,
+    /// Runs while slower readers hold up this one.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<F: Answering> Pieces for Reader<F> {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
-        let given = ready!(self.member.poll_piece(cx));
+        let given = loop {
+            if let Poll::Ready(given) = self.member.poll_piece(cx) {
+                break given;
+            }
+            let Some(recheck) = self.member.recheck else { return Poll::Pending };
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(recheck)));
+            if timer.deadline() != recheck {
+                timer.as_mut().reset(recheck);
+            }
+            ready!(timer.as_mut().poll(cx));
+        };
         if let (Some(tally), Some(Ok(given))) = (&self.saved, &given) {
             tally.count(Event::Saved(given.piece.data() as u64));
         }
@@ -399,6 +469,7 @@ fn failure<R>() -> Response<CoalesceBody<R>> {
     let text = Bytes::from_static(FAILED.as_bytes());
     let mut response = Response::new(CoalesceBody::held(smallvec![Piece::Data(text)]));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response.extensions_mut().insert(LeaderFailed);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }

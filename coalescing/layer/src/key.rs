@@ -18,6 +18,8 @@ pub(crate) struct Key {
     headers: usize,
     /// Where the key ends.
     end: usize,
+    /// Where it ended before it was split.
+    unsplit: usize,
     /// The greatest age, in seconds, of an earlier answer that the client takes.
     pub(crate) max_age: Option<u64>,
     /// The hash of the key, once the table has computed it.
@@ -109,7 +111,7 @@ impl KeyWriter {
         for (name, value) in others {
             write_header(bytes, name.as_str(), value.as_bytes())?;
         }
-        Some(Key { bytes: self.bytes, headers, end, max_age, hash: 0 })
+        Some(Key { bytes: self.bytes, headers, end, unsplit: end, max_age, hash: 0 })
     }
 }
 
@@ -126,6 +128,11 @@ impl Key {
     pub(crate) fn weight(&self) -> usize {
         const ITSELF: usize = 256;
         ITSELF + 2 * self.bytes.len()
+    }
+
+    /// The part that was the key before it was split.
+    pub(crate) fn unsplit(&self) -> &[u8] {
+        self.bytes.get(..self.unsplit).unwrap_or_default()
     }
 
     /// The part that must be equal.

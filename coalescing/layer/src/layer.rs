@@ -41,6 +41,9 @@ pub struct CoalesceLayer<B> {
     body: PhantomData<fn(B)>,
 }
 
+/// The bytes of its body up to which a flight may be joined, by default.
+pub const JOIN_LATE_BYTES: usize = 256 * 1024;
+
 impl<B> CoalesceLayer<B> {
     /// The layer with the settings that are each method's default. A change of settings [separates](Self::separate) a layer from those that it was cloned from.
     pub fn new() -> Self {
@@ -48,7 +51,7 @@ impl<B> CoalesceLayer<B> {
             members: 16 * 1024,
             flight_bytes: 8 * 1024 * 1024,
             total_bytes: 256 * 1024 * 1024,
-            replay_bytes: 256 * 1024,
+            replay_bytes: JOIN_LATE_BYTES,
             late: Duration::from_secs(1),
             promotions: 2,
             share_failures: true,
@@ -155,10 +158,12 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// The most bytes of a body that one flight holds for readers slower than the fastest. A reader that falls further
-    /// behind is cut off: it goes to the service itself if nothing has been sent to it yet, else its body ends with an
-    /// error. A body that is known to be longer is not shared, so that this cuts off readers only of bodies of unknown
-    /// length. Default: 8 MiB.
+    /// The bytes of a body that one flight holds for readers slower than the fastest. Once that much is held, the fast ones
+    /// wait for the slowest that takes at least 64 KiB a second. A slower one is cut off after 5 s: it goes to the service
+    /// itself if nothing has been sent to it yet, else its body ends with [`BodyError::SlowReader`]. A body that is known to
+    /// be longer is not shared. Default: 8 MiB.
+    ///
+    /// [`BodyError::SlowReader`]: crate::BodyError::SlowReader
     #[must_use]
     pub fn max_bytes_per_flight(mut self, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -167,8 +172,8 @@ impl<B> CoalesceLayer<B> {
     }
 
     /// The most bytes that all flights hold together, including keys and heads. Once half of it is held, new requests
-    /// go to the service themselves, and readers are cut off from flights that hold more than their share of that half;
-    /// a reader is never cut off because of what other flights hold. Default: 256 MiB.
+    /// go to the service themselves, and flights that hold more than their share of that half wait for their slow readers;
+    /// a flight within its share is not slowed because of others. Default: 256 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.realm = Realm::default();
@@ -189,7 +194,8 @@ impl<B> CoalesceLayer<B> {
     }
 
     /// How often a follower replaces a leader that failed, or whose status may be due to its own request. After that,
-    /// all that wait are answered with 500, or call the service themselves. Default: 2.
+    /// all that wait are answered with 500, or call the service themselves. Without [`share_failures`](Self::share_failures)
+    /// this concerns statuses alone. Default: 2.
     #[must_use]
     pub fn max_promotions(mut self, promotions: u32) -> Self {
         self.realm = Realm::default();
@@ -197,8 +203,9 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
-    /// Whether requests that wait are answered with 500 once the last leader has failed. If not, each calls the service
-    /// itself: for services that one client's request can make fail, even three times in a row. Default: true.
+    /// Whether requests that wait are answered with 500 once the last leader has failed. If not, they call the service
+    /// themselves, for services that one client's request can make fail: one of them, then two at a time, four, and so on,
+    /// until an answer can be shared. Answers of 5xx and 429 are such failures always. Default: true.
     #[must_use]
     pub fn share_failures(mut self, yes: bool) -> Self {
         self.realm = Realm::default();

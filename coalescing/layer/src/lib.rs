@@ -82,8 +82,9 @@ mod writes;
 
 pub use body::{BodyError, BoxError, CoalesceBody};
 pub use counters::{Counters, Event, Observer};
-pub use future::ResponseFuture;
-pub use layer::CoalesceLayer;
+pub use answer::SharedFailure;
+pub use future::{LeaderFailed, ResponseFuture};
+pub use layer::{CoalesceLayer, JOIN_LATE_BYTES};
 pub use mark::Mark;
 pub use request::WaitAtMost;
 pub use service::Coalesce;

@@ -10,6 +10,8 @@ mod answer;
 mod body;
 #[path = "../src/counters.rs"]
 mod counters;
+#[path = "../src/fields.rs"]
+mod fields;
 #[path = "../src/flight/mod.rs"]
 mod flight;
 #[path = "../src/key.rs"]
@@ -174,7 +176,7 @@ fn board(flights: &Flights, call: Call) -> Request {
     match flights.first_poll(key(), Box::pin(call), &mut Context::from_waker(&noop_waker())) {
         First::Own(Outcome::Answer(_)) => Request::Over(End::Whole),
         First::Own(Outcome::Error(number)) => Request::Over(End::Error(number)),
-        First::Own(Outcome::Panic(_)) | First::Full(_) => panic!("nothing panics, and there is room"),
+        First::Own(Outcome::Panic(_)) | First::Full(_) | First::Alone(..) => panic!("nothing panics, and there is room"),
         First::Leads(member, arrival) => Request::Waits { member, own: None, arrival },
         First::Follows(member, own, _) => Request::Waits { member, own: Some(own), arrival: None },
     }
@@ -208,7 +210,7 @@ fn finish(request: Request) -> End {
                 member.lead(own.take().unwrap(), key());
                 continue;
             }
-            Arrival::Own(_) | Arrival::Alone => panic!("everything may be shared here"),
+            Arrival::Own(_) | Arrival::Alone | Arrival::Released => panic!("everything may be shared here"),
         };
         let text = match supply {
             Supply::Held(pieces) => pieces.into_iter().collect::<Vec<_>>(),

@@ -1,13 +1,13 @@
 //! Checks a request and brings it into one form before anything looks at it, so that the coalescing, the log and the
 //! upstream see the same request.
 
-use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, MAX_FORWARDS, TE, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version};
 
 use crate::config::{Config, TrustedProxy, UpgradeProtocol, Upstream};
 use crate::forwarded::{Origin, add_forwarded};
-use crate::headers::{add_via, asked_upgrade, remove_hop_by_hop, remove_lookalikes};
+use crate::headers::{add_via, asked_upgrade, remove_hop_by_hop, remove_lookalikes, takes_trailers};
 
 /// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +66,22 @@ impl Admission {
         let host = host(request.uri(), request.headers(), version, &self.upstream)?;
         let target = target(request.uri(), request.method())?;
         *request.uri_mut() = target;
+        let method = request.method().clone();
         let headers = request.headers_mut();
         take_expectation(headers)?;
+        let is_for_any = matches!(method, Method::OPTIONS | Method::TRACE);
+        let hops = headers.get(MAX_FORWARDS).filter(|_| is_for_any).map(|left| one_hop_less(left, &method)).transpose()?;
+        if let Some(left) = hops.flatten() {
+            headers.insert(MAX_FORWARDS, left);
+        }
+        let takes_trailers = takes_trailers(headers);
         headers.insert(HOST, host);
         let upgrade = asked_upgrade(headers, &self.upgrades).filter(|_| version == Version::HTTP_11);
         remove_lookalikes(headers);
         let is_alone = remove_hop_by_hop(headers, &self.key_headers);
+        if takes_trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+        }
         join_cookies(headers);
         add_forwarded(headers, origin, &self.trusted);
         add_via(headers, version);
@@ -140,6 +150,16 @@ fn target(uri: &Uri, method: &Method) -> Result<Uri, Rejection> {
     let is_whole_server = path.as_str() == "*";
     let is_path = path.as_str().starts_with('/') || (is_whole_server && method == Method::OPTIONS);
     if is_path { Ok(path.into()) } else { Err(wrong) }
+}
+
+/// `Max-Forwards` for the next recipient of OPTIONS and TRACE (RFC 9110, section 7.6.2). At 0 the proxy itself answers.
+fn one_hop_less(left: &HeaderValue, method: &Method) -> Result<Option<HeaderValue>, Rejection> {
+    match left.to_str().ok().and_then(|left| left.parse::<u32>().ok()) {
+        Some(0) if *method == Method::OPTIONS => Err(reject(StatusCode::NO_CONTENT, "")),
+        Some(0) => Err(reject(StatusCode::METHOD_NOT_ALLOWED, "this proxy is the last recipient, and echoes nothing\n")),
+        Some(left) => Ok(Some(HeaderValue::from(left - 1))),
+        None => Ok(None),
+    }
 }
 
 /// Checks and removes `Expect: 100-continue`, which the proxy answers itself once it reads the body. No other
@@ -263,6 +283,34 @@ mod tests {
         let has = |name: &str| request.headers().contains_key(name);
         assert!(has("host") && has("x-tenant") && has("accept-language") && has("forwarded"));
         assert!(!has("x-own") && !has("connection"));
+    }
+
+    #[test]
+    fn the_last_recipient_answers_itself() {
+        let ask = |left| admit(HTTP1, "*", &[("host", "a"), ("max-forwards", left)]);
+        assert_eq!(ask("0").map(drop), Err(204));
+        assert_eq!(ask("7").unwrap().headers()["max-forwards"], "6");
+        assert_eq!(ask("many").unwrap().headers()["max-forwards"], "many");
+        assert_eq!(admit(HTTP1, "/", &[("host", "a"), ("max-forwards", "0")]).unwrap().headers()["max-forwards"], "0");
+    }
+
+    #[test]
+    fn whoever_takes_trailers_may_have_them() {
+        let te = |value| admit(HTTP1, "/", &[("host", "a"), ("te", value)]).unwrap().headers().get("te").cloned();
+        assert_eq!(te("gzip;q=0.5, Trailers").unwrap(), "trailers");
+        assert_eq!(te("gzip"), None);
+    }
+
+    #[test]
+    fn whoever_nominates_a_field_goes_alone() {
+        let is_alone = |nominates: &str| {
+            let mut request = Request::get("/").header("host", "a").header("connection", nominates);
+            request = request.header("x-own", "1");
+            let origin = Origin { client: None, tls: false };
+            admission().admit(&mut request.body(()).unwrap(), origin).unwrap().is_alone
+        };
+        assert!(is_alone("x-own") && is_alone("close, accept"));
+        assert!(!is_alone("keep-alive, TE, upgrade, HTTP2-Settings") && !is_alone("close"));
     }
 
     #[test]

@@ -8,19 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::{Authority, Scheme};
-use http::{HeaderName, Uri};
+use http::{HeaderName, HeaderValue, Uri};
 use ipnet::IpNet;
 
-/// The server behind the proxy: a scheme, a host and a port.
+use crate::notice::Notify;
+
+/// The server behind the proxy: a scheme, a host and a port, or a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
+    /// The file of a Unix socket, in the place of host and port.
+    pub(crate) socket: Option<PathBuf>,
 }
 
 /// A text that names no upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected an upstream such as http://127.0.0.1:3000 or https://app.internal, without a path, got '{got}'")]
+#[error("expected an upstream such as http://127.0.0.1:3000, https://app.internal (without a path) or unix:/run/app.sock, got '{got}'")]
 pub struct UpstreamError {
     /// The given text. It may hold a user's password.
     pub got: String,
@@ -29,9 +33,14 @@ pub struct UpstreamError {
 impl std::str::FromStr for Upstream {
     type Err = UpstreamError;
 
-    /// `http://host[:port]`, `https://host[:port]`, or `host:port` for HTTP.
+    /// `http://host[:port]`, `https://host[:port]`, `host:port` for HTTP, or `unix:path` for HTTP over a Unix socket.
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
         let wrong = || UpstreamError { got: text.to_owned() };
+        if let Some(path) = text.strip_prefix("unix:") {
+            let authority = Authority::from_static("localhost");
+            let socket = (!path.is_empty()).then(|| PathBuf::from(path)).ok_or_else(wrong)?;
+            return Ok(Self { scheme: Scheme::HTTP, authority, socket: Some(socket) });
+        }
         let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let uri: Uri = whole.parse().map_err(|_| wrong())?;
         let parts = uri.into_parts();
@@ -43,7 +52,7 @@ impl std::str::FromStr for Upstream {
                     && !authority.as_str().contains('@')
                     && !authority.host().is_empty() =>
             {
-                Ok(Self { scheme, authority })
+                Ok(Self { scheme, authority, socket: None })
             }
             _ => Err(wrong()),
         }
@@ -52,7 +61,10 @@ impl std::str::FromStr for Upstream {
 
 impl std::fmt::Display for Upstream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.authority)
+        match &self.socket {
+            Some(socket) => write!(f, "unix:{}", socket.display()),
+            None => write!(f, "{}://{}", self.scheme, self.authority),
+        }
     }
 }
 
@@ -156,14 +168,23 @@ impl std::str::FromStr for UpgradeProtocol {
 /// How requests are coalesced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coalescing {
-    /// Headers that tell requests apart in addition to the usual ones. A header that would otherwise exclude a request
+    /// Headers whose values tell requests apart though they would not otherwise. A header that would exclude a request
     /// from coalescing no longer does if it is named here.
     pub key_headers: Vec<HeaderName>,
+    /// Headers that are taken for harmless: they neither tell requests apart nor exclude them.
+    pub ignored_headers: Vec<HeaderName>,
+    /// Cookies that are taken for harmless, by name; `_ga_*` stands for all that begin so.
+    pub ignored_cookies: Vec<String>,
+    /// The most requests that one call of the upstream answers.
+    pub max_members: Option<usize>,
+    /// How long after its head an answer may be joined.
+    pub join_late: Option<Duration>,
     /// How long a complete answer is kept for later requests; zero keeps none.
     pub hold: Duration,
-    /// How long a follower waits before it asks the upstream itself; `None` for [`Config::response_timeout`].
+    /// How long a follower waits before it asks the upstream itself. `None` for a little longer than its leader may take, so
+    /// that whoever waits for an upstream that hangs is answered when its leader is.
     pub max_wait: Option<Duration>,
-    /// Bytes that a flight may hold for slow readers.
+    /// Bytes that a flight holds for slow readers before the fast ones wait for them.
     pub flight_bytes: Option<usize>,
     /// Bytes that all flights may hold.
     pub total_bytes: Option<usize>,
@@ -196,6 +217,12 @@ pub struct Config {
     pub listen: Listen,
     /// The number of threads; `None` for the number of cores.
     pub threads: Option<usize>,
+    /// The `Host` that the upstream is sent, in the place of the client's.
+    pub upstream_host: Option<HeaderValue>,
+    /// The most idle connections to the upstream that are kept.
+    pub max_idle: usize,
+    /// Is told what the operator should know.
+    pub notify: Notify,
     /// Speaks TLS to clients with this.
     pub identity: Option<Identity>,
     /// Whose certificates are trusted, of an upstream with TLS.
@@ -243,6 +270,9 @@ impl Config {
             upstream,
             listen: listen.into(),
             threads: None,
+            upstream_host: None,
+            max_idle: 1024,
+            notify: |_| {},
             identity: None,
             trust: Trust::System,
             coalesce: None,
@@ -276,10 +306,11 @@ mod tests {
             ("localhost:80", "http://localhost:80"),
             ("https://app.internal/", "https://app.internal"),
             ("http://[::1]:1", "http://[::1]:1"),
+            ("unix:/run/app.sock", "unix:/run/app.sock"),
         ] {
             assert_eq!(text.parse::<Upstream>().unwrap().to_string(), expected);
         }
-        for text in ["", "http://", "ftp://x", "http://x/path", "http://x/?q", "http://me:pw@x", "http://x y"] {
+        for text in ["", "unix:", "http://", "ftp://x", "http://x/path", "http://x/?q", "http://me:pw@x", "http://x y"] {
             let error = text.parse::<Upstream>().unwrap_err().to_string();
             assert!(error.starts_with("expected an upstream such as"), "{text}: {error}");
         }

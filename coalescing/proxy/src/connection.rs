@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper_util::server::graceful::GracefulConnection;
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::metrics::{Metrics, Open};
@@ -45,7 +45,10 @@ impl Seat {
 }
 
 /// The stage of a client connection, for its time limits.
-pub(crate) struct Progress(Mutex<State>);
+pub(crate) struct Progress {
+    state: Mutex<State>,
+    gives_way: Notify,
+}
 
 struct State {
     stage: Stage,
@@ -53,6 +56,8 @@ struct State {
     since: Instant,
     /// Requests whose answers are not yet sent; those have limits of their own.
     in_flight: usize,
+    /// Whether it was told to make room for another connection.
+    gives_way: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +77,12 @@ pub(crate) struct InFlight(Arc<Progress>);
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(State { stage: Stage::Preface(0), since: Instant::now(), in_flight: 0 }))
+        let state = State { stage: Stage::Preface(0), since: Instant::now(), in_flight: 0, gives_way: false };
+        Self { state: Mutex::new(state), gives_way: Notify::new() }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the head of a request has come.
@@ -104,6 +110,19 @@ impl Progress {
             Stage::Idle if state.in_flight == 0 => (state.stage, state.since) = (Stage::Head, Instant::now()),
             Stage::Idle | Stage::Head | Stage::Http2 => {}
         }
+    }
+
+    /// Since when the connection has been idle after a request; `None` if it is not, or is about to end.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        let is_idle = state.in_flight == 0 && matches!(state.stage, Stage::Idle | Stage::Http2) && !state.gives_way;
+        is_idle.then_some(state.since)
+    }
+
+    /// Ends the connection after its last request, so that another has room.
+    pub(crate) fn give_way(&self) {
+        self.state().gives_way = true;
+        self.gives_way.notify_one();
     }
 
     /// When this stage must be over; `None` while a request is in flight.
@@ -158,6 +177,7 @@ pub(crate) async fn serve<E>(
         // An error of a connection concerns its client alone; the access log has it with its request.
         _ = connection.as_mut() => true,
         _ = ends.wait_for(|ends| *ends) => false,
+        () = progress.gives_way.notified() => false,
         () = progress.is_overdue(patience) => {
             metrics.timed_out();
             // A client that has not completed its request gets no answer.
@@ -185,12 +205,14 @@ pin_project! {
         most: Duration,
         // Runs while bytes wait to be sent and the client accepts none.
         stalled: Option<Pin<Box<Sleep>>>,
+        // What the client still sends after the end, and for how long that is read.
+        lingers: Option<Linger>,
     }
 }
 
 impl<I> Watched<I> {
     pub(crate) fn new(io: I, progress: Arc<Progress>, patience: Patience) -> Self {
-        Self { io, progress, most: patience.client, stalled: None }
+        Self { io, progress, most: patience.client, stalled: None, lingers: None }
     }
 }
 
@@ -221,7 +243,41 @@ impl<I: AsyncRead> AsyncRead for Watched<I> {
     }
 }
 
-impl<I: AsyncWrite> AsyncWrite for Watched<I> {
+/// The end of a connection. A client that is still sending when its connection is closed loses the answer, as the kernel drops
+/// what has come when it resets a connection (RFC 9112, section 9.6). So what it sends is read for a while.
+struct Linger {
+    quiet: Pin<Box<Sleep>>,
+    until: Instant,
+}
+
+/// How long a client may be silent before its connection is closed altogether.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// How long a client may go on sending.
+const LINGERS_AT_MOST: Duration = Duration::from_secs(30);
+
+impl Linger {
+    fn new() -> Self {
+        Self { quiet: Box::pin(sleep(QUIET)), until: Instant::now() + LINGERS_AT_MOST }
+    }
+
+    /// Reads and drops what comes, until the client ends the connection or is silent.
+    fn poll(&mut self, mut io: Pin<&mut impl AsyncRead>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let mut read = ReadBuf::new(&mut buffer);
+            match io.as_mut().poll_read(cx, &mut read) {
+                Poll::Ready(Ok(())) if !read.filled().is_empty() && Instant::now() < self.until => {
+                    self.quiet.as_mut().reset(self.until.min(Instant::now() + QUIET));
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.quiet.as_mut().poll(cx),
+            }
+        }
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite> AsyncWrite for Watched<I> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.project();
         in_time(this.io.poll_write(cx, bytes), this.stalled, *this.most, cx)
@@ -246,7 +302,11 @@ impl<I: AsyncWrite> AsyncWrite for Watched<I> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.project();
-        in_time(this.io.poll_shutdown(cx), this.stalled, *this.most, cx)
+        let mut this = self.project();
+        if this.lingers.is_none() {
+            ready!(in_time(this.io.as_mut().poll_shutdown(cx), this.stalled, *this.most, cx))?;
+        }
+        ready!(this.lingers.get_or_insert_with(Linger::new).poll(this.io, cx));
+        Poll::Ready(Ok(()))
     }
 }

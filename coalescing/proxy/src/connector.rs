@@ -1,10 +1,12 @@
 //! Connections to the upstream: over the network, or, in tests, within this process.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use brunt_coalesce::BoxError;
 use http::{Extensions, Uri};
@@ -14,6 +16,7 @@ use hyper_util::client::legacy::Error as ClientError;
 use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
+use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 /// Makes the upstream's end of a connection within this process.
@@ -23,6 +26,8 @@ pub(crate) type Dial = Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>;
 #[derive(Clone)]
 pub(crate) enum Connector {
     Network(HttpsConnector<HttpConnector>),
+    /// Over the Unix socket in this file, within this time.
+    Socket(Arc<Path>, Duration),
     Process(Dial),
 }
 
@@ -85,7 +90,7 @@ impl tower_service::Service<Uri> for Connector {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         match self {
             Self::Network(connector) => connector.poll_ready(cx),
-            Self::Process(_) => Poll::Ready(Ok(())),
+            Self::Socket(..) | Self::Process(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -94,6 +99,14 @@ impl tower_service::Service<Uri> for Connector {
             Self::Network(connector) => {
                 let connecting = connector.call(uri);
                 Box::pin(async move { Ok(Upstream::new(connecting.await?)) })
+            }
+            Self::Socket(path, most) => {
+                let (path, most) = (Arc::clone(path), *most);
+                Box::pin(async move {
+                    let connected = tokio::time::timeout(most, UnixStream::connect(path)).await;
+                    let stream = connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                    Ok(Upstream::new(TokioIo::new(stream)))
+                })
             }
             Self::Process(dial) => {
                 let dialled = dial();

@@ -37,7 +37,7 @@ impl ForwardError {
         } else if is_caused_by::<Stalled>(error) {
             Self::BodyStalled
         } else if error.is_connect() {
-            Self::Unreachable(causes(error))
+            Self::Unreachable(certificate_fault(error).unwrap_or_else(|| causes(error)))
         } else {
             Self::Broken(causes(error))
         }
@@ -100,6 +100,36 @@ pub(crate) fn is_broken_off(error: &ClientError) -> bool {
         by_hyper.is_some_and(|cause| cause.is_incomplete_message() || cause.is_canceled() || cause.is_closed())
             || cause.is::<std::io::Error>()
     })
+}
+
+/// What is wrong with the upstream's certificate, in words.
+fn certificate_fault(error: &ClientError) -> Option<String> {
+    let fault = sources(error).find_map(|cause| {
+        // The error within one of input and output is none of its sources.
+        let mut innermost = cause;
+        while let Some(within) = innermost.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            innermost = within;
+        }
+        let tls = innermost.downcast_ref::<rustls::Error>()?;
+        if let rustls::Error::InvalidCertificate(fault) = tls { Some(fault) } else { None }
+    })?;
+    let name = match fault {
+        rustls::CertificateError::Other(other) => format!("{:?}", other.0),
+        fault => format!("{fault:?}"),
+    };
+    Some(format!("its certificate is not accepted: {}", in_words(&name)))
+}
+
+/// The words of a name such as `CaUsedAsEndEntity`.
+fn in_words(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() && !words.ends_with([' ', '(', '"']) {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
 }
 
 /// An error with its causes, each of them once.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use brunt_coalesce::BoxError;
+use brunt_coalesce::{BoxError, SharedFailure};
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TE, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body as _;
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
@@ -25,13 +26,16 @@ use crate::connection::Seat;
 use crate::connector::{Connector, Dial, Link};
 use crate::error::StartError;
 use crate::failure::{ForwardError, is_broken_off};
-use crate::headers::{add_via, remove_hop_by_hop, switches_to};
+use crate::headers::{COALESCED, add_via, one_length, remove_hop_by_hop, switches_to};
 use crate::metrics::Metrics;
 use crate::patience::WaitClock;
 use crate::{tls, tunnel};
 
 /// How often a waiting request checks whether its connection has ended.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The most fields of an answer.
+const MOST_FIELDS: usize = 1000;
 
 /// What an upgrade needs: its protocol, and the place of its connection.
 #[derive(Clone)]
@@ -50,6 +54,7 @@ struct Shared {
     /// Each request over a new connection.
     fresh: Client<Connector, Empty<Bytes>>,
     upstream: Upstream,
+    upstream_host: Option<HeaderValue>,
     connect_timeout: Duration,
     response_timeout: Duration,
     tunnel_timeout: Duration,
@@ -61,16 +66,22 @@ impl Forward {
     pub(crate) fn new(config: &Config, metrics: Arc<Metrics>, dial: Option<Dial>) -> Result<Self, StartError> {
         let connector = match dial {
             Some(dial) => Connector::Process(dial),
-            None => Connector::Network(network(config)?),
+            None => match &config.upstream.socket {
+                Some(socket) => Connector::Socket(Arc::from(socket.as_path()), config.connect_timeout),
+                None => Connector::Network(network(config)?),
+            },
         };
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_idle_timeout(config.idle_timeout).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
+        builder.http1_max_headers(MOST_FIELDS).http1_allow_spaces_after_header_name_in_responses(true);
+        builder.pool_max_idle_per_host(config.max_idle);
         let pool = builder.build(connector.clone());
         let fresh = builder.pool_max_idle_per_host(0).build(connector);
         Ok(Self(Arc::new(Shared {
             pool,
             fresh,
             upstream: config.upstream.clone(),
+            upstream_host: config.upstream_host.clone(),
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             tunnel_timeout: config.tunnel_timeout,
@@ -92,7 +103,16 @@ impl Forward {
         {
             shared.metrics.upstream_failed(how);
         }
-        response
+        match response {
+            // Who waits for an upstream that hangs has waited for long enough.
+            Err(failure @ ForwardError::TimedOut) => {
+                let mut response = failure.answer();
+                response.extensions_mut().insert(SharedFailure);
+                response.extensions_mut().insert(failure);
+                Ok(response)
+            }
+            response => response,
+        }
     }
 }
 
@@ -121,13 +141,22 @@ impl Shared {
     fn address(&self, request: &mut Request<RequestBody>, upgrade: Option<&HeaderValue>) -> Result<(), ForwardError> {
         let (has_body, is_unread) = (!request.body().is_end_stream(), body_means_nothing(request.method()));
         let headers = request.headers_mut();
+        headers.remove(&COALESCED);
+        if let Some(host) = &self.upstream_host {
+            headers.insert(HOST, host.clone());
+        }
+        if headers.contains_key(TE) {
+            headers.insert(CONNECTION, HeaderValue::from_static("te"));
+        }
         if let Some(protocol) = upgrade {
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
             headers.insert(UPGRADE, protocol.clone());
+            headers.remove(TE);
         }
         if has_body && is_unread {
             // A server that leaves the body unread would take it for the next request on this connection.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            headers.remove(TE);
             if !headers.contains_key(CONTENT_LENGTH) {
                 // hyper would otherwise leave the body out.
                 headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -224,10 +253,14 @@ impl Shared {
     ) -> Result<Response<ResponseBody>, ForwardError> {
         let version = response.version();
         let headers = response.headers_mut();
-        let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
-        if lengths > 1 || (lengths == 1 && headers.contains_key(TRANSFER_ENCODING)) {
-            return Err(ForwardError::Broken("it says in two ways where its body ends".to_owned()));
+        let two_ends = || ForwardError::Broken("it says in two ways where its body ends".to_owned());
+        if let Some(length) = one_length(headers).map_err(|_| two_ends())? {
+            if headers.contains_key(TRANSFER_ENCODING) {
+                return Err(two_ends());
+            }
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
+        headers.remove(&COALESCED);
         let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         let upgrade = upgrade.filter(|(wants, _)| switches && switches_to(response.headers(), &wants.protocol));
         // If the upstream wrongly nominates an end-to-end field, that is ignored and the answer is used.
@@ -246,7 +279,13 @@ impl Shared {
             }
             None => {}
         }
+        let reason = response.extensions_mut().remove::<ReasonPhrase>();
         response.extensions_mut().clear();
+        // hyper would invent a reason for a status that it does not know.
+        let invented = response.status().canonical_reason().is_none().then(|| ReasonPhrase::from_static(b""));
+        if let Some(reason) = reason.or(invented) {
+            response.extensions_mut().insert(reason);
+        }
         *response.version_mut() = Version::HTTP_11;
         Ok(response.map(|body| Either::Left(Download::new(body, self.response_timeout, Arc::clone(&self.metrics)))))
     }

@@ -10,6 +10,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
 use crate::config::UpgradeProtocol;
 
+/// Says whether a request led or followed. Neither an upstream's own is believed, nor is it asked of the upstream.
+pub(crate) const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
+
 /// Fields that concern one connection, whether they are nominated or not.
 const OF_THE_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
@@ -96,6 +99,30 @@ fn tokens<'a>(headers: &'a HeaderMap, name: &'a HeaderName) -> impl Iterator<Ite
     lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
 }
 
+/// Whether the client takes trailers (RFC 9110, section 6.5.1).
+pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
+    tokens(headers, &TE).any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+}
+
+/// The length of an answer, if it says one: several equal ones are one (RFC 9110, section 8.6).
+pub(crate) fn one_length(headers: &HeaderMap) -> Result<Option<u64>, TwoLengths> {
+    let mut one = None;
+    for text in tokens(headers, &CONTENT_LENGTH) {
+        let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        let length = std::str::from_utf8(text).ok().filter(|_| is_number).and_then(|text| text.parse().ok());
+        match (length, one) {
+            (None, _) => return Err(TwoLengths),
+            (Some(length), Some(known)) if length != known => return Err(TwoLengths),
+            (length, _) => one = length,
+        }
+    }
+    Ok(one)
+}
+
+/// An answer that says more than one length.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TwoLengths;
+
 /// Whether this is a message about an upgrade.
 fn upgrades(headers: &HeaderMap) -> bool {
     tokens(headers, &CONNECTION).any(|option| option.eq_ignore_ascii_case(b"upgrade"))
@@ -159,6 +186,18 @@ mod tests {
         let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["cache-control", "set-cookie", "trailer", "x-three"]);
+    }
+
+    #[test]
+    fn equal_lengths_are_one() {
+        let length = |values: &[&str]| {
+            one_length(&map(&values.iter().map(|value| ("content-length", *value)).collect::<Vec<_>>()))
+        };
+        assert_eq!(length(&[]), Ok(None));
+        assert_eq!(length(&["7, 7", "7"]), Ok(Some(7)));
+        for wrong in [&["7, 8"][..], &["7", "8"], &["7,"], &["+7"], &["-7"], &[""], &["99999999999999999999"]] {
+            assert_eq!(length(wrong), Err(TwoLengths), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::error::StartError;
 use crate::forward::Forward;
 use crate::listen::Connections;
 use crate::metrics::Metrics;
+use crate::notice::Notices;
 use crate::service::Frontend;
 
 /// A proxy that is given its connections.
@@ -42,7 +43,7 @@ impl InProcess {
     ) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::default());
         let forward = Forward::new(config, Arc::clone(&metrics), Some(Arc::new(dial)))?;
-        let frontend = Arc::new(Frontend::new(config, forward, metrics, None));
+        let frontend = Arc::new(Frontend::new(config, forward, metrics, None, Arc::new(Notices::new(config.notify))));
         let (end, ends) = watch::channel(false);
         let room = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
         Ok(Self { connections: Connections::new(config, frontend, None), room, ends, _end: end })

@@ -37,6 +37,7 @@ mod headers;
 pub mod in_process;
 mod listen;
 mod metrics;
+mod notice;
 mod patience;
 mod service;
 mod streams;
@@ -44,7 +45,8 @@ mod tls;
 mod tunnel;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -59,12 +61,14 @@ pub use config::{
     UpgradeProtocol, UpgradeProtocolError, Upstream, UpstreamError,
 };
 pub use error::StartError;
+pub use notice::{Notice, Notify};
 pub use tls::client as client_tls;
 
 use access_log::Log;
 use forward::Forward;
 use listen::{Connections, Front, Listener, patience, serve_metrics};
 use metrics::Metrics;
+use notice::Notices;
 use service::Frontend;
 
 /// A running proxy. It ends with [`Proxy::stop`] or when dropped.
@@ -76,6 +80,39 @@ pub struct Proxy {
     serving: Option<tokio::task::JoinHandle<()>>,
     runtime: Option<Runtime>,
     log_writer: Option<JoinHandle<()>>,
+    reload: Reload,
+}
+
+/// Reads a proxy's files again while it runs.
+#[derive(Clone)]
+pub struct Reload {
+    tls: Option<Arc<RwLock<TlsAcceptor>>>,
+    identity: Option<Identity>,
+    log: Option<Arc<AtomicBool>>,
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+impl Reload {
+    /// Opens the access log again with its next line, so that it can be rotated, and reads the certificate and its key again,
+    /// for connections from now on.
+    ///
+    /// # Errors
+    /// A certificate that cannot be used. The proxy keeps the one that it has.
+    pub fn reload(&self) -> Result<(), StartError> {
+        if let Some(log) = &self.log {
+            log.store(true, Ordering::Release);
+        }
+        if let (Some(tls), Some(identity)) = (&self.tls, &self.identity) {
+            let read = TlsAcceptor::from(tls::server(identity)?);
+            *tls.write().unwrap_or_else(PoisonError::into_inner) = read;
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Proxy {
@@ -91,22 +128,25 @@ impl Proxy {
     /// When an address cannot be bound, a file cannot be used, or the system has no threads left.
     #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let tls = config.identity.as_ref().map(tls::server).transpose()?.map(TlsAcceptor::from);
+        let tls = config.identity.as_ref().map(tls::server).transpose()?;
+        let tls = tls.map(|tls| Arc::new(RwLock::new(TlsAcceptor::from(tls))));
+        let notices = Arc::new(Notices::new(config.notify));
         let metrics = Arc::new(Metrics::default());
         let (log, log_writer) = match &config.access_log {
-            Some(log) => Some(Log::open(log, Arc::clone(&metrics))?).unzip(),
+            Some(log) => Some(Log::open(log, Arc::clone(&metrics), Arc::clone(&notices))?).unzip(),
             None => (None, None),
         };
         let runtime = runtime(config.threads)?;
         let (listener, address) = listener(&runtime, &config.listen)?;
         let forward = Forward::new(&config, Arc::clone(&metrics), None)?;
-        let frontend = Arc::new(Frontend::new(&config, forward, metrics, log));
+        let frontend = Arc::new(Frontend::new(&config, forward, metrics, log.clone(), notices));
         let mut metrics_address = None;
         if let Some(wanted) = config.metrics {
             let (listener, bound) = bind(&runtime, wanted)?;
             metrics_address = Some(bound);
             runtime.spawn(serve_metrics(listener, Arc::clone(&frontend), patience(&config)));
         }
+        let reload = Reload { tls: tls.clone(), identity: config.identity.clone(), log: log.map(|log| log.reopen()) };
         let (stop, stopped) = watch::channel(false);
         let front = Front {
             listener,
@@ -116,7 +156,12 @@ impl Proxy {
         };
         let serving = Some(runtime.spawn(front.serve(stopped)));
         let (frontend, runtime) = (Some(frontend), Some(runtime));
-        Ok(Self { address, metrics_address, frontend, stop, serving, runtime, log_writer })
+        Ok(Self { address, metrics_address, frontend, stop, serving, runtime, log_writer, reload })
+    }
+
+    /// Reads the proxy's files again when asked to.
+    pub fn reloader(&self) -> Reload {
+        self.reload.clone()
     }
 
     /// The address of the listener, with its actual port; `None` on a Unix socket.

@@ -1,8 +1,9 @@
 //! Connections of clients: accepting them, serving them, and letting them end.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,6 +35,9 @@ const STREAMS: u32 = 250;
 
 /// The shortest limit of a head that hyper takes, in bytes.
 const LEAST_HEAD: usize = 8 * 1024;
+
+/// How often an idle connection is looked for that can make room for a new one.
+const LOOK_FOR_IDLE: Duration = Duration::from_millis(20);
 
 /// Connections for metrics at a time; further ones wait.
 const METRICS_CONNECTIONS: usize = 64;
@@ -95,12 +99,16 @@ impl Front {
     }
 
     async fn accept(&self, room: &Arc<Semaphore>) -> Option<(Box<dyn Io>, Option<SocketAddr>, OwnedSemaphorePermit)> {
-        let permit = Arc::clone(room).acquire_owned().await.ok()?;
         let Ok((stream, peer)) = self.listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             return None;
         };
-        Some((stream, peer, permit))
+        loop {
+            match timeout(LOOK_FOR_IDLE, Arc::clone(room).acquire_owned()).await {
+                Ok(permit) => return Some((stream, peer, permit.ok()?)),
+                Err(_) => self.connections.idle.give_way(),
+            }
+        }
     }
 }
 
@@ -108,13 +116,48 @@ impl Front {
 #[derive(Clone)]
 pub(crate) struct Connections {
     pub(crate) frontend: Arc<Frontend>,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<RwLock<TlsAcceptor>>>,
     builder: auto::Builder<Streams>,
     patience: Patience,
+    idle: Arc<Registry>,
+}
+
+/// All connections, of which idle ones make room.
+#[derive(Default)]
+struct Registry(Mutex<HashMap<usize, Arc<Progress>>>);
+
+impl Registry {
+    /// Enters a connection until the result is dropped.
+    fn enter(self: &Arc<Self>, progress: &Arc<Progress>) -> Entered {
+        let number = Arc::as_ptr(progress) as usize;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(progress));
+        Entered { registry: Arc::clone(self), number }
+    }
+
+    /// Ends the connection that has been idle for the longest.
+    fn give_way(&self) {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = all.values().filter_map(|progress| Some((progress.idle_since()?, progress)));
+        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
+            longest.give_way();
+        }
+    }
+}
+
+/// A connection's entry.
+struct Entered {
+    registry: Arc<Registry>,
+    number: usize,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
 }
 
 impl Connections {
-    pub(crate) fn new(config: &Config, frontend: Arc<Frontend>, tls: Option<TlsAcceptor>) -> Self {
+    pub(crate) fn new(config: &Config, frontend: Arc<Frontend>, tls: Option<Arc<RwLock<TlsAcceptor>>>) -> Self {
         let (client_timeout, metrics) = (config.client_timeout, Arc::clone(&frontend.metrics));
         let mut builder = auto::Builder::new(Streams { client_timeout, metrics });
         // How long a head may take is watched with the other stages.
@@ -129,7 +172,7 @@ impl Connections {
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(u32::try_from(config.max_head.max(LEAST_HEAD)).unwrap_or(u32::MAX))
             .keep_alive_interval(Duration::from_secs(30));
-        Self { frontend, tls, builder, patience: patience(config) }
+        Self { frontend, tls, builder, patience: patience(config), idle: Arc::default() }
     }
 
     /// Serves a connection to its end.
@@ -141,7 +184,8 @@ impl Connections {
         ends: watch::Receiver<bool>,
     ) {
         let origin = Origin { client: peer.map(|peer| peer.ip()), tls: self.tls.is_some() };
-        let stream: Box<dyn Io> = match &self.tls {
+        let tls = self.tls.as_ref().map(|tls| tls.read().unwrap_or_else(PoisonError::into_inner).clone());
+        let stream: Box<dyn Io> = match &tls {
             None => stream,
             // TLS has told a client whose handshake failed.
             Some(tls) => match timeout(self.patience.head, tls.accept(stream)).await {
@@ -150,6 +194,7 @@ impl Connections {
             },
         };
         let progress = Arc::new(Progress::new());
+        let _entered = self.idle.enter(&progress);
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), self.patience));
         let (frontend, requests) = (Arc::clone(&self.frontend), Arc::clone(&progress));
         let service = service_fn(move |request| {

@@ -27,8 +27,8 @@ pub(crate) enum UpstreamFailure {
 pub(crate) struct Metrics {
     /// Answers by status: at most 900 of them.
     answered: Mutex<BTreeMap<u16, u64>>,
-    seconds: [AtomicU64; BOUNDS.len() + 1],
-    nanoseconds: AtomicU64,
+    took: Durations,
+    waits: Durations,
     body_bytes: AtomicU64,
     connections: AtomicU64,
     open: AtomicI64,
@@ -37,6 +37,38 @@ pub(crate) struct Metrics {
     failures: [AtomicU64; 4],
     lost_lines: AtomicU64,
     timed_out: AtomicU64,
+}
+
+/// A histogram of times.
+#[derive(Debug, Default)]
+struct Durations {
+    seconds: [AtomicU64; BOUNDS.len() + 1],
+    nanoseconds: AtomicU64,
+}
+
+impl Durations {
+    fn add(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let at = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+        if let Some(bucket) = self.seconds.get(at) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn write(&self, page: &mut Page, name: &str, help: &str) {
+        page.about(name, "histogram", help);
+        let mut sum = 0;
+        let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(&self.seconds) {
+            sum += count.load(Ordering::Relaxed);
+            page.line(&format!("{name}_bucket{{le=\"{bound}\"}}"), sum);
+        }
+        let total = Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed));
+        page.line(&format!("{name}_sum"), total.as_secs_f64());
+        page.line(&format!("{name}_count"), sum);
+    }
 }
 
 /// Counts one as open until it is dropped.
@@ -72,13 +104,7 @@ impl Metrics {
 
     pub(crate) fn answered(&self, status: StatusCode, took: Duration, body_bytes: u64) {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner).entry(status.as_u16()).or_default() += 1;
-        let seconds = took.as_secs_f64();
-        let at = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
-        if let Some(bucket) = self.seconds.get(at) {
-            bucket.fetch_add(1, Ordering::Relaxed);
-        }
-        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        self.took.add(took);
         self.body_bytes.fetch_add(body_bytes, Ordering::Relaxed);
     }
 
@@ -93,8 +119,13 @@ impl Metrics {
         self.timed_out.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn line_lost(&self) {
-        self.lost_lines.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn lines_lost(&self, lines: u64) {
+        self.lost_lines.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    /// Counts a request that waited this long for the head of another's answer.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.waits.add(time);
     }
 
     /// Requests that were answered.
@@ -109,7 +140,7 @@ impl Metrics {
         for (status, count) in self.answered.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             page.line(&format!("requests_total{{status=\"{status}\"}}"), count);
         }
-        self.durations(&mut page);
+        self.took.write(&mut page, "request_duration_seconds", "From a request's head to the end of its answer.");
         let counter = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let gauge = |gauge: &AtomicI64| gauge.load(Ordering::Relaxed);
         page.one("response_body_bytes_total", "counter", "Bytes of bodies sent to clients.", counter(&self.body_bytes));
@@ -125,7 +156,7 @@ impl Metrics {
         let help = "Connections and streams that were ended because their clients took too long.";
         page.one("timed_out_total", "counter", help, timed_out);
         let lost = counter(&self.lost_lines);
-        page.one("access_log_lost_total", "counter", "Lines that the access log had no room for.", lost);
+        page.one("access_log_lost_total", "counter", "Lines of the access log that could not be written.", lost);
         if let Some((counters, held)) = coalesce {
             for (name, value) in counters.each() {
                 page.one(
@@ -135,22 +166,11 @@ impl Metrics {
                     value,
                 );
             }
+            let help = "How long a request waited for the head of another's answer.";
+            self.waits.write(&mut page, "coalesce_wait_seconds", help);
             page.one("coalesce_held_bytes", "gauge", "Bytes of bodies held for followers.", held);
         }
         page.0
-    }
-
-    fn durations(&self, page: &mut Page) {
-        page.about("request_duration_seconds", "histogram", "From a request's head to the end of its answer.");
-        let mut sum = 0;
-        let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
-        for (bound, count) in bounds.zip(&self.seconds) {
-            sum += count.load(Ordering::Relaxed);
-            page.line(&format!("request_duration_seconds_bucket{{le=\"{bound}\"}}"), sum);
-        }
-        let total = Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed));
-        page.line("request_duration_seconds_sum", total.as_secs_f64());
-        page.line("request_duration_seconds_count", sum);
     }
 }
 
@@ -195,6 +215,7 @@ mod tests {
             "brunt_proxy_connections_open 1",
             "brunt_proxy_upstream_failures_total{how=\"timeout\"} 1",
             "brunt_proxy_coalesce_flights_total 0",
+            "brunt_proxy_coalesce_wait_seconds_count 0",
             "brunt_proxy_coalesce_held_bytes 7",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");

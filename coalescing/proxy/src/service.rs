@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer};
+use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer, Event};
 use http::header::{CONNECTION, CONTENT_LENGTH};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{Either, Limited};
 use hyper::body::Incoming;
@@ -23,10 +23,10 @@ use crate::connection::{InFlight, Seat};
 use crate::failure::ForwardError;
 use crate::forward::{Forward, WantsUpgrade};
 use crate::forwarded::Origin;
+use crate::headers::COALESCED;
 use crate::metrics::{Metrics, Open};
+use crate::notice::Notices;
 use crate::streams;
-
-const COALESCED: HeaderName = HeaderName::from_static("x-coalesced");
 
 /// The body of an answer: coalesced, or not.
 type Answered = Either<CoalesceBody<ResponseBody>, ResponseBody>;
@@ -47,6 +47,7 @@ pub(crate) struct Frontend {
     pub(crate) layer: Option<CoalesceLayer<RequestBody>>,
     pub(crate) metrics: Arc<Metrics>,
     log: Option<Log>,
+    notices: Arc<Notices>,
     max_body: u64,
     client_timeout: Duration,
 }
@@ -60,12 +61,18 @@ pub(crate) struct Client {
 }
 
 impl Frontend {
-    pub(crate) fn new(config: &Config, forward: Forward, metrics: Arc<Metrics>, log: Option<Log>) -> Self {
-        let layer = config.coalesce.as_ref().map(|coalescing| layer(coalescing, config));
+    pub(crate) fn new(
+        config: &Config,
+        forward: Forward,
+        metrics: Arc<Metrics>,
+        log: Option<Log>,
+        notices: Arc<Notices>,
+    ) -> Self {
+        let layer = config.coalesce.as_ref().map(|coalescing| layer(coalescing, config, Arc::clone(&metrics)));
         let coalesced = layer.as_ref().map(|layer| layer.layer(forward.clone()));
         let handler = Handler { forward, coalesced };
         let (admission, client_timeout) = (Admission::new(config), config.client_timeout);
-        Self { handler, admission, layer, metrics, log, max_body: config.max_body, client_timeout }
+        Self { handler, admission, layer, metrics, log, notices, max_body: config.max_body, client_timeout }
     }
 
     pub(crate) async fn answer(
@@ -93,11 +100,20 @@ impl Frontend {
                 }
                 let answered = self.handle(request, admitted.is_alone).await;
                 let closes = admitted.closes || answered.as_ref().is_err_and(|error| error.upstream().is_none());
+                if let Err(error) = &answered
+                    && error.upstream().is_some()
+                {
+                    self.notices.upstream_failed(&error.to_string());
+                }
                 (answered.map_err(|error| told(&error)), closes)
             }
         };
         let (mut response, error) = match answered {
-            Ok(response) => (response, None),
+            Ok(mut response) => {
+                let failure = response.extensions_mut().remove::<ForwardError>().map(|failure| failure.to_string());
+                failure.iter().for_each(|failure| self.notices.upstream_failed(failure));
+                (response, failure)
+            }
             Err((response, error)) => (response.map(Either::Right), Some(error)),
         };
         let headers = response.headers_mut();
@@ -141,12 +157,31 @@ fn told(error: &ForwardError) -> (Response<ResponseBody>, String) {
 }
 
 /// The layer that a proxy's configuration asks for.
-fn layer(coalescing: &Coalescing, config: &Config) -> CoalesceLayer<RequestBody> {
+fn layer(coalescing: &Coalescing, config: &Config, metrics: Arc<Metrics>) -> CoalesceLayer<RequestBody> {
+    // A leader whose upstream hangs is given up after these; those that wait for it are answered then.
+    let longest = config.response_timeout.saturating_add(config.connect_timeout).saturating_add(Duration::from_secs(5));
     // One client's request may have caused the failure, so others do not share that failure.
     let mut layer = CoalesceLayer::new()
         .share_failures(false)
         .hold(coalescing.hold)
-        .max_wait(coalescing.max_wait.unwrap_or(config.response_timeout));
+        .max_wait(coalescing.max_wait.unwrap_or(longest))
+        .observer(move |event| {
+            if let Event::Waited(time) = event {
+                metrics.waited(time);
+            }
+        });
+    for name in &coalescing.ignored_headers {
+        layer = layer.ignore_header(name.clone());
+    }
+    for name in &coalescing.ignored_cookies {
+        layer = layer.ignore_cookie(name.clone());
+    }
+    if let Some(members) = coalescing.max_members {
+        layer = layer.max_members(members);
+    }
+    if let Some(within) = coalescing.join_late {
+        layer = layer.join_late(within, brunt_coalesce::JOIN_LATE_BYTES);
+    }
     for name in &coalescing.key_headers {
         layer = layer.key_header(name.clone());
     }
@@ -274,11 +309,17 @@ impl<B: Body<Error: Into<BoxError>>> Body for Watched<B> {
                 streams::client_begins();
                 let data = frame.data_ref().map_or(0, bytes::Buf::remaining);
                 this.watch.body_bytes += data as u64;
+                // Nothing comes after trailers, and nobody asks for it.
+                this.watch.is_whole |= frame.is_trailers();
                 Some(Ok(frame))
             }
             Some(Err(error)) => {
                 *this.has_failed = true;
-                *this.failure = Some(error.into());
+                let error = error.into();
+                if let Some(line) = &mut this.watch.line {
+                    line.error.get_or_insert_with(|| error.to_string());
+                }
+                *this.failure = Some(error);
                 // hyper sends its bytes when it has nothing else to do.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;

@@ -8,7 +8,7 @@ use http::Response;
 use http_body::Body as _;
 
 use super::reading::AT_ONCE;
-use super::table::{Boarding, Claim, Table};
+use super::table::{Boarding, Claim, Lesson, Table, Taught};
 use super::{Answering, Arrival, Member, Outcome};
 use crate::answer::Sharing;
 use crate::counters::Event;
@@ -24,6 +24,9 @@ pub(crate) enum First<F: Answering> {
     Follows(Member<F>, Pin<Box<F>>, Key),
     /// The flight has as many members as allowed: the request calls the service itself.
     Full(Pin<Box<F>>),
+    /// The last answer to a request like this was for its client alone: the request calls the service itself, and its
+    /// answer teaches the next.
+    Alone(Pin<Box<F>>, Key),
 }
 
 impl<F: Answering> Table<F> {
@@ -35,6 +38,10 @@ impl<F: Answering> Table<F> {
             Boarding::Follows(member, key) => {
                 self.tally.count(Event::Joined);
                 return First::Follows(member, call, key);
+            }
+            Boarding::Alone(key) => {
+                self.tally.count(Event::Remembered);
+                return First::Alone(call, key);
             }
             Boarding::Full => {
                 self.tally.count(Event::Refused);
@@ -57,6 +64,17 @@ impl<F: Answering> Table<F> {
     }
 }
 
+impl Taught {
+    /// What an answer teaches about the next answers.
+    pub(crate) fn by(sharing: &Sharing) -> Self {
+        match sharing {
+            Sharing::No | Sharing::NotThis => Self::By(Some(Lesson::Alone)),
+            Sharing::With(vary) => Self::By(Lesson::of(vary)),
+            Sharing::Failure | Sharing::All => Self::Nothing,
+        }
+    }
+}
+
 /// A claim that is released when this is dropped.
 struct ClaimGuard<'a, F: Answering> {
     table: &'a Arc<Table<F>>,
@@ -65,8 +83,8 @@ struct ClaimGuard<'a, F: Answering> {
 
 impl<F: Answering> ClaimGuard<'_, F> {
     /// Releases the claim and returns true if no other request waits; `ended` is the counted outcome.
-    fn is_alone(&mut self, ended: Event) -> bool {
-        let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended));
+    fn is_alone(&mut self, ended: Event, taught: Taught) -> bool {
+        let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended, taught));
         if is_alone {
             self.claim = None;
         }
@@ -88,11 +106,12 @@ impl<F: Answering> ClaimGuard<'_, F> {
     fn answered(mut self, response: Response<F::Body>) -> First<F> {
         if is_at_hand(response.body()) && self.table.limits.hold.is_zero() {
             let least = response.body().size_hint().lower();
-            let ended = match self.table.judge.sharing(&response, least) {
-                Sharing::No | Sharing::NotThis => Event::FlightUnshared,
-                Sharing::With(_) => Event::FlightEnded,
+            let sharing = self.table.judge.sharing(&response, least);
+            let ended = match sharing {
+                Sharing::No | Sharing::NotThis | Sharing::Failure => Event::FlightUnshared,
+                Sharing::With(_) | Sharing::All => Event::FlightEnded,
             };
-            if self.is_alone(ended) {
+            if self.is_alone(ended, Taught::by(&sharing)) {
                 return First::Own(Outcome::Answer(response));
             }
         }
@@ -102,7 +121,7 @@ impl<F: Answering> ClaimGuard<'_, F> {
     }
 
     fn failed(mut self, outcome: Outcome<F>) -> First<F> {
-        if self.is_alone(Event::FlightFailed) {
+        if self.is_alone(Event::FlightFailed, Taught::Nothing) {
             return First::Own(outcome);
         }
         let Some(mut member) = self.lead() else { return First::Own(outcome) };
@@ -117,7 +136,7 @@ impl<F: Answering> Drop for ClaimGuard<'_, F> {
         if self.claim.is_none() {
             return;
         }
-        if self.is_alone(Event::FlightFailed) {
+        if self.is_alone(Event::FlightFailed, Taught::Nothing) {
             return;
         }
         if let Some(mut member) = self.lead() {

@@ -14,8 +14,9 @@ use tokio::time::Instant;
 use super::members::{Outcome, State};
 use super::pieces::Pieces;
 use super::reading::Ready;
+use super::table::Lesson;
 use super::{Answering, Arrival, Core, End, Head, Held, Member, Phase, Stream, Supply};
-use crate::answer::{Sharing, shared_headers};
+use crate::answer::{Freshness, Sharing, shared_headers};
 use crate::counters::Event;
 use crate::key::Key;
 
@@ -31,6 +32,7 @@ impl<F: Answering> Member<F> {
                     self.leave(guard);
                     return Poll::Ready(Arrival::Alone);
                 }
+                Some(State::Released) => return Poll::Ready(Arrival::Released),
                 Some(State::Owed(_)) => {
                     return Poll::Ready(match self.leave(guard) {
                         Some(State::Owed(outcome)) => Arrival::Own(*outcome),
@@ -40,6 +42,10 @@ impl<F: Answering> Member<F> {
                 _ => {}
             }
             match &mut core.phase {
+                Phase::Resting => {
+                    core.members.register(self.place.number, cx.waker());
+                    return Poll::Pending;
+                }
                 Phase::Heading(parked) => {
                     let future = if core.due { parked.take() } else { None };
                     let Some(future) = future else {
@@ -118,8 +124,37 @@ impl<F: Answering> Member<F> {
     }
 
     pub(super) fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
-        let last = if self.table.limits.share_failures { Phase::Failed } else { Phase::Unshared };
-        self.next_leads(outcome, last, Event::FlightFailed)
+        if self.table.limits.share_failures {
+            self.next_leads(outcome, Phase::Failed, Event::FlightFailed)
+        } else {
+            self.more_call(outcome, Event::FlightFailed)
+        }
+    }
+
+    /// Gives the leader its call's failure. The next waiting member leads, and more and more of the others call the service
+    /// beside it.
+    fn more_call(&mut self, outcome: Outcome<F>, event: Event) -> Option<Arrival<F>> {
+        let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &mut *guard;
+        let (arrival, unclaimed) = self.place.hand_to_leader(core, outcome);
+        core.failures += 1;
+        let is_over = core.members.waiting() == 0;
+        if is_over {
+            core.phase = Phase::Unshared;
+        } else if core.members.released() > 0 {
+            core.phase = Phase::Resting;
+        } else {
+            core.next_wave();
+        }
+        let wakers = core.members.take_wakers();
+        drop(guard);
+        drop(unclaimed);
+        if is_over {
+            self.table.tally.count(event);
+            self.table.remove(&self.flight);
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        arrival
     }
 
     /// Gives the leader its call's outcome. The next waiting member leads; if none may, the flight ends in the phase
@@ -145,15 +180,31 @@ impl<F: Answering> Member<F> {
     pub(super) fn answered(&mut self, response: Response<F::Body>) -> Option<Arrival<F>> {
         let hint = response.body().size_hint();
         match self.table.judge.sharing(&response, hint.lower()) {
-            Sharing::No => self.keep_from_others(response),
-            Sharing::NotThis => self.next_leads(Outcome::Answer(response), Phase::Unshared, Event::FlightUnshared),
+            Sharing::No => {
+                self.table.learn(&self.flight.key, Some(Lesson::Alone));
+                self.keep_from_others(response)
+            }
+            Sharing::NotThis => {
+                self.table.learn(&self.flight.key, Some(Lesson::Alone));
+                self.next_leads(Outcome::Answer(response), Phase::Unshared, Event::FlightUnshared)
+            }
+            Sharing::Failure => self.more_call(Outcome::Answer(response), Event::FlightUnshared),
+            Sharing::All => {
+                let (parts, ready) = self.take_apart(response);
+                self.publish(parts, Vec::new(), hint, ready, true)
+            }
             Sharing::With(vary) => {
-                let (parts, body) = response.into_parts();
-                let waker = Waker::from(Arc::clone(&self.flight));
-                let ready = Ready::read(body, &mut Context::from_waker(&waker));
-                self.publish(parts, vary, hint, ready)
+                self.table.learn(&self.flight.key, Lesson::of(&vary));
+                let (parts, ready) = self.take_apart(response);
+                self.publish(parts, vary, hint, ready, false)
             }
         }
+    }
+
+    fn take_apart(&self, response: Response<F::Body>) -> (Parts, Ready<F>) {
+        let (parts, body) = response.into_parts();
+        let waker = Waker::from(Arc::clone(&self.flight));
+        (parts, Ready::read(body, &mut Context::from_waker(&waker)))
     }
 
     fn keep_from_others(&mut self, response: Response<F::Body>) -> Option<Arrival<F>> {
@@ -170,12 +221,25 @@ impl<F: Answering> Member<F> {
         arrival
     }
 
-    fn publish(&mut self, parts: Parts, vary: Vec<HeaderName>, hint: SizeHint, ready: Ready<F>) -> Option<Arrival<F>> {
+    /// Tells everyone of a shared answer. One that is only for those who wait is `closed` to later requests.
+    fn publish(
+        &mut self,
+        parts: Parts,
+        vary: Vec<HeaderName>,
+        hint: SizeHint,
+        ready: Ready<F>,
+        closed: bool,
+    ) -> Option<Arrival<F>> {
         let limits = self.table.limits;
+        let (mut hold, mut age) = (Duration::ZERO, None);
+        if !limits.hold.is_zero() && !closed {
+            let fresh = Freshness::of(&parts.headers);
+            (hold, age) = (fresh.hold(limits.hold), Some((fresh.age, Instant::now())));
+        }
         let is_whole = matches!(ready.end, Some(End::Whole));
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
-        if is_whole && limits.hold.is_zero() && core.members.len() == 1 && core.leader == Some(self.place.number) {
+        if is_whole && hold.is_zero() && core.members.len() == 1 && core.leader == Some(self.place.number) {
             // The flight has no other member, and is closed.
             self.place.leave(core);
             core.phase = Phase::Closed;
@@ -186,8 +250,9 @@ impl<F: Answering> Member<F> {
         }
         let has_ended = ready.end.is_some();
         let open_for = match has_ended {
-            true if is_whole => limits.hold,
+            true if is_whole => hold,
             true => Duration::ZERO,
+            false if closed => Duration::ZERO,
             false => limits.late,
         };
         let open_until = (!open_for.is_zero()).then(|| Instant::now() + open_for);
@@ -204,6 +269,10 @@ impl<F: Answering> Member<F> {
             pieces: Pieces::new(open_until.is_some(), Arc::clone(&self.table.held)),
             end: ready.end,
             open_until,
+            hold,
+            age,
+            is_held_up: false,
+            measured: None,
         };
         let readers = core.members.readers();
         ready.pieces.into_iter().for_each(|piece| stream.push(piece, readers));
@@ -229,6 +298,7 @@ impl<F: Answering> Member<F> {
     fn board(&mut self, core: &mut Core<F>) -> Arrival<F> {
         let is_leader = core.leader == Some(self.place.number);
         let Phase::Streaming(stream) = &mut core.phase else { return Arrival::Alone };
+        self.age = self.is_late.then(|| stream.age());
         let (head, own) = (Arc::clone(&stream.head), if is_leader { stream.own.take() } else { None });
         let supply = if matches!(stream.end, Some(End::Whole)) {
             let supply = Supply::Held(stream.pieces.all());
@@ -237,7 +307,7 @@ impl<F: Answering> Member<F> {
         } else {
             let hint = stream.hint;
             if let Some(state) = core.members.state(self.place.number) {
-                *state = State::Reading(0);
+                *state = State::Reading { next: 0, taken: 0 };
             }
             Supply::Reading(hint)
         };

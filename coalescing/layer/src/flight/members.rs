@@ -11,10 +11,16 @@ use super::Answering;
 pub(super) enum State<F: Answering> {
     /// For the answer.
     Waiting,
-    /// For this piece of the body.
-    Reading(u64),
-    /// It waits for nothing: it was cut off, as it fell too far behind.
+    /// For the piece with the number `next` of the body.
+    Reading {
+        next: u64,
+        /// The bytes that it took since the flight last began to measure.
+        taken: usize,
+    },
+    /// It waits for nothing: it was cut off, as it was too slow.
     CutOff,
+    /// It calls the service itself. The flight's next leader waits until such a call is over.
+    Released,
     /// It waits for nothing: this is its own call's outcome, for it alone.
     Owed(Box<Outcome<F>>),
 }
@@ -35,6 +41,7 @@ struct Entry<F: Answering> {
 pub(super) struct Members<F: Answering> {
     first: Option<Entry<F>>,
     others: Slab<Entry<F>>,
+    released: usize,
 }
 
 /// The place of a flight's first member.
@@ -42,7 +49,7 @@ pub(super) const FIRST: usize = 0;
 
 impl<F: Answering> Members<F> {
     pub(super) fn new() -> Self {
-        Self { first: Some(Entry { state: State::Waiting, waker: None }), others: Slab::new() }
+        Self { first: Some(Entry { state: State::Waiting, waker: None }), others: Slab::new(), released: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -58,7 +65,28 @@ impl<F: Answering> Members<F> {
             None => self.first.take(),
             Some(place) => self.others.try_remove(place),
         };
-        entry.map(|entry| entry.state)
+        let state = entry.map(|entry| entry.state);
+        self.released -= usize::from(matches!(state, Some(State::Released)));
+        state
+    }
+
+    /// How many call the service themselves.
+    pub(super) fn released(&self) -> usize {
+        self.released
+    }
+
+    /// How many have a part in the flight's own call.
+    pub(super) fn active(&self) -> usize {
+        self.len() - self.released
+    }
+
+    /// Releases up to this many of those that wait, but not the last.
+    pub(super) fn release(&mut self, most: usize) {
+        let most = most.min(self.waiting().saturating_sub(1));
+        for state in self.states().filter(|state| matches!(state, State::Waiting)).take(most) {
+            *state = State::Released;
+        }
+        self.released += most;
     }
 
     fn entry(&mut self, place: usize) -> Option<&mut Entry<F>> {
@@ -87,7 +115,7 @@ impl<F: Answering> Members<F> {
 
     /// How many will read each piece of the body that comes.
     pub(super) fn readers(&mut self) -> usize {
-        self.states().filter(|state| matches!(state, State::Waiting | State::Reading(_))).count()
+        self.states().filter(|state| matches!(state, State::Waiting | State::Reading { .. })).count()
     }
 
     /// Stores the member's waker.

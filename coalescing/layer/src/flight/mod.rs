@@ -2,8 +2,8 @@
 //!
 //! A flight belongs to all of its members alike, and none of them is special to it: whoever of them is polled when there
 //! is something to do polls the service's future, and later its body, on behalf of all. No task is spawned. So a flight goes
-//! on for as long as it has a member, whichever it is, and is dropped with the last one; and its body is made at the pace of
-//! its fastest reader, because nobody else asks for more.
+//! on for as long as it has a member, whichever it is, and is dropped with the last one. Its body is made at the pace of
+//! its fastest reader while little is held for the others; then the fastest wait for the slowest that is fast enough.
 //!
 //! The rules that make this safe from lost wake-ups:
 //!
@@ -38,7 +38,7 @@ pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
 pub(crate) use self::pieces::{Charge, Held};
 use self::pieces::{Pieces, Shareholder};
-pub(crate) use self::table::Table;
+pub(crate) use self::table::{Lesson, Table};
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
 use crate::key::Key;
@@ -67,7 +67,7 @@ where
 pub(crate) struct Limits {
     /// Members of a flight.
     pub(crate) members: usize,
-    /// The most bytes of a body that a flight holds for slow readers.
+    /// The bytes of a body that a flight holds for slow readers, before the fast ones wait for them.
     pub(crate) flight_bytes: usize,
     /// The most bytes that all flights of a layer hold together.
     pub(crate) total_bytes: usize,
@@ -77,8 +77,8 @@ pub(crate) struct Limits {
     pub(crate) late: Duration,
     /// How often a follower becomes leader.
     pub(crate) promotions: u32,
-    /// Whether members that wait get an error after the last leader's failure, instead of calling the service
-    /// themselves.
+    /// Whether members that wait get an error after the last leader's failure. If not, they call the service themselves,
+    /// more and more of them at a time.
     pub(crate) share_failures: bool,
     /// How long a whole answer is held.
     pub(crate) hold: Duration,
@@ -132,6 +132,22 @@ struct Stream<F: Answering> {
     end: Option<End>,
     /// The time until which the flight may be joined, while all of the body is kept.
     open_until: Option<Instant>,
+    /// How long the answer is held after its end.
+    hold: Duration,
+    /// How old the answer was when it came, in seconds, and when that was; if answers are held.
+    age: Option<(u64, Instant)>,
+    /// Whether the body is not asked for more until slow readers have caught up.
+    is_held_up: bool,
+    /// The time over which the paces of readers are measured.
+    measured: Option<Measured>,
+}
+
+/// The time over which the paces of readers are measured.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    since: Instant,
+    /// When readers were last held up.
+    seen: Instant,
 }
 
 impl<F: Answering> Stream<F> {
@@ -147,6 +163,11 @@ impl<F: Answering> Stream<F> {
         self.hint.exact() == Some(self.made)
     }
 
+    /// The age of the answer, in seconds.
+    fn age(&self) -> u64 {
+        self.age.map_or(0, |(age, since)| age.saturating_add(since.elapsed().as_secs()))
+    }
+
     fn is_open(&self) -> bool {
         let failed = matches!(self.end, Some(End::Failed(_)));
         !failed && self.pieces.are_all_kept() && self.open_until.is_some_and(|until| Instant::now() < until)
@@ -158,6 +179,8 @@ enum Phase<F: Answering> {
     Heading(Option<Pin<Box<F>>>),
     /// The leader failed; the next follower that is polled becomes leader.
     Vacant,
+    /// The leader failed, and members that were released with it still call. The next one leads when they are done.
+    Resting,
     /// The headers are out.
     Streaming(Box<Stream<F>>),
     /// The answer cannot be shared, or the leader got none: the others call the service themselves.
@@ -177,6 +200,8 @@ struct Core<F: Answering> {
     /// The current leader's key, if it is not the first member.
     asked: Option<Key>,
     promotions: u32,
+    /// Failures after each of which twice as many members are released.
+    failures: u32,
 }
 
 /// One call of the service, and the requests that wait for its answer.
@@ -191,7 +216,11 @@ pub(crate) struct Flight<F: Answering> {
 /// Whether a flight could be joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
-    Joined(usize),
+    Joined {
+        place: usize,
+        /// Whether the answer was whole already, and is held.
+        is_late: bool,
+    },
     Full,
     Closed,
 }
@@ -206,17 +235,26 @@ impl<F: Answering> Flight<F> {
             leader: Some(FIRST),
             asked: None,
             promotions: 0,
+            failures: 0,
         };
         let share = Shareholder::new(held, key.weight());
         Self { key, number, _share: share, core: Mutex::new(core) }
     }
 
-    pub(crate) fn join(&self, limits: &Limits) -> Join {
+    /// Joins the flight, unless its answer is held already and older than this many seconds. No held answer is as young as
+    /// one that is made now.
+    pub(crate) fn join(&self, limits: &Limits, max_age: Option<u64>) -> Join {
         let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *core;
+        let mut is_late = false;
         match &mut core.phase {
-            Phase::Heading(_) | Phase::Vacant => {}
-            Phase::Streaming(stream) if stream.is_open() => {}
+            Phase::Heading(_) | Phase::Vacant | Phase::Resting => {}
+            Phase::Streaming(stream) if stream.is_open() => {
+                is_late = stream.end.is_some();
+                if is_late && max_age.is_some_and(|most| most == 0 || stream.age() > most) {
+                    return Join::Closed;
+                }
+            }
             _ => return Join::Closed,
         }
         if core.members.len() >= limits.members {
@@ -225,7 +263,17 @@ impl<F: Answering> Flight<F> {
         if let Phase::Streaming(stream) = &mut core.phase {
             stream.pieces.join();
         }
-        Join::Joined(core.members.join())
+        Join::Joined { place: core.members.join(), is_late }
+    }
+}
+
+impl<F: Answering> Core<F> {
+    /// Lets the next member lead after a failure, and releases others to call the service themselves: after each failure
+    /// twice as many. So a service that fails is called by 1, 2, 4, … at a time, and not by all that wait.
+    fn next_wave(&mut self) {
+        const MOST_DOUBLINGS: u32 = 20;
+        self.members.release((1 << self.failures.min(MOST_DOUBLINGS)) - 1);
+        self.phase = Phase::Vacant;
     }
 }
 
@@ -254,6 +302,8 @@ pub(crate) enum Arrival<F: Answering> {
     Followed(Arc<Head>, Supply),
     /// The answer cannot be shared with this member, which calls the service itself.
     Alone,
+    /// The member calls the service itself, and keeps its place meanwhile.
+    Released,
     /// All leaders failed.
     Failed,
     /// The member is to lead: see [`Member::lead`].
@@ -273,6 +323,12 @@ pub(crate) struct Member<F: Answering> {
     flight: Arc<Flight<F>>,
     table: Arc<Table<F>>,
     place: Place,
+    /// Whether it came after the answer's end.
+    is_late: bool,
+    /// The answer's age in seconds, if it came so late.
+    pub(crate) age: Option<u64>,
+    /// When to poll again for a piece of the body, though nothing wakes.
+    pub(crate) recheck: Option<Instant>,
     /// The memory of its request; that of the first member counts with the flight.
     _charge: Option<Charge>,
 }
@@ -296,8 +352,8 @@ impl Place {
         if let Phase::Streaming(stream) = &mut core.phase {
             match state {
                 State::Waiting => stream.pieces.leave(0),
-                State::Reading(next) => stream.pieces.leave(next),
-                State::CutOff | State::Owed(_) => {}
+                State::Reading { next, .. } => stream.pieces.leave(next),
+                State::CutOff | State::Released | State::Owed(_) => {}
             }
         }
         Some(state)
@@ -326,13 +382,20 @@ impl Place {
 }
 
 impl<F: Answering> Member<F> {
-    pub(crate) fn new(flight: Arc<Flight<F>>, table: Arc<Table<F>>, place: usize, charge: Charge) -> Self {
-        Self { flight, table, place: Place { number: place, is_taken: true }, _charge: Some(charge) }
+    pub(crate) fn new(
+        flight: Arc<Flight<F>>,
+        table: Arc<Table<F>>,
+        (number, is_late): (usize, bool),
+        charge: Charge,
+    ) -> Self {
+        let place = Place { number, is_taken: true };
+        Self { flight, table, place, is_late, age: None, recheck: None, _charge: Some(charge) }
     }
 
     /// The place of a flight's first member.
     pub(crate) fn first(flight: Arc<Flight<F>>, table: Arc<Table<F>>) -> Self {
-        Self { flight, table, place: Place { number: FIRST, is_taken: true }, _charge: None }
+        let place = Place { number: FIRST, is_taken: true };
+        Self { flight, table, place, is_late: false, age: None, recheck: None, _charge: None }
     }
 
     /// The leader's request. The key is what all members' requests have in common.
@@ -344,12 +407,22 @@ impl<F: Answering> Member<F> {
     fn leave(&mut self, mut guard: MutexGuard<'_, Core<F>>) -> Option<State<F>> {
         let core = &mut *guard;
         let state = self.place.leave(core);
-        if core.members.len() > 0 {
+        if matches!(core.phase, Phase::Resting) && core.members.released() == 0 && core.members.waiting() > 0 {
+            core.next_wave();
+            let wakers = core.members.take_wakers();
+            drop(guard);
+            wakers.into_iter().for_each(Waker::wake);
+            return state;
+        }
+        if core.members.active() > 0 {
+            let wakers = self.resume(core);
+            drop(guard);
+            wakers.into_iter().for_each(Waker::wake);
             return state;
         }
         let (over, was_open) = match &core.phase {
             Phase::Heading(_) => (Some(Event::FlightCancelled), true),
-            Phase::Vacant => (Some(Event::FlightFailed), true),
+            Phase::Vacant | Phase::Resting => (Some(Event::FlightFailed), true),
             // The complete answer is held, and others may come for it.
             Phase::Streaming(stream) if stream.end.is_some() => (None, false),
             Phase::Streaming(stream) => {

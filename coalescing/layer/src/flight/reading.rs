@@ -4,13 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use http_body::Body as _;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use super::members::State;
-use super::{Answering, Core, End, Member, Phase};
+use super::{Answering, Core, End, Measured, Member, Phase, Stream};
 use crate::body::{BodyError, Piece, SharedPiece};
 use crate::counters::Event;
 
@@ -20,21 +21,26 @@ pub(super) const AT_ONCE: usize = 64 * 1024;
 impl<F: Answering> Member<F> {
     /// The next piece of the body; polls for it if no other member does.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
+        self.recheck = None;
+        let flight = Arc::clone(&self.flight);
         loop {
-            let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut guard = flight.core.lock().unwrap_or_else(PoisonError::into_inner);
             let core = &mut *guard;
             let Phase::Streaming(stream) = &mut core.phase else { return Poll::Ready(None) };
             match core.members.state(self.place.number) {
-                Some(State::Reading(next)) => {
+                Some(State::Reading { next, taken }) => {
                     if let Some(piece) = stream.pieces.read(*next) {
                         *next += 1;
+                        *taken += piece.weight();
                         let is_last = matches!(stream.end, Some(End::Whole)) && *next == stream.pieces.end();
+                        let wakers = self.resume(core);
+                        drop(guard);
+                        wakers.into_iter().for_each(Waker::wake);
                         return Poll::Ready(Some(Ok(SharedPiece { piece, is_last })));
                     }
                 }
                 Some(State::CutOff) => {
-                    let limit = self.table.limits.flight_bytes;
-                    return Poll::Ready(Some(Err(BodyError::CutOff { limit })));
+                    return Poll::Ready(Some(Err(BodyError::SlowReader { least: LEAST_PACE, within: PATIENCE })));
                 }
                 _ => return Poll::Ready(None),
             }
@@ -42,6 +48,20 @@ impl<F: Answering> Member<F> {
                 Some(End::Whole) => return Poll::Ready(None),
                 Some(End::Failed(error)) => return Poll::Ready(Some(Err(error.clone()))),
                 None => {}
+            }
+            if core.due && stream.body.is_some() && self.is_full(stream) {
+                match self.hold_up(core) {
+                    HeldUp::Until(recheck) => {
+                        self.recheck = Some(recheck);
+                        core.members.register(self.place.number, cx.waker());
+                        return Poll::Pending;
+                    }
+                    HeldUp::NoMore(wakers) => {
+                        drop(guard);
+                        wakers.into_iter().for_each(Waker::wake);
+                        continue;
+                    }
+                }
             }
             let body = if core.due { stream.body.take() } else { None };
             let Some(mut body) = body else {
@@ -91,7 +111,7 @@ impl<F: Answering> Member<F> {
         core.due = true;
         let mut rest_until = None;
         if has_ended {
-            let hold = self.table.limits.hold;
+            let hold = stream.hold;
             if is_whole && was_open && !hold.is_zero() {
                 rest_until = Some(Instant::now() + hold);
                 stream.open_until = rest_until;
@@ -116,39 +136,94 @@ impl<F: Answering> Member<F> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Enforces the limits on held bytes: first drops pieces for requests that could still join, then cuts off the
-    /// slowest readers. A flight within its share loses no reader because of others.
+    /// Enforces the limits on held bytes: drops pieces for requests that could still join.
     pub(super) fn held_to_limits(&self, core: &mut Core<F>) {
-        let limits = &self.table.limits;
         let Phase::Streaming(stream) = &mut core.phase else { return };
-        if stream.pieces.bytes() > limits.replay_bytes && stream.end.is_none() {
+        let is_too_long_to_join = stream.pieces.bytes() > self.table.limits.replay_bytes && stream.end.is_none();
+        if stream.pieces.are_all_kept() && (is_too_long_to_join || self.is_full(stream)) {
             stream.pieces.keep_no_more();
         }
-        let newest = stream.pieces.end().saturating_sub(1);
-        let (held, fair) = (&self.table.held, limits.fair_bytes());
-        let is_unfair = |bytes: usize| held.bytes() > fair && bytes > held.share_of(fair);
-        while stream.pieces.bytes() > limits.flight_bytes || is_unfair(stream.pieces.bytes()) {
-            if stream.pieces.are_all_kept() {
-                stream.pieces.keep_no_more();
-                continue;
-            }
-            let position = |state: &State<F>| match state {
-                State::Waiting => Some(0),
-                State::Reading(next) => Some(*next),
-                State::CutOff | State::Owed(_) => None,
+    }
+
+    /// Whether a body must not be asked for more before its slow readers have caught up. A flight within its share is not
+    /// slowed because of others.
+    fn is_full(&self, stream: &Stream<F>) -> bool {
+        let (limits, held, bytes) = (&self.table.limits, &self.table.held, stream.pieces.bytes());
+        let fair = limits.fair_bytes();
+        bytes > limits.flight_bytes || (held.bytes() > fair && bytes > held.share_of(fair))
+    }
+
+    /// Wakes the readers that were held up, if they are no more.
+    pub(super) fn resume(&self, core: &mut Core<F>) -> Vec<Waker> {
+        let Phase::Streaming(stream) = &mut core.phase else { return Vec::new() };
+        if !stream.is_held_up || self.is_full(stream) {
+            return Vec::new();
+        }
+        stream.is_held_up = false;
+        if let Some(measured) = &mut stream.measured {
+            measured.seen = Instant::now();
+        }
+        core.members.take_wakers()
+    }
+
+    /// Lets the fast readers of a full flight wait for the slow ones, and cuts off those that take too little for too long.
+    fn hold_up(&self, core: &mut Core<F>) -> HeldUp {
+        let now = Instant::now();
+        let Phase::Streaming(stream) = &mut core.phase else { return HeldUp::NoMore(Vec::new()) };
+        let is_recent = |measured: &Measured| stream.is_held_up || now - measured.seen <= FORGOTTEN_AFTER;
+        let measured = stream.measured.filter(is_recent);
+        let since = measured.map_or(now, |measured| measured.since);
+        stream.is_held_up = true;
+        stream.measured = Some(Measured { since, seen: now });
+        let elapsed = now - since;
+        let ends = elapsed >= PATIENCE;
+        let least = (elapsed.as_secs_f64() * LEAST_PACE as f64) as usize;
+        let (newest, mut cut_off) = (stream.pieces.end(), 0);
+        for state in core.members.states() {
+            let (next, took) = match state {
+                State::Waiting => (0, 0),
+                State::Reading { next, taken } => (*next, *taken),
+                State::CutOff | State::Released | State::Owed(_) => continue,
             };
-            // A reader that only lacks the newest piece is not behind: cutting it off would free nothing.
-            let behind = |state: &State<F>| position(state).filter(|&next| next < newest);
-            let Some(slowest) = core.members.states().filter_map(|state| behind(state)).min() else { return };
-            for state in core.members.states().filter(|state| position(state) == Some(slowest)) {
-                if matches!(state, State::Reading(_)) {
-                    self.table.tally.count(Event::CutOff);
-                }
+            // A piece may be on its way to the client for as long as the last one took.
+            if ends && next < newest && took + AT_ONCE < least {
+                cut_off += usize::from(matches!(state, State::Reading { .. }));
                 *state = State::CutOff;
-                stream.pieces.leave(slowest);
+                stream.pieces.leave(next);
+            } else if let State::Reading { taken, .. } = state
+                && (ends || measured.is_none())
+            {
+                *taken = 0;
             }
         }
+        if !ends {
+            return HeldUp::Until((since + PATIENCE).min(now + RECHECK));
+        }
+        stream.is_held_up = false;
+        stream.measured = Some(Measured { since: now, seen: now });
+        (0..cut_off).for_each(|_| self.table.tally.count(Event::CutOff));
+        HeldUp::NoMore(core.members.take_wakers())
     }
+}
+
+/// The least that a reader must take, in bytes a second, while others wait for it.
+const LEAST_PACE: usize = 64 * 1024;
+
+/// How long a reader may be slower than that.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long readers are not held up before their paces are measured anew.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(1);
+
+/// How often a reader that is held up looks whether other flights have made room.
+const RECHECK: Duration = Duration::from_millis(250);
+
+/// Whether fast readers wait for slow ones.
+enum HeldUp {
+    /// They do; the time at which to look again.
+    Until(Instant),
+    /// Not now; these are to be woken.
+    NoMore(Vec<Waker>),
 }
 
 /// The part of a body that is ready at once.

@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use hashbrown::HashTable;
+use http::HeaderName;
 use tokio::time::Instant;
 
 use super::{Answering, Flight, Held, Join, Limits, Member};
 use crate::answer::Judge;
 use crate::counters::{Event, SoloCounters, Tally};
+use crate::fields::is_always_in_the_key;
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
 use crate::writes::Epochs;
@@ -27,12 +31,49 @@ pub(crate) struct Table<F: Answering> {
     lone: Arc<[SoloCounters]>,
     /// Complete answers that are held, with the end of that time, in order.
     resting: Mutex<VecDeque<(Instant, Arc<Flight<F>>)>>,
+    /// The number of all lessons.
+    learnt: AtomicUsize,
+}
+
+/// The most lessons in a part of the table: 16,384 in all.
+const LESSONS: usize = 16 * 1024 / SHARDS;
+
+/// The longest key of a lesson, in bytes. So all lessons together take 64 MiB at most.
+const LONGEST_LESSON: usize = 4 * 1024;
+
+/// How long a lesson lasts that no answer confirms.
+const LESSON_LASTS: Duration = Duration::from_secs(5);
+
+/// What the last answer to a request taught about the next answers to its like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lesson {
+    /// They are for their clients alone, so that waiting for one is in vain.
+    Alone,
+    /// They vary by these headers, which the key lacks.
+    Varies(Arc<[HeaderName]>),
+}
+
+impl Lesson {
+    /// The lesson of a shared answer that varies by these headers.
+    pub(crate) fn of(vary: &[HeaderName]) -> Option<Self> {
+        let lacking = vary.iter().filter(|name| !is_always_in_the_key(name));
+        let lacking: Arc<[_]> = if vary.is_empty() { return None } else { lacking.cloned().collect() };
+        (!lacking.is_empty()).then_some(Self::Varies(lacking))
+    }
+}
+
+struct Learnt {
+    hash: u64,
+    key: Box<[u8]>,
+    lesson: Lesson,
+    until: Instant,
 }
 
 struct Shard<F: Answering> {
     flights: HashTable<Arc<Flight<F>>>,
     /// Calls in their first poll that no other request waits for. They are few and short.
     claims: Vec<(Claim, Key)>,
+    lessons: HashTable<Learnt>,
 }
 
 /// A call in its first poll. If it is answered at once, it never becomes a flight.
@@ -42,6 +83,13 @@ pub(crate) struct Claim {
     number: u64,
 }
 
+/// What the answer to a claim taught.
+pub(crate) enum Taught {
+    /// Nothing: it failed.
+    Nothing,
+    By(Option<Lesson>),
+}
+
 /// The result of looking for a flight.
 pub(crate) enum Boarding<F: Answering> {
     /// No call with this key is under way. The request calls the service, is counted, and must
@@ -49,17 +97,19 @@ pub(crate) enum Boarding<F: Answering> {
     Claims(Claim),
     /// The request waits with others.
     Follows(Member<F>, Key),
+    /// The last answer to a request like this was for its client alone.
+    Alone(Key),
     /// As many wait as may, or too much is held for others.
     Full,
 }
 
 impl<F: Answering> Table<F> {
     pub(crate) fn new(limits: Limits, judge: Judge, tally: Tally, held: Arc<Held>) -> Self {
-        let shard = || Shard { flights: HashTable::new(), claims: Vec::new() };
+        let shard = || Shard { flights: HashTable::new(), claims: Vec::new(), lessons: HashTable::new() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         let (hasher, lone, resting) = (Hasher::default(), tally.lone(SHARDS), Mutex::new(VecDeque::new()));
         let epochs = Arc::new(Epochs::new());
-        Self { limits, judge, tally, held, epochs, hasher, shards, lone, resting }
+        Self { limits, judge, tally, held, epochs, hasher, shards, lone, resting, learnt: AtomicUsize::new(0) }
     }
 
     /// The shard for a hash, with its counters.
@@ -79,7 +129,21 @@ impl<F: Answering> Table<F> {
         if self.held.bytes() > self.limits.fair_bytes() {
             return Boarding::Full;
         }
-        let hash = self.hasher.hash_one(key.bytes());
+        let mut hash = self.hasher.hash_one(key.bytes());
+        if self.learnt.load(Ordering::Relaxed) > 0 {
+            match self.lesson(hash, key.bytes()) {
+                Some(Lesson::Alone) => return Boarding::Alone(key),
+                Some(Lesson::Varies(names)) => {
+                    let Some(split) = key.split_by(&names) else { return Boarding::Full };
+                    key = split;
+                    hash = self.hasher.hash_one(key.bytes());
+                    if self.lesson(hash, key.bytes()).is_some() {
+                        return Boarding::Alone(key);
+                    }
+                }
+                None => {}
+            }
+        }
         key.hash = hash;
         let Some((shard, lone)) = self.shard(hash) else { return Boarding::Full };
         // Dropped after the lock is released, with what it holds.
@@ -89,10 +153,10 @@ impl<F: Answering> Table<F> {
         if !shard.flights.is_empty()
             && let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key)
         {
-            match entry.get().join(&self.limits) {
-                Join::Joined(place) => {
+            match entry.get().join(&self.limits, key.max_age) {
+                Join::Joined { place, is_late } => {
                     let charge = Held::charge(&self.held, key.weight());
-                    let member = Member::new(Arc::clone(entry.get()), Arc::clone(self), place, charge);
+                    let member = Member::new(Arc::clone(entry.get()), Arc::clone(self), (place, is_late), charge);
                     return Boarding::Follows(member, key);
                 }
                 Join::Full => return Boarding::Full,
@@ -102,10 +166,10 @@ impl<F: Answering> Table<F> {
         } else if let Some(at) = shard.claims.iter().position(|(_, claimed)| claimed.hash == hash && *claimed == key) {
             let (claim, claimed) = shard.claims.swap_remove(at);
             let flight = shard.depart(claim, claimed, &self.held);
-            return match flight.join(&self.limits) {
-                Join::Joined(place) => {
+            return match flight.join(&self.limits, key.max_age) {
+                Join::Joined { place, is_late } => {
                     let charge = Held::charge(&self.held, key.weight());
-                    Boarding::Follows(Member::new(flight, Arc::clone(self), place, charge), key)
+                    Boarding::Follows(Member::new(flight, Arc::clone(self), (place, is_late), charge), key)
                 }
                 Join::Full | Join::Closed => Boarding::Full,
             };
@@ -117,15 +181,92 @@ impl<F: Answering> Table<F> {
 
     /// Releases a claim and counts its outcome, if no other request waits; returns whether that was so.
     #[inline]
-    pub(crate) fn release(&self, claim: Claim, ended: Event) -> bool {
+    pub(crate) fn release(&self, claim: Claim, ended: Event, lesson: Taught) -> bool {
         let Some((shard, lone)) = self.shard(claim.hash) else { return false };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(key) = shard.take(claim) else { return false };
         lone.count(ended);
         drop(shard);
         self.tally.observe(ended);
+        if let Taught::By(lesson) = lesson {
+            self.learn(&key, lesson);
+        }
         key.recycle();
         true
+    }
+
+    /// Remembers what an answer to a request with this key taught, or forgets what it refutes.
+    #[inline]
+    pub(crate) fn learn(&self, key: &Key, lesson: Option<Lesson>) {
+        match lesson {
+            Some(lesson) => self.remember(key, lesson),
+            None if self.learnt.load(Ordering::Relaxed) > 0 => self.forget(key.bytes()),
+            None => {}
+        }
+    }
+
+    /// Learns from the answer to a request that went alone.
+    pub(crate) fn taught(&self, key: &Key, response: &http::Response<F::Body>) {
+        use http_body::Body as _;
+        let sharing = self.judge.sharing(response, response.body().size_hint().lower());
+        if let Taught::By(lesson) = Taught::by(&sharing) {
+            self.learn(key, lesson);
+        }
+    }
+
+    #[cold]
+    fn remember(&self, key: &Key, lesson: Lesson) {
+        // By which headers an answer varies is a lesson for all values of them.
+        let bytes = if lesson == Lesson::Alone { key.bytes() } else { key.unsplit() };
+        if bytes.len() > LONGEST_LESSON {
+            return;
+        }
+        if lesson != Lesson::Alone {
+            self.forget(key.bytes());
+        }
+        let hash = self.hasher.hash_one(bytes);
+        let now = Instant::now();
+        let Some((shard, _)) = self.shard(hash) else { return };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let lessons = &mut shard.lessons;
+        if let Some(known) = lessons.find_mut(hash, |known| *known.key == *bytes) {
+            (known.lesson, known.until) = (lesson, now + LESSON_LASTS);
+            return;
+        }
+        if lessons.len() >= LESSONS {
+            let before = lessons.len();
+            lessons.retain(|known| known.until > now);
+            self.learnt.fetch_sub(before - lessons.len(), Ordering::Relaxed);
+        }
+        if lessons.len() < LESSONS {
+            let learnt = Learnt { hash, key: bytes.into(), lesson, until: now + LESSON_LASTS };
+            lessons.insert_unique(hash, learnt, |known| known.hash);
+            self.learnt.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn forget(&self, key: &[u8]) {
+        let hash = self.hasher.hash_one(key);
+        let Some((shard, _)) = self.shard(hash) else { return };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(known) = shard.lessons.find_entry(hash, |known| *known.key == *key) {
+            drop(known.remove());
+            self.learnt.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What is known of requests with this key.
+    fn lesson(&self, hash: u64, key: &[u8]) -> Option<Lesson> {
+        let (shard, _) = self.shard(hash)?;
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shard.lessons.find_entry(hash, |known| *known.key == *key).ok()?;
+        if known.get().until > Instant::now() {
+            return Some(known.get().lesson.clone());
+        }
+        drop(known.remove());
+        self.learnt.fetch_sub(1, Ordering::Relaxed);
+        None
     }
 
     /// Turns a claim into a flight, if it is not one yet. The caller has to put the call into it.

@@ -36,9 +36,9 @@ fn it_is_an_answer_like_others() {
     origin.get("/", &[]).head();
     assert_eq!(origin.counters().unshared, 1);
     origin.at_once(|call| call.fail(7));
-    assert_eq!(origin.get("/", &[]).error(), Refused(7));
+    assert_eq!(origin.get("/fails", &[]).error(), Refused(7));
     origin.at_once(Call::panic);
-    assert!(origin.send(request("GET", "/", &[])).poll_panics());
+    assert!(origin.send(request("GET", "/panics", &[])).poll_panics());
     assert_eq!(origin.counters().failed, 2);
     origin.is_empty(5);
 }

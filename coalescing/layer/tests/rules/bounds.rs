@@ -79,3 +79,34 @@ async fn a_deadline_around_the_layer_is_its_waiters_alone() {
     assert_eq!(origin.counters().vanished, 1);
     origin.is_empty(3);
 }
+
+const HOLD: Duration = Duration::from_secs(60);
+
+/// An answer with these headers that is held, and asked for again after this time.
+async fn held(headers: &[(&str, &str)], asked: &[(&str, &str)], after: Duration) -> Option<String> {
+    let mut origin = Origin::behind(CoalesceLayer::new().hold(HOLD));
+    let mut first = origin.get("/", &[]);
+    origin.call().answer_with(headers, "made");
+    first.has_all("made");
+    advance(after).await;
+    let mut second = origin.get("/", asked);
+    (origin.calls() == 0).then(|| second.header("age"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_is_fresh_and_says_its_age() {
+    let two = Duration::from_secs(2);
+    assert_eq!(held(&[], &[], two).await.as_deref(), Some("2"));
+    assert_eq!(held(&[("cache-control", "max-age=9"), ("age", "5")], &[], two).await.as_deref(), Some("7"));
+    for stale in [
+        &[("cache-control", "max-age=0, must-revalidate")][..],
+        &[("cache-control", "max-age=9, s-maxage=1")],
+        &[("cache-control", "max-age=5"), ("age", "4")],
+        &[("expires", "0")],
+    ] {
+        assert_eq!(held(stale, &[], two).await, None, "{stale:?}");
+    }
+    for (asked, is_taken) in [("max-age=0", false), ("max-age=1", false), ("max-age=2", true), ("no-cache", false)] {
+        assert_eq!(held(&[], &[("cache-control", asked)], two).await.is_some(), is_taken, "{asked}");
+    }
+}

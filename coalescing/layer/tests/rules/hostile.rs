@@ -1,6 +1,7 @@
 //! Rules that hold against clients who mean harm: what one of them sends decides nothing for others.
 
 use std::task::Poll;
+use std::time::Duration;
 
 use brunt_coalesce::CoalesceLayer;
 use bytes::Bytes;
@@ -196,7 +197,7 @@ fn those_who_came_before_a_write_keep_their_flight() {
 
 #[test]
 fn a_held_answer_ends_with_a_write() {
-    let mut origin = Origin::behind(CoalesceLayer::new().hold(std::time::Duration::from_secs(60)));
+    let mut origin = Origin::behind(CoalesceLayer::new().hold(Duration::from_secs(60)));
     let mut early = origin.get("/item", &[]);
     origin.call().answer("as it was");
     early.has_all("as it was");
@@ -209,7 +210,7 @@ fn a_held_answer_ends_with_a_write() {
 
 #[test]
 fn a_bad_request_is_answered_for_itself_and_the_next_leads() {
-    for status in [302, 400, 405, 414, 500, 502, 503, 504] {
+    for status in [302, 400, 405, 414] {
         let mut origin = Origin::new();
         let mut clients: Vec<_> = (0..4).map(|_| origin.get("/", &[])).collect();
         drop(origin.call().begin(status, &[], None));
@@ -223,6 +224,148 @@ fn a_bad_request_is_answered_for_itself_and_the_next_leads() {
     }
 }
 
+/// How many of those that wait call the service after each failure of all that call.
+fn waves(clients: usize, mut fail: impl FnMut(crate::origin::Call)) -> Vec<usize> {
+    let mut origin = Origin::behind(CoalesceLayer::new().share_failures(false));
+    let mut clients: Vec<_> = (0..clients).map(|_| origin.get("/", &[])).collect();
+    let mut waves = Vec::new();
+    while origin.calls() > 0 {
+        waves.push(origin.calls());
+        for _ in 0..origin.calls() {
+            fail(origin.call());
+            clients.iter_mut().for_each(|client| _ = client.poll());
+        }
+        clients.iter_mut().for_each(|client| _ = client.poll());
+    }
+    assert!(clients.iter_mut().all(Client::poll), "somebody has no answer");
+    let count = clients.len() as u64;
+    drop(clients);
+    origin.is_empty(count);
+    waves
+}
+
+#[test]
+fn after_failures_twice_as_many_call_each_time() {
+    assert_eq!(waves(40, |call| call.fail(1)), [1, 2, 4, 8, 16, 9]);
+    for status in [429, 500, 502, 503, 504] {
+        assert_eq!(waves(10, |call| drop(call.begin(status, &[], None))), [1, 2, 4, 3], "{status}");
+    }
+}
+
+#[test]
+fn those_who_wait_while_others_fail_share_the_first_answer() {
+    let mut origin = Origin::behind(CoalesceLayer::new().share_failures(false));
+    let mut clients: Vec<_> = (0..20).map(|_| origin.get("/", &[])).collect();
+    origin.call().fail(1);
+    clients.iter_mut().for_each(|client| _ = client.poll());
+    let calls = [origin.call(), origin.call()];
+    // Whoever comes meanwhile waits, too.
+    clients.push(origin.get("/", &[]));
+    calls.into_iter().for_each(|call| call.answer("right"));
+    clients.iter_mut().for_each(|client| _ = client.poll());
+    assert_eq!(origin.calls(), 0);
+    clients[1..].iter_mut().for_each(|client| client.has_all("right"));
+    drop(clients);
+    origin.is_empty(21);
+}
+
+#[test]
+fn a_failure_for_all_is_the_answer_to_all_who_wait() {
+    let mut origin = Origin::behind(CoalesceLayer::new().share_failures(false));
+    let mut clients: Vec<_> = (0..5).map(|_| origin.get("/", &[])).collect();
+    origin.call().begin_as(504, &[], None, Some(brunt_coalesce::SharedFailure)).send("late");
+    clients.iter_mut().for_each(|client| {
+        assert_eq!(client.head().status(), 504);
+        client.reads("late");
+    });
+    assert_eq!(origin.calls(), 0);
+    let _next = origin.get("/", &[]);
+    assert_eq!(origin.calls(), 1, "it is no answer to whoever comes later");
+}
+
+/// Whether the second of two requests waits for the first.
+fn waits(origin: &mut Origin, headers: &[(&str, &str)]) -> bool {
+    let before = origin.calls();
+    let _clients = [origin.get("/", headers), origin.get("/", headers)];
+    let waits = origin.calls() == before + 1;
+    while origin.calls() > before {
+        drop(origin.call());
+    }
+    waits
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_for_one_alone_is_not_waited_for_next_time() {
+    for (status, headers) in [
+        (200, &[("cache-control", "private")][..]),
+        (200, &[("cache-control", "no-store")]),
+        (200, &[("set-cookie", "a=1")]),
+        (302, &[]),
+        (403, &[]),
+    ] {
+        let mut origin = Origin::new();
+        let mut first = origin.get("/", &[]);
+        drop(origin.call().begin(status, headers, None));
+        first.head();
+        assert!(!waits(&mut origin, &[]), "{status} {headers:?}");
+        assert!(waits(&mut origin, &[("x-zqw", "1")]), "another request");
+        // Each such answer confirms it; without one it fades.
+        tokio::time::advance(Duration::from_secs(4)).await;
+        let mut again = origin.get("/", &[]);
+        drop(origin.call().begin(status, headers, None));
+        again.head();
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert!(!waits(&mut origin, &[]), "{status} {headers:?}");
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert!(waits(&mut origin, &[]), "{status} {headers:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_can_be_shared_ends_what_was_remembered() {
+    let mut origin = Origin::new();
+    for (headers, is_waited_for) in [(&[("set-cookie", "a=1")][..], false), (&[], true)] {
+        let mut client = origin.get("/", &[]);
+        origin.call().answer_with(headers, "x");
+        client.head();
+        assert_eq!(waits(&mut origin, &[]), is_waited_for);
+    }
+}
+
+#[test]
+fn failures_are_not_remembered() {
+    for status in [408, 429, 500, 503] {
+        let mut origin = Origin::new();
+        let mut client = origin.get("/", &[]);
+        drop(origin.call().begin(status, &[], None));
+        client.head();
+        assert!(waits(&mut origin, &[]), "{status}");
+    }
+}
+
+#[test]
+fn those_who_differ_in_what_an_answer_varies_by_have_a_flight_for_each_value() {
+    let mut origin = Origin::new();
+    let agents = ["one", "two", "one", "two", "two"];
+    for _ in 0..2 {
+        let mut clients = agents.map(|agent| origin.get("/", &[("user-agent", agent)]));
+        let mut calls = 0;
+        while origin.calls() > 0 {
+            let call = origin.call();
+            let text = if call.header("user-agent") == "one" { "one" } else { "two" };
+            call.answer_with(&[("vary", "User-Agent")], text);
+            calls += 1;
+            clients.iter_mut().for_each(|client| _ = client.poll());
+        }
+        assert_eq!(calls, 2);
+        for (client, agent) in clients.iter_mut().zip(agents) {
+            client.has_all(agent);
+        }
+    }
+    assert_eq!((origin.counters().flights, origin.counters().regrouped), (4, 3));
+    origin.is_empty(10);
+}
+
 #[test]
 fn when_all_who_led_got_a_status_of_their_own_the_others_call() {
     let mut origin = Origin::behind(CoalesceLayer::new().max_promotions(1));
@@ -231,23 +374,6 @@ fn when_all_who_led_got_a_status_of_their_own_the_others_call() {
         drop(origin.call().begin(400, &[], None));
         clients.iter_mut().for_each(|client| assert!(client.poll() || client.answer.is_none()));
         assert_eq!(clients[leader].head().status(), 400);
-    }
-    assert_eq!(origin.calls(), 3);
-    for client in &mut clients[2..] {
-        origin.call().answer("right");
-        client.has_all("right");
-    }
-    drop(clients);
-    origin.is_empty(5);
-}
-
-#[test]
-fn failures_are_not_shared_if_so_asked() {
-    let mut origin = Origin::behind(CoalesceLayer::new().max_promotions(1).share_failures(false));
-    let mut clients: Vec<_> = (0..5).map(|_| origin.get("/", &[])).collect();
-    for _ in 0..2 {
-        origin.call().fail(0);
-        clients.iter_mut().for_each(|client| assert!(client.poll() || client.answer.is_none()));
     }
     assert_eq!(origin.calls(), 3);
     for client in &mut clients[2..] {
@@ -287,7 +413,7 @@ fn too_many_long_requests_go_to_the_handler() {
 }
 
 #[test]
-fn a_slow_reader_is_not_cut_off_because_others_fill_the_total() {
+fn a_reader_is_not_held_up_because_others_fill_the_total() {
     let total = 256 * KB;
     let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
     let flights: Vec<_> = (0..8)
@@ -304,17 +430,16 @@ fn a_slow_reader_is_not_cut_off_because_others_fill_the_total() {
         // Of these, the slow reader reads nothing.
         for (fast, _, source) in &mut *fillers {
             source.data(Bytes::from(vec![b'x'; KB]));
-            assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
+            let _ = fast.piece();
         }
         // This one stays four pieces behind, far less than its share.
         let (fast, slow, source) = &mut *victim;
         source.data(Bytes::from(vec![b'v'; KB]));
         assert!(matches!(fast.piece(), Poll::Ready(Some(Ok(_)))));
         let goes_on = round < 4 || matches!(slow.piece(), Poll::Ready(Some(Ok(_))));
-        assert!(goes_on, "cut off in round {round}");
+        assert!(goes_on, "held up in round {round}");
         assert!(origin.layer.held_bytes() <= total, "{}", origin.layer.held_bytes());
     }
-    assert_eq!(origin.counters().cut_off, 7);
     drop(flights);
     origin.is_empty(16);
 }

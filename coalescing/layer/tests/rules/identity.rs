@@ -186,7 +186,7 @@ fn answers_not_to_be_stored_are_not_shared() {
 
 #[test]
 fn answers_about_the_client_are_not_shared() {
-    for status in [401, 403, 407, 429] {
+    for status in [401, 403, 407] {
         is_not_shared(status, &[]);
     }
 }

@@ -132,6 +132,17 @@ impl Call {
 
     /// Answers with a head, and a body that is yet to come: it ends when what is returned is dropped.
     pub fn begin(self, status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Source {
+        self.begin_as(status, headers, length, None)
+    }
+
+    /// The same, with an extension.
+    pub fn begin_as(
+        self,
+        status: u16,
+        headers: &[(&str, &str)],
+        length: Option<u64>,
+        extension: Option<brunt_coalesce::SharedFailure>,
+    ) -> Source {
         let mut response = Response::builder().status(status);
         for (name, value) in headers {
             response = response.header(*name, *value);
@@ -141,7 +152,9 @@ impl Call {
         let hint = length.map_or_else(SizeHint::new, SizeHint::with_exact);
         let (last_is_sent, asked) = (Arc::clone(&source.last_is_sent), Arc::clone(&source.asked));
         let body = Stream { pieces, hint, _live: Live::new(&self.live), last_is_sent, asked };
-        let _ = self.answer.send(Some(Ok(response.body(body).unwrap())));
+        let mut response = response.body(body).unwrap();
+        extension.map(|extension| response.extensions_mut().insert(extension));
+        let _ = self.answer.send(Some(Ok(response)));
         source
     }
 
@@ -264,9 +277,10 @@ impl Origin {
         let c = self.counters();
         assert_eq!(self.live(), 0, "futures or bodies are left");
         assert_eq!(self.layer.held_bytes(), 0, "bytes are held");
-        assert_eq!(c.passed + c.refused + c.flights + c.followers, requests, "{c:?}");
+        assert_eq!(c.passed + c.refused + c.remembered + c.flights + c.followers - c.regrouped, requests, "{c:?}");
         assert_eq!(c.flights, c.ended + c.unshared + c.failed + c.cancelled, "{c:?}");
-        assert_eq!(c.followers, c.shared + c.promoted + c.shared_failures + c.went_alone + c.vanished, "{c:?}");
+        let ends = c.shared + c.promoted + c.shared_failures + c.went_alone + c.vanished + c.regrouped;
+        assert_eq!(c.followers, ends, "{c:?}");
     }
 }
 

@@ -118,7 +118,7 @@ async fn an_answer_whose_end_is_in_doubt_is_none() {
         "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n",
         "Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
-        "Content-Length: 2\r\nContent-Length: 2\r\n\r\nok",
+        "Content-Length: 2, 3\r\n\r\nok!",
         "Content-Length: +2\r\n\r\nok",
     ] {
         let mut world = World::new();
@@ -128,6 +128,25 @@ async fn an_answer_whose_end_is_in_doubt_is_none() {
         upstream.send(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes()).await;
         assert_eq!(client.answer().await.status(), 502, "{fields}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_mended_where_only_its_form_is_wrong() {
+    let mut world = World::new();
+    let mut client = world.sends(GET).await;
+    let mut upstream = world.accept().await;
+    upstream.head().await;
+    let fields: String = (0..120).map(|number| format!("X-F{number}: 1\r\n")).collect();
+    let head = format!("HTTP/1.1 499 Gone Away\r\nServer : x\r\nContent-Length: 2, 2\r\nX-Coalesced: leader\r\n{fields}\r\nok");
+    upstream.send(head.as_bytes()).await;
+    let answer = client.answer().await;
+    assert_eq!(answer.start, "HTTP/1.1 499 Gone Away");
+    let values = |name: &str| {
+        let all = answer.fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        all.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!([values("server"), values("content-length"), values("x-f119")], [["x"], ["2"], ["1"]]);
+    assert!(values("x-coalesced").is_empty());
 }
 
 #[tokio::test(start_paused = true)]

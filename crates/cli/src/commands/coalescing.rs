@@ -9,16 +9,19 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_coalesce_check::{Check, CheckError, CheckOptions, OriginHits};
 use brunt_plan::secret::shown_url;
-use brunt_proxy::{AccessLog, Coalescing, Config, Identity, LogOutput, Trust};
+use brunt_proxy::{AccessLog, Coalescing, Config, Identity, LogOutput, Notice, Trust};
 use brunt_proxy::{TrustedProxy, UpgradeProtocol, Upstream, UpstreamError};
 use brunt_testbed::server::{Listen, StartError, listen_on_unix};
 use clap::{Args, Subcommand};
 use http::{HeaderName, HeaderValue, Uri};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 
 use crate::args::values;
 use crate::console;
@@ -52,7 +55,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Proxy {
-    /// The server behind the proxy: http://HOST:PORT or https://HOST:PORT
+    /// The server behind the proxy: http://HOST:PORT, https://HOST:PORT or unix:PATH
     #[arg(value_name = "UPSTREAM", value_parser = upstream)]
     upstream: Upstream,
     /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
@@ -76,6 +79,9 @@ pub struct Proxy {
     /// Pass on Forwarded and X-Forwarded-... of proxies at this address or network (or unix); anybody else's are dropped
     #[arg(long = "trust-proxy", value_name = "ADDRESS")]
     trusted: Vec<TrustedProxy>,
+    /// Send this Host to the upstream, instead of the client's (which X-Forwarded-Host has)
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    upstream_host: Option<HeaderValue>,
     /// Pass on upgrades to this protocol, too, beside websocket; any other upgrade is ignored
     #[arg(long, value_name = "PROTOCOL")]
     upgrade: Vec<UpgradeProtocol>,
@@ -89,17 +95,31 @@ pub struct Proxy {
 
 #[derive(Debug, Args)]
 struct CoalescingFlags {
-    /// Tell requests apart by this header too; one that keeps them from being coalesced (Authorization, Cookie, Range)
-    /// does so no longer: only those with the same value are
+    /// Coalesce requests that have the same value of this header, though it would keep them from it (Authorization, Cookie,
+    /// Range); and tell them apart by one that is taken for harmless
     #[arg(long, value_name = "NAME", requires = "coalesce")]
     key_header: Vec<HeaderName>,
+    /// Take this header for harmless: coalesce requests with different values of it
+    #[arg(long, value_name = "NAME", requires = "coalesce")]
+    ignore_header: Vec<HeaderName>,
+    /// Take cookies of this name for harmless (_ga_* for all that begin so); any other cookie keeps its request from being
+    /// coalesced
+    #[arg(long, value_name = "NAME", requires = "coalesce")]
+    ignore_cookie: Vec<String>,
+    /// Requests that one call of the upstream answers at most [default: 16384]
+    #[arg(long, value_name = "N", value_parser = values::connections, requires = "coalesce")]
+    max_members: Option<u32>,
+    /// How long after its head an answer may be joined, if its body so far is short [default: 1s]
+    #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce")]
+    join_late: Option<Duration>,
     /// Give a whole answer to requests that come up to this long after its end, too (a cache of milliseconds)
     #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce", default_value = "0")]
     hold: Duration,
-    /// How long a request waits for another's headers before it goes to the upstream itself [default: --timeout]
+    /// How long a request waits for another's headers before it goes to the upstream itself [default: as long as that may
+    /// take by --timeout and --connect-timeout]
     #[arg(long, value_name = "T", value_parser = positive_duration, requires = "coalesce")]
     max_wait: Option<Duration>,
-    /// Bytes that one flight may hold for readers that are slower than its fastest [default: 8MB]
+    /// Bytes that one flight holds for slow readers, before the fast ones wait for them [default: 8MB]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "coalesce")]
     flight_bytes: Option<usize>,
     /// What all flights may hold, with their keys and heads; at half of it, nothing more is coalesced [default: 256MB]
@@ -130,10 +150,13 @@ struct Limits {
     /// How long idle connections to the upstream are kept
     #[arg(long, value_name = "T", value_parser = positive_duration, default_value = "30s")]
     idle_timeout: Duration,
+    /// Idle connections to the upstream at a time
+    #[arg(long, value_name = "N", value_parser = values::connections, default_value = "1024")]
+    max_idle: u32,
     /// How long requests in flight may take once it is told to stop
     #[arg(long, value_name = "T", value_parser = duration, default_value = "10s")]
     grace: Duration,
-    /// Connections of clients at a time, upgraded ones among them; further ones wait
+    /// Connections of clients at a time, upgraded ones among them; a further one takes the place of an idle one, or waits
     #[arg(long, value_name = "N", value_parser = values::connections, default_value = "10000")]
     max_connections: u32,
     /// The longest head of a request (8KB at least)
@@ -227,6 +250,16 @@ fn upstream(text: &str) -> Result<Upstream, UpstreamError> {
     text.parse().map_err(|error: UpstreamError| UpstreamError { got: shown_url(&error.got).into_owned() })
 }
 
+/// A host with or without a port.
+fn host(text: &str) -> Result<HeaderValue, String> {
+    let wrong = || format!("expected a host such as app.internal or app.internal:8080, got '{text}'");
+    let authority: http::uri::Authority = text.parse().map_err(|_| wrong())?;
+    if authority.as_str().contains('@') || authority.host().is_empty() {
+        return Err(wrong());
+    }
+    HeaderValue::from_str(text).map_err(|_| wrong())
+}
+
 fn url(text: &str) -> Result<Uri, String> {
     let wrong = || format!("expected a URL such as http://127.0.0.1:8080/report, got '{text}'");
     let uri: Uri = text.parse().map_err(|_| wrong())?;
@@ -256,6 +289,7 @@ fn proxy(args: Proxy) -> Result<Exit> {
     let (duration, upstream) = (args.duration, args.upstream.clone());
     let (listen, place) = Place::bind(&args.listen, args.tls.tls_cert.is_some()).context("cannot start the proxy")?;
     let proxy = brunt_proxy::Proxy::start(config(args, listen)).context("cannot start the proxy")?;
+    reload_at_sighup(proxy.reloader())?;
     let mut started = format!("listening on {}\n", place.url(proxy.address()));
     // Writing to a String cannot fail.
     let _ = writeln!(started, "passing on to {upstream}");
@@ -274,16 +308,41 @@ fn proxy(args: Proxy) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Reads the files of a proxy again at each SIGHUP.
+fn reload_at_sighup(reload: brunt_proxy::Reload) -> Result<()> {
+    let mut signals = Signals::new([SIGHUP]).context("cannot watch for SIGHUP")?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if let Err(error) = reload.reload() {
+                console::note(&format!("brunt proxy: {error}; going on with the certificate that was read before"));
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Tells a proxy's operator something on standard error.
+fn notify(notice: &Notice) {
+    console::note(&format!("brunt proxy: {notice}"));
+}
+
 fn config(args: Proxy, listen: brunt_proxy::Listen) -> Config {
     let (limits, coalescing) = (args.limits, args.coalescing);
     let identity = args.tls.tls_cert.zip(args.tls.tls_key);
     let output = |path: PathBuf| if path == Path::new("-") { LogOutput::Stdout } else { LogOutput::File(path) };
     Config {
         threads: args.workers.map(|workers| workers as usize),
+        upstream_host: args.upstream_host,
+        max_idle: limits.max_idle as usize,
+        notify,
         identity: identity.map(|(certificate, key)| Identity::Files { certificate, key }),
         trust: trust(args.tls.cacert, args.tls.insecure),
         coalesce: args.coalesce.then_some(Coalescing {
             key_headers: coalescing.key_header,
+            ignored_headers: coalescing.ignore_header,
+            ignored_cookies: coalescing.ignore_cookie,
+            max_members: coalescing.max_members.map(|members| members as usize),
+            join_late: coalescing.join_late,
             hold: coalescing.hold,
             max_wait: coalescing.max_wait,
             flight_bytes: coalescing.flight_bytes,
