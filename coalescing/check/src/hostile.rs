@@ -21,11 +21,11 @@ impl Check {
     pub(crate) async fn hostile(&self, took: Duration) -> Result<Vec<PairFinding>, CheckError> {
         let mut findings = Vec::new();
         for (kind, field) in [("nominated language", ACCEPT_LANGUAGE), ("nominated Origin", ORIGIN)] {
-            findings.push(PairFinding { kind, verdict: self.nominated(&field, took / 4).await? });
+            findings.push(PairFinding { kind: kind.into(), verdict: self.nominated(&field, took / 4).await? });
         }
         if self.asked.with_post {
             let verdict = self.read_after_write(took).await?;
-            findings.push(PairFinding { kind: "read after POST", verdict });
+            findings.push(PairFinding { kind: "read after POST".into(), verdict });
         }
         Ok(findings)
     }

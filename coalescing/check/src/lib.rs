@@ -149,7 +149,7 @@ pub(crate) struct Identical {
 /// The finding on one kind of pair.
 #[derive(Debug)]
 pub(crate) struct PairFinding {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     pub(crate) verdict: PairVerdict,
 }
 
@@ -162,6 +162,8 @@ pub(crate) enum PairVerdict {
     OneHitTwoAnswers,
     /// One hit of the origin served both, and nothing shows its request.
     OneHitUnseen,
+    /// One hit of the origin served both: a proxy dropped what they differ in, or told them not apart.
+    DroppedOrShared,
     /// One got the other's answer.
     Shared(Box<Offence>),
     /// Nothing shows it.

@@ -1,8 +1,9 @@
 //! The probes: identical requests at once, and pairs of requests that differ in one thing.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, RANGE};
+use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HOST, IF_NONE_MATCH, RANGE};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 
 use crate::client::{Answer, Client, Probe};
@@ -44,10 +45,12 @@ impl Check {
     pub async fn run(&self) -> Result<Findings, CheckError> {
         let identical = self.identical().await?;
         let mut pairs = Vec::new();
-        for kind in &KINDS {
-            if kind.method != "POST" || self.asked.with_post {
-                pairs.push(PairFinding { kind: kind.name, verdict: self.pair(kind).await? });
-            }
+        for kind in KINDS.iter().filter(|kind| kind.method != "POST" || self.asked.with_post) {
+            pairs.push(PairFinding { kind: kind.name.clone(), verdict: self.pair(kind, self.asked.rounds).await? });
+        }
+        for kind in self.field_kinds() {
+            let verdict = self.pair(&kind, self.asked.rounds.min(FIELD_ROUNDS)).await?;
+            pairs.push(PairFinding { kind: kind.name, verdict });
         }
         pairs.extend(self.hostile(identical.longest()).await?);
         Ok(Findings { identical, pairs, rounds: self.asked.rounds })
@@ -80,9 +83,9 @@ impl Check {
     }
 
     /// Two that differ, again and again, each time the other way round.
-    async fn pair(&self, kind: &Kind) -> Result<PairVerdict, CheckError> {
+    async fn pair(&self, kind: &Kind, rounds: u32) -> Result<PairVerdict, CheckError> {
         let mut worst = PairVerdict::Apart;
-        for round in 0..self.asked.rounds {
+        for round in 0..rounds {
             let mut probes = self.both(kind, round);
             if round % 2 == 1 {
                 probes.reverse();
@@ -115,6 +118,7 @@ impl Check {
         }
         Ok(match hits {
             Some(0 | 1) if kind.is_range && are_each_their_own(probes, [one, two]) => PairVerdict::OneHitTwoAnswers,
+            Some(0 | 1) if kind.may_be_dropped && !kind.reflected_by_one(probes, [one, two]) => PairVerdict::DroppedOrShared,
             Some(0 | 1) => shared(match &self.meter {
                 Meter::Header(name) => {
                     let value = one.headers.get(name).map_or("nothing", |value| value.to_str().unwrap_or("the same"));
@@ -179,6 +183,15 @@ impl Check {
                 Difference::Query => {
                     probe.uri = self.uri(&format!("brunt-check={:x}-{name}&who={secret}", self.seed));
                 }
+                Difference::Spelling => {
+                    // One of two spellings of a letter: a server may treat them as the same, a key must not.
+                    let letter = if which == 0 { "a" } else { "%61" };
+                    probe.uri = self.uri(&format!("brunt-check={:x}-{name}&who={letter}{}", self.seed, self.secret(0)));
+                }
+                Difference::Host => {
+                    let host = value(&format!("{secret}.invalid"));
+                    probe.headers.extend(host.map(|host| (HOST, host)));
+                }
                 Difference::Secret(ref header, before) => {
                     probe.headers.extend(value(&format!("{before}{secret}")).map(|value| (header.clone(), value)));
                 }
@@ -214,6 +227,10 @@ fn ask_for_role() -> (HeaderName, HeaderValue) {
 /// The difference between two requests.
 enum Difference {
     Query,
+    /// Spellings of the query that mean the same to some.
+    Spelling,
+    /// The host, each with a name of its own.
+    Host,
     /// A header with a text that is in no other request, behind this prefix.
     Secret(HeaderName, &'static str),
     /// In the values of a header.
@@ -226,22 +243,25 @@ enum Difference {
 
 /// A kind of pair.
 struct Kind {
-    name: &'static str,
+    name: Cow<'static, str>,
     method: &'static str,
     differs_in: Difference,
     /// One hit may serve both, if each gets its own answer.
     is_range: bool,
+    /// Whether a proxy does well to drop the field: then the origin is asked the same by both.
+    may_be_dropped: bool,
 }
 
 const fn kind(name: &'static str, differs_in: Difference) -> Kind {
-    Kind { name, method: "GET", differs_in, is_range: false }
+    Kind { name: Cow::Borrowed(name), method: "GET", differs_in, is_range: false, may_be_dropped: false }
 }
 
 const fn range(name: &'static str, values: [Option<&'static str>; 2]) -> Kind {
-    Kind { name, method: "GET", differs_in: Difference::Values(RANGE, values), is_range: true }
+    let differs_in = Difference::Values(RANGE, values);
+    Kind { name: Cow::Borrowed(name), method: "GET", differs_in, is_range: true, may_be_dropped: false }
 }
 
-static KINDS: [Kind; 12] = [
+static KINDS: [Kind; 16] = [
     kind("query", Difference::Query),
     kind("Authorization", Difference::Secret(AUTHORIZATION, "Bearer ")),
     kind("Authorization or none", Difference::Values(AUTHORIZATION, [Some("Bearer brunt-check"), None])),
@@ -253,8 +273,99 @@ static KINDS: [Kind; 12] = [
     kind("GET and OPTIONS", Difference::Method("OPTIONS")),
     range("Range or none", [Some("bytes=0-0"), None]),
     range("two Ranges", [Some("bytes=0-0"), Some("bytes=1-1")]),
-    Kind { name: "two POSTs", method: "POST", differs_in: Difference::Nothing, is_range: false },
+    kind("Host", Difference::Host),
+    kind("spelling of the query", Difference::Spelling),
+    kind("If-None-Match or none", Difference::Values(IF_NONE_MATCH, [Some("\"brunt-check\""), None])),
+    kind("method override", Difference::Values(METHOD_OVERRIDE, [Some("OPTIONS"), None])),
+    Kind {
+        name: Cow::Borrowed("two POSTs"),
+        method: "POST",
+        differs_in: Difference::Nothing,
+        is_range: false,
+        may_be_dropped: false,
+    },
 ];
+
+const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
+
+/// Fields by which services tell users, hosts, paths and kinds of answers apart: of each sort some that are in use.
+const FIELDS: [&str; 40] = [
+    // Credentials.
+    "X-Api-Key",
+    "Apikey",
+    "Private-Token",
+    "X-Auth-Token",
+    "X-Auth-Key",
+    "X-Vault-Token",
+    "X-Access-Token",
+    "X-Session-Token",
+    "X-Amz-Security-Token",
+    "X-CSRF-Token",
+    "DPoP",
+    // Users, as gateways name them.
+    "Remote-User",
+    "X-User-Id",
+    "X-Auth-Request-User",
+    "X-Forwarded-User",
+    "X-Goog-Authenticated-User-Email",
+    "Cf-Access-Jwt-Assertion",
+    "X-Forwarded-Client-Cert",
+    // Other hosts, schemes and paths than the request's.
+    "Forwarded",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Prefix",
+    "X-Original-Host",
+    "X-HTTP-Host-Override",
+    "X-Original-URL",
+    "X-Original-Path",
+    "X-Rewrite-URL",
+    "X-Envoy-Original-Path",
+    "X-Script-Name",
+    "X-Request-Uri",
+    "X-Scheme",
+    // Other answers.
+    "Accept-Profile",
+    "Accept-Charset",
+    "Accept-Version",
+    "X-Tenant",
+    "X-Requested-With",
+    "HX-Request",
+    "Turbo-Frame",
+    "RSC",
+    "Origin",
+];
+
+/// How often each field is tried at most.
+const FIELD_ROUNDS: u32 = 2;
+
+/// How many fields with made-up names are tried.
+const MADE_UP: u32 = 6;
+
+impl Check {
+    /// Pairs that differ in a field's value, and pairs of which one has no such field.
+    fn field_kinds(&self) -> Vec<Kind> {
+        let kind = |name: Cow<'static, str>, differs_in| {
+            let may_be_dropped = name.contains("Forwarded");
+            Kind { name, method: "GET", differs_in, is_range: false, may_be_dropped }
+        };
+        let named = FIELDS.iter().filter_map(|name| {
+            let header = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            let before = if *name == "Forwarded" { "host=" } else { "" };
+            Some(kind(Cow::Borrowed(name), Difference::Secret(header, before)))
+        });
+        let made_up = (0..MADE_UP).filter_map(|number| {
+            // No list of names holds these, so only a key of all fields tells them apart.
+            let header = HeaderName::from_bytes(format!("x-{:x}", self.seed.rotate_left(number * 7)).as_bytes()).ok()?;
+            let differs_in = match number % 2 {
+                0 => Difference::Secret(header, ""),
+                _ => Difference::Values(header, [Some("brunt-check"), None]),
+            };
+            Some(kind(Cow::Owned(format!("made-up field {}", number + 1)), differs_in))
+        });
+        named.chain(made_up).collect()
+    }
+}
 
 impl Kind {
     /// The text that only this one of two requests has.
@@ -262,12 +373,21 @@ impl Kind {
         let probe = probes.get(which)?;
         match &self.differs_in {
             Difference::Query => Some(probe.uri.query()?.rsplit('=').next()?.to_owned()),
+            Difference::Host => {
+                let (_, host) = probe.headers.iter().find(|(name, _)| *name == HOST)?;
+                Some(host.to_str().ok()?.strip_suffix(".invalid")?.to_owned())
+            }
             Difference::Secret(header, before) => {
                 let (_, value) = probe.headers.iter().find(|(name, _)| name == header)?;
                 Some(value.to_str().ok()?.strip_prefix(before)?.to_owned())
             }
             _ => None,
         }
+    }
+
+    /// Whether an answer echoes its own request, so that what differs has reached the origin.
+    fn reflected_by_one(&self, probes: &[Probe; 2], answers: [&Answer; 2]) -> bool {
+        answers.iter().enumerate().any(|(at, answer)| self.said_by(probes, at).is_some_and(|own| answer.contains(&own)))
     }
 
     /// Whether each answer echoes its own request.

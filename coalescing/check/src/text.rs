@@ -8,14 +8,19 @@ use crate::{Findings, Identical, PairVerdict};
 /// Everything that the check found, as text.
 pub(crate) fn findings(findings: &Findings) -> String {
     let mut text = identical(&findings.identical);
-    let _ = writeln!(text, "\nRequests that differ, {} pairs each, at the same time", findings.rounds);
+    let _ = writeln!(text, "\nRequests that differ, up to {} pairs each, at the same time", findings.rounds);
+    let mut apart = Vec::new();
     for pair in &findings.pairs {
         let (mark, says) = match &pair.verdict {
-            PairVerdict::Apart => ("✓", "each had an answer of its own"),
+            PairVerdict::Apart => {
+                apart.push(pair.kind.as_ref());
+                continue;
+            }
             PairVerdict::OneHitTwoAnswers => ("✓", "one origin hit served both, each as it asked"),
             PairVerdict::OneHitUnseen => {
                 ("?", "one origin hit served both; only an origin that repeats its request shows more")
             }
+            PairVerdict::DroppedOrShared => ("–", "one origin hit served both: dropped, unless the origin goes by it"),
             PairVerdict::Shared(_) => ("✗", "one had the other's answer"),
             PairVerdict::Unknown => ("?", "cannot tell: nothing counts origin hits, and nothing is repeated"),
         };
@@ -25,19 +30,41 @@ pub(crate) fn findings(findings: &Findings) -> String {
             let _ = write!(text, "      {one}\n      {two}\n      {}\n", offence.proof);
         }
     }
+    if !apart.is_empty() {
+        let _ = writeln!(text, "  ✓ each had an answer of its own:");
+        for line in lines(&apart) {
+            let _ = writeln!(text, "      {line}");
+        }
+    }
+    let tried = findings.pairs.len();
+    let leaks = findings.pairs.iter().filter(|pair| matches!(pair.verdict, PairVerdict::Shared(_))).count();
     let verdict = if findings.is_unsafe() {
-        "\n✗ unsafe: somebody was given another's answer\n"
+        format!("\n✗ unsafe: by {leaks} of the {tried} things tried, somebody was given another's answer\n")
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::Unknown) {
-        "\n? cannot tell whether it is safe: give --origin-count or --origin-header\n"
+        "\n? cannot tell whether it is safe: give --origin-count or --origin-header\n".to_owned()
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
-        "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n"
+        "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n".to_owned()
     } else if findings.identical.coalesces() == Some(false) {
-        "\n✓ nobody was given another's answer; nothing is coalesced\n"
+        format!("\n✓ by none of the {tried} things tried was anybody given another's answer; nothing is coalesced\n")
     } else {
-        "\n✓ nobody was given another's answer\n"
+        format!("\n✓ by none of the {tried} things tried was anybody given another's answer\n")
     };
-    text.push_str(verdict);
+    text.push_str(&verdict);
     text
+}
+
+/// Names one after the other, in lines of bounded length.
+fn lines(names: &[&str]) -> Vec<String> {
+    const WIDTH: usize = 74;
+    let mut lines = vec![String::new()];
+    for (at, name) in names.iter().enumerate() {
+        let text = if at + 1 < names.len() { format!("{name}, ") } else { (*name).to_owned() };
+        match lines.last_mut() {
+            Some(line) if line.len() + text.len() <= WIDTH => line.push_str(&text),
+            _ => lines.push(text),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 impl Identical {

@@ -42,6 +42,7 @@ pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
 
 /// The role of a field.
 #[inline]
+#[allow(clippy::match_same_arms, reason = "arms stand together by their reasons, and follow exceptions")]
 pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
     match *name {
         HOST => Role::Host,

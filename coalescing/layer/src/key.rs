@@ -193,7 +193,9 @@ fn write(bytes: &mut Vec<u8>, name: &[&[u8]], value: usize) -> Option<()> {
     let value = u32::try_from(value).ok().filter(|&length| length != NONE)?;
     bytes.reserve(8 + length as usize + value as usize);
     bytes.extend_from_slice(&((u64::from(value) << 32) | u64::from(length)).to_le_bytes());
-    name.iter().for_each(|part| bytes.extend_from_slice(part));
+    for part in name {
+        bytes.extend_from_slice(part);
+    }
     Some(())
 }
 

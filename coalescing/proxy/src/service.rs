@@ -111,7 +111,9 @@ impl Frontend {
         let (mut response, error) = match answered {
             Ok(mut response) => {
                 let failure = response.extensions_mut().remove::<ForwardError>().map(|failure| failure.to_string());
-                failure.iter().for_each(|failure| self.notices.upstream_failed(failure));
+                if let Some(failure) = &failure {
+                    self.notices.upstream_failed(failure);
+                }
                 (response, failure)
             }
             Err((response, error)) => (response.map(Either::Right), Some(error)),

@@ -136,7 +136,7 @@ async fn an_answer_is_mended_where_only_its_form_is_wrong() {
     let mut client = world.sends(GET).await;
     let mut upstream = world.accept().await;
     upstream.head().await;
-    let fields: String = (0..120).map(|number| format!("X-F{number}: 1\r\n")).collect();
+    let fields = (0..120).map(|number| format!("X-F{number}: 1\r\n")).collect::<Vec<_>>().concat();
     let head = format!("HTTP/1.1 499 Gone Away\r\nServer : x\r\nContent-Length: 2, 2\r\nX-Coalesced: leader\r\n{fields}\r\nok");
     upstream.send(head.as_bytes()).await;
     let answer = client.answer().await;

@@ -36,8 +36,8 @@ fn a_server_that_does_not_coalesce_is_safe_and_said_not_to() {
     let (url, count) = (format!("http://{}/x", target.address), format!("http://{}/_/count", target.address));
     let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
     assert!(done.stdout.contains("not coalesced: 16 requests, 16 origin hits"), "{}", done.stdout);
-    assert!(done.stdout.contains("✓ two POSTs"), "{}", done.stdout);
-    assert!(done.stdout.ends_with("✓ nobody was given another's answer; nothing is coalesced\n"), "{}", done.stdout);
+    assert!(done.stdout.contains("two POSTs"), "{}", done.stdout);
+    assert!(done.stdout.ends_with(" things tried was anybody given another's answer; nothing is coalesced\n"), "{}", done.stdout);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn our_proxy_coalesces_and_is_safe() {
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits: 8.0 requests a hit"), "{}", done.stdout);
     assert!(done.stdout.contains("by x-coalesced: 2 led, 14 followed"), "{}", done.stdout);
     assert!(!done.stdout.contains('✗') && !done.stdout.contains("cannot tell"), "{}", done.stdout);
-    assert!(done.stdout.ends_with("✓ nobody was given another's answer\n"), "{}", done.stdout);
+    assert!(done.stdout.ends_with(" things tried was anybody given another's answer\n"), "{}", done.stdout);
 }
 
 #[test]
@@ -87,8 +87,7 @@ fn nginx_with_proxy_cache_lock_coalesces_and_gives_one_user_anothers_answer() {
     let count = format!("http://{upstream}/count");
     let done = check(&[&nginx.url("/x"), "--origin-count", &count]).with_status(1);
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits"), "{}", done.stdout);
-    assert!(done.stdout.contains("✓ query"), "{}", done.stdout);
-    assert!(done.stdout.contains("✗ Authorization"), "{}", done.stdout);
+        assert!(done.stdout.contains("✗ Authorization"), "{}", done.stdout);
     assert!(done.stdout.contains("| authorization: Bearer "), "{}", done.stdout);
 }
 
@@ -128,7 +127,7 @@ fn the_layer_unbroken_is_safe_by_header_too() {
     let server = serve(Broken::Nothing);
     let url = format!("http://{}/", server.address());
     let done = check(&[&url, "--origin-header", "x-origin-hit", "--with-post"]).with_status(0);
-    assert!(done.stdout.ends_with("✓ nobody was given another's answer\n"), "{}", done.stdout);
+    assert!(done.stdout.ends_with(" things tried was anybody given another's answer\n"), "{}", done.stdout);
 }
 
 #[test]
