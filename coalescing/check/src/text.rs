@@ -9,7 +9,7 @@ use crate::{Findings, Identical, PairVerdict};
 pub(crate) fn findings(findings: &Findings) -> String {
     let mut text = identical(&findings.identical);
     let _ = writeln!(text, "\nRequests that differ, up to {} pairs each, at the same time", findings.rounds);
-    let mut apart = Vec::new();
+    let (mut apart, mut dropped) = (Vec::new(), Vec::new());
     for pair in &findings.pairs {
         let (mark, says) = match &pair.verdict {
             PairVerdict::Apart => {
@@ -20,7 +20,10 @@ pub(crate) fn findings(findings: &Findings) -> String {
             PairVerdict::OneHitUnseen => {
                 ("?", "one origin hit served both; only an origin that repeats its request shows more")
             }
-            PairVerdict::DroppedOrShared => ("–", "one origin hit served both: dropped, unless the origin goes by it"),
+            PairVerdict::DroppedOrShared => {
+                dropped.push(pair.kind.as_ref());
+                continue;
+            }
             PairVerdict::Shared(_) => ("✗", "one had the other's answer"),
             PairVerdict::Unknown => ("?", "cannot tell: nothing counts origin hits, and nothing is repeated"),
         };
@@ -30,9 +33,13 @@ pub(crate) fn findings(findings: &Findings) -> String {
             let _ = write!(text, "      {one}\n      {two}\n      {}\n", offence.proof);
         }
     }
-    if !apart.is_empty() {
-        let _ = writeln!(text, "  ✓ each had an answer of its own:");
-        for line in lines(&apart) {
+    let lists = [
+        ("– one origin hit served both: dropped on the way, unless the origin goes by it", dropped),
+        ("✓ each had an answer of its own", apart),
+    ];
+    for (says, kinds) in lists.iter().filter(|(_, kinds)| !kinds.is_empty()) {
+        let _ = writeln!(text, "  {says}:");
+        for line in lines(kinds) {
             let _ = writeln!(text, "      {line}");
         }
     }

@@ -22,7 +22,8 @@ async fn report() -> String {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let coalesce = CoalesceLayer::new();
+    // The router puts the layer around its handlers anew for each connection.
+    let coalesce = CoalesceLayer::new().shared();
     let counters = coalesce.clone();
     let app = Router::new()
         .route("/report", get(report))

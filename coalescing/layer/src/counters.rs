@@ -8,6 +8,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
+    /// The layer made a service with flights of its own.
+    ServiceMade,
     /// A request went straight to the service: it may not be coalesced.
     Passed,
     /// A request went straight to the service, because its flight has too many waiters or the layer holds too many
@@ -104,6 +106,9 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Services with flights of their own. If this grows with requests or connections, nothing is coalesced among them: see
+    /// [`CoalesceLayer::shared`](crate::CoalesceLayer::shared).
+    services: Event::ServiceMade,
     /// Requests that may not be coalesced, and went straight to the service.
     passed: Event::Passed,
     /// Requests that went straight to the service, as their flight had as many waiters as may be, or too much was held.

@@ -11,7 +11,7 @@ use http::{HeaderName, Request, header};
 use tower_layer::Layer;
 
 use crate::answer::Judge;
-use crate::counters::{Counters, Observer, Tally};
+use crate::counters::{Counters, Event, Observer, Tally};
 use crate::flight::{Answering, Held, Limits, Table};
 use crate::mark::Mark;
 use crate::oneshot::Oneshot;
@@ -22,13 +22,11 @@ use crate::service::Coalesce;
 ///
 /// `B` is the body of requests, which the compiler finds out.
 ///
-/// # Realms
+/// # Flights
 ///
-/// A layer and its clones are one realm: a request to one of the services around which they go may be answered by
-/// another of them (of the same type), if it looks the same where the layer sees it. This is what makes it work in an axum
-/// `Router`, which puts the layer around its handlers anew for each request. So services that answer the same request
-/// differently need a layer of their own, [separate](Self::separate) ones: two apps, or two routers that are nested below
-/// different paths, as they do not see these.
+/// Flights belong to a service and its clones: each use of the layer makes a service with flights of its own, so that two
+/// routers never answer for each other. Some servers use the layer anew for each connection or request, as an axum `Router`
+/// does: then nothing is coalesced, and [`Counters::services`] grows. For these there is [`shared`](Self::shared).
 pub struct CoalesceLayer<B> {
     limits: Limits,
     eligible: Eligible,
@@ -38,6 +36,7 @@ pub struct CoalesceLayer<B> {
     tally: Tally,
     held: Arc<Held>,
     realm: Realm,
+    is_shared: bool,
     body: PhantomData<fn(B)>,
 }
 
@@ -45,7 +44,8 @@ pub struct CoalesceLayer<B> {
 pub const JOIN_LATE_BYTES: usize = 256 * 1024;
 
 impl<B> CoalesceLayer<B> {
-    /// The layer with the settings that are each method's default. A change of settings [separates](Self::separate) a layer from those that it was cloned from.
+    /// The layer with the settings that are each method's default. A change of settings [separates](Self::separate) a layer
+    /// from those that it was cloned from.
     pub fn new() -> Self {
         let limits = Limits {
             members: 16 * 1024,
@@ -66,6 +66,7 @@ impl<B> CoalesceLayer<B> {
             tally: Tally::default(),
             held: Arc::default(),
             realm: Realm::default(),
+            is_shared: false,
             body: PhantomData,
         }
     }
@@ -240,6 +241,17 @@ impl<B> CoalesceLayer<B> {
         self
     }
 
+    /// Shares flights among all services (of the same type) that this layer and its clones are put around. A request to one
+    /// of them may be answered by another if it looks the same where the layer sees it. So services that answer the same
+    /// request differently need layers of their own: two apps, or two routers that are nested below different paths, as they
+    /// do not see these.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.realm = Realm::default();
+        self.is_shared = true;
+        self
+    }
+
     /// A layer with the same settings, and flights of its own. It shares counters and the limit of bytes with this one.
     #[must_use]
     pub fn separate(&self) -> Self {
@@ -282,6 +294,7 @@ impl<B> Clone for CoalesceLayer<B> {
             tally: self.tally.clone(),
             held: Arc::clone(&self.held),
             realm: self.realm.clone(),
+            is_shared: self.is_shared,
             body: PhantomData,
         }
     }
@@ -304,12 +317,16 @@ where
     type Service = Coalesce<S, B>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let new = || Table::new(self.limits, self.judge(), self.tally.clone(), Arc::clone(&self.held));
-        Coalesce::new(inner, self.realm.get_or_make(new), self.eligible.clone(), self.mark, self.max_wait)
+        let new = || {
+            self.tally.count(Event::ServiceMade);
+            Table::new(self.limits, self.judge(), self.tally.clone(), Arc::clone(&self.held))
+        };
+        let table = if self.is_shared { self.realm.get_or_make(new) } else { Arc::new(new()) };
+        Coalesce::new(inner, table, self.eligible.clone(), self.mark, self.max_wait)
     }
 }
 
-/// The flights of a layer and its clones: a table for each type of service.
+/// The flights of a shared layer and its clones: a table for each type of service.
 #[derive(Clone, Default)]
 struct Realm(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
 

@@ -20,32 +20,34 @@
 //! ```
 //!
 //! The layer goes around any [`tower_service::Service`] of HTTP requests: an axum `Router`
-//! (`.layer(CoalesceLayer::new())`), or a service for hyper's own server, which accepts the layer's service as it is
+//! (`.layer(CoalesceLayer::new().shared())`), or a service for hyper's own server, which accepts the layer's service as it is
 //! (feature `hyper`, on by default); the crate's examples show both. Put the layer
 //! *inside* of layers with deadlines, and of those that decide by something outside of the request's head, such as the
-//! client's address; and *outside* of the expensive work. A layer and its clones share their flights: see
-//! [`CoalesceLayer`] for what that means where routers are nested.
+//! client's address; and *outside* of the expensive work. Where a server puts the layer around a service anew for each
+//! connection or request, as an axum `Router` does, it must be [`shared`](CoalesceLayer::shared).
 //!
 //! # Rules
 //!
-//! 1. **Nobody gets another's answer.** Only GET and HEAD are coalesced, and only without `Authorization`, `Cookie`,
-//!    `Range` (and the like) and a body. They are told apart by method, scheme, host, path and query, by the headers by
-//!    which answers are chosen (`Accept`, `Accept-Encoding`, `Accept-Language`, `Origin`), by those that stand in for host,
-//!    scheme or path (`X-Forwarded-Host`, `X-Original-URL`, host and proto of `Forwarded`, …) and by conditions
-//!    (`If-None-Match`, …), compared whole. An answer with `Set-Cookie`, or with `Cache-Control: private`, `no-store` or
-//!    `no-cache`, goes to the leader alone; one with `Vary` goes to those whose nominated headers are the leader's (RFC 9111,
-//!    section 4.1). All others then call the service themselves, at the same time. A handler that goes by something else
-//!    without saying so in `Vary` needs [`CoalesceLayer::key_header`] or [`CoalesceLayer::key_by`].
+//! 1. **Nobody gets another's answer.** Only GET and HEAD without a body are coalesced. They are told apart by method, URI,
+//!    host and *every header that is not known to be harmless*, compared whole: a header that nobody has heard of costs a
+//!    call. Harmless is what names the program, the link or the call (`User-Agent`, `Referer`, `traceparent`, …); of
+//!    addresses in `Forwarded`, `X-Forwarded-For` and `X-Real-IP` only the class counts. Credentials and names of users, `Range` and the
+//!    like exclude a request. An answer with `Set-Cookie`, or with `Cache-Control: private`, `no-store` or `no-cache`, goes to
+//!    the leader alone, and all others call the service at the same time; so do the next requests like it, until an answer
+//!    can be shared. One with `Vary` goes to those whose nominated headers are the leader's (RFC 9111, section 4.1), with a
+//!    flight for each of the other values. [`CoalesceLayer::key_header`], [`CoalesceLayer::ignore_header`],
+//!    [`CoalesceLayer::key_by`] and [`CoalesceLayer::key_only_by`] change this.
 //! 2. **Nobody's bad request is answered for others.** Only statuses that are cacheable by default are shared (200, 203, 204,
-//!    300, 301, 304, 308, 404, 410); an answer with any other status goes to its leader alone, and the next follower leads. Requests that override their
-//!    method by a header, or nominate a field in `Connection`, are not coalesced.
+//!    300, 301, 304, 308, 404, 410); an answer with any other status goes to its leader alone, and the next follower leads.
+//!    After failures (5xx, 429) two call at a time, then four, and so on. Requests that override their method by a header, or nominate a
+//!    field in `Connection`, are not coalesced.
 //! 3. **Unsafe methods are never coalesced**, by no setting. A write closes the flights of its URI to new requests when
 //!    it starts and when it ends, so that a read after it sees it (RFC 9111, section 4.4).
 //! 4. **The leader may go away.** The call goes on for the followers, and is dropped when none is left. If it fails or
 //!    panics before its headers, the leader sees that as it would without the layer, and one follower becomes leader, a few
 //!    times; then all are answered with 500 (or each calls, by [`CoalesceLayer::share_failures`]).
-//! 5. **Bodies stream.** Pieces reach all readers as they come, trailers included. The fastest reader sets the pace; one that
-//!    falls too far behind is cut off: its body ends with an error. Event streams, and bodies that are known to be longer
+//! 5. **Bodies stream.** Pieces reach all readers as they come, trailers included. The fastest reader sets the pace while
+//!    little is held for the others, then the slowest that takes at least 64 KiB a second. A slower one is cut off after 5 s: its body ends with an error. Event streams, and bodies that are known to be longer
 //!    than what may be held, are not shared.
 //! 6. **Waiting is bounded**: in number, in time for each ([`WaitAtMost`]), and in the bytes of bodies, keys and heads.
 //!    A request beyond a limit calls the service itself.

@@ -40,6 +40,21 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
+    /// The service within.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The service within, to be changed. Calls under way are made by clones.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The service within, alone.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
     pub(crate) fn new(
         inner: S,
         table: Arc<Table<Oneshot<S, Request<B>>>>,

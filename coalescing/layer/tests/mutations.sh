@@ -59,10 +59,18 @@ private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\
 answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_case\("no-store"\)//
 answers_that_vary_by_everything_are_not_shared|answer.rs|s/b"\*" => return false/b"*" => {}/
 answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::UNAUTHORIZED =>/
-a_bad_request_is_answered_for_itself|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::BAD_GATEWAY =>/
-a_bad_request_is_answered_for_itself|flight/head.rs|s/Sharing::NotThis => .*?FlightUnshared\)/Sharing::NotThis => self.keep_from_others(response)/
+a_failure_for_all_is_the_answer|flight/head.rs|s/hint, ready, true\)/hint, ready, false)/
+a_bad_request_is_answered_for_itself|flight/head.rs|s/self.next_leads\(Outcome::Answer\(response\), Phase::Unshared, Event::FlightUnshared\)/self.keep_from_others(response)/
 when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), Phase::Unshared/Outcome::Answer(response), Phase::Failed/
-failures_are_not_shared_if_so_asked|flight/head.rs|s/if self.table.limits.share_failures/if true/
+after_failures_twice_as_many|flight/head.rs|s/if self.table.limits.share_failures/if true/
+after_failures_twice_as_many|flight/mod.rs|s/1 << self.failures.min\(MOST_DOUBLINGS\)/1 << MOST_DOUBLINGS/
+what_was_for_one_alone_is_not_waited_for|flight/table.rs|s/Some\(Lesson::Alone\) => return Boarding::Alone\(key\)/Some(Lesson::Alone) => {}/
+an_answer_that_can_be_shared_ends|flight/table.rs|s/None if self.learnt.load\(Ordering::Relaxed\) > 0 => self.forget\(key.bytes\(\)\),//
+those_who_differ_in_what_an_answer_varies_by|future.rs|s/self.may_regroup && /false && /
+a_failure_for_all|answer.rs|s/head.extensions\(\).get::<SharedFailure>\(\).is_some\(\)/false/
+what_is_held_is_fresh|flight/head.rs|s/fresh.hold\(limits.hold\)/limits.hold/
+what_is_held_is_fresh|flight/mod.rs|s/stream.age\(\) > most/false/
+services_have_flights_of_their_own|layer.rs|s/if self.is_shared/if true/
 a_nominated_field_bars|fields.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
 a_method_override_bars|fields.rs|s/name if overrides_method\(name\) => Role::OverridesMethod/name if overrides_method(name) => Role::Harmless/
 headers_that_say_what_was_asked_for|fields.rs|s/\| "x-forwarded-host" => Role::Key/=> Role::Key,\n        "x-forwarded-host" => Role::Harmless/
@@ -77,7 +85,7 @@ an_overridden_method_is_a_write|request.rs|s/if has_overridden_method\(headers\)
 keys_and_heads_are_held|flight/table.rs|s/key.weight\(\)/0/g
 keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
 too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
-a_slow_reader_is_not_cut_off_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
+a_reader_is_not_held_up_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
 an_answer_that_varies_goes_to_those_who_sent_the_same|future.rs|s/if self.may_have\(&head\)//
 who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
 event_streams_pass_straight_through|answer.rs|s/CONTENT_TYPE => !is_endless\(value\),//
@@ -93,12 +101,15 @@ who_comes_as_the_service_is_called_leads|flight/first.rs|s/drop\(member\.failed\
 loom::keys_that_have_the_same_hash|flight/table.rs|s/\|flight\| flight.key == key/|flight| flight.key.hash == hash/
 promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
 a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
-a_slow_reader_neither_stalls|flight/reading.rs|s/stream.pieces.bytes\(\) > limits.flight_bytes \|\| //
-all_flights_together_hold_no_more|flight/reading.rs|s/\|\| is_unfair\(stream.pieces.bytes\(\)\)//
+the_fast_wait_for_the_slow|flight/reading.rs|s/bytes > limits.flight_bytes \|\| //
+a_reader_that_takes_almost_nothing_is_cut_off|flight/reading.rs|s/\*state = State::CutOff;\s*stream.pieces.leave\(next\);//
+a_reader_that_is_slow_and_steady|flight/reading.rs|s/ && took \+ AT_ONCE < least//
+a_slow_reader_that_leaves_holds_up_nobody|flight/mod.rs|s/let wakers = self.resume\(core\);/let wakers: Vec<Waker> = Vec::new();/
+all_flights_together_hold_no_more|flight/reading.rs|s/ \|\| \(held.bytes\(\) > fair && bytes > held.share_of\(fair\)\)//
 who_was_sent_nothing_yet_falls_back|flight/head.rs|s/Some\(State::CutOff\) => \{/Some(State::CutOff) if false => {/
 a_joiner_may_not_come_long_after|flight/mod.rs|s/Instant::now\(\) < until/until.elapsed() < std::time::Duration::MAX/
 waiters_are_bounded|flight/mod.rs|s/core.members.len\(\) >= limits.members/false/
 a_wait_over_the_limit_goes_to_the_handler|future.rs|s/patience.as_mut\(\).poll\(cx\).is_ready\(\)/patience.as_mut().poll(cx).is_ready() && false/
-a_request_after_the_end_starts_anew|flight/head.rs|s/true if is_whole => limits.hold/true if is_whole => limits.late/
+a_request_after_the_end_starts_anew|flight/head.rs|s/true if is_whole => hold/true if is_whole => limits.late/
 RULES
 exit $survived

@@ -39,7 +39,7 @@ async fn until(layer_counts: impl Fn() -> u64, expected: u64) {
 
 #[tokio::test]
 async fn axum_serves_many_by_one_call() {
-    let layer = CoalesceLayer::new();
+    let layer = CoalesceLayer::new().shared();
     let (calls, go) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(0)));
     let handler = {
         let (calls, go) = (Arc::clone(&calls), Arc::clone(&go));

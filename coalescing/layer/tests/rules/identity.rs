@@ -250,16 +250,12 @@ fn clients_may_insist_on_an_answer_of_their_own() {
 }
 
 #[test]
-fn separate_layers_have_flights_of_their_own() {
-    let layer = CoalesceLayer::new();
-    let (mut one, mut clone) = (Origin::behind(layer.clone()), Origin::behind(layer.clone()));
-    let mut separate = Origin::behind(layer.separate());
-    let mut clients = [one.get("/", &[]), clone.get("/", &[]), separate.get("/", &[])];
-    assert_eq!((one.calls(), clone.calls(), separate.calls()), (1, 0, 1));
-    one.call().answer("one");
-    separate.call().answer("separate");
-    for (client, text) in clients.iter_mut().zip(["one", "one", "separate"]) {
-        client.has_all(text);
+fn services_have_flights_of_their_own_unless_they_are_shared() {
+    for (layer, calls) in [(CoalesceLayer::new(), (1, 1, 1)), (CoalesceLayer::new().shared(), (1, 0, 1))] {
+        let (mut one, mut clone) = (Origin::behind(layer.clone()), Origin::behind(layer.clone()));
+        let mut separate = Origin::behind(layer.separate());
+        let _clients = [one.get("/", &[]), clone.get("/", &[]), separate.get("/", &[])];
+        assert_eq!((one.calls(), clone.calls(), separate.calls()), calls);
+        assert_eq!(layer.counters().services, if calls.1 == 1 { 3 } else { 2 });
     }
-    assert_eq!(layer.counters().flights, 2);
 }

@@ -101,7 +101,7 @@ fn an_observer_is_told_of_everything() {
     two.has_all("body");
     drop(origin.ask(request("POST", "/", &[])));
     let expected =
-        [Event::FlightStarted, Event::Joined, Event::FlightEnded, Event::Saved(4), Event::Shared, Event::Passed];
+        [Event::ServiceMade, Event::FlightStarted, Event::Joined, Event::FlightEnded, Event::Saved(4), Event::Shared, Event::Passed];
     let events = events.lock().unwrap();
     let (waited, others): (Vec<_>, Vec<_>) = events.iter().partition(|event| matches!(event, Event::Waited(_)));
     assert_eq!((waited.len(), others), (1, expected.iter().collect()));
@@ -112,7 +112,7 @@ fn counters_have_names() {
     let mut origin = Origin::new();
     drop(origin.get("/", &[]));
     let each: Vec<_> = origin.counters().each().filter(|(_, value)| *value > 0).collect();
-    assert_eq!(each, [("flights", 1), ("cancelled", 1)]);
+    assert_eq!(each, [("services", 1), ("flights", 1), ("cancelled", 1)]);
 }
 
 #[test]
