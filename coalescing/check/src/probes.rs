@@ -118,7 +118,9 @@ impl Check {
         }
         Ok(match hits {
             Some(0 | 1) if kind.is_range && are_each_their_own(probes, [one, two]) => PairVerdict::OneHitTwoAnswers,
-            Some(0 | 1) if kind.may_be_dropped && !kind.reflected_by_one(probes, [one, two]) => PairVerdict::DroppedOrShared,
+            Some(0 | 1) if kind.may_be_dropped && !kind.reflected_by_one(probes, [one, two]) => {
+                PairVerdict::DroppedOrShared
+            }
             Some(0 | 1) => shared(match &self.meter {
                 Meter::Header(name) => {
                     let value = one.headers.get(name).map_or("nothing", |value| value.to_str().unwrap_or("the same"));
@@ -356,7 +358,8 @@ impl Check {
         });
         let made_up = (0..MADE_UP).filter_map(|number| {
             // No list of names holds these, so only a key of all fields tells them apart.
-            let header = HeaderName::from_bytes(format!("x-{:x}", self.seed.rotate_left(number * 7)).as_bytes()).ok()?;
+            let header =
+                HeaderName::from_bytes(format!("x-{:x}", self.seed.rotate_left(number * 7)).as_bytes()).ok()?;
             let differs_in = match number % 2 {
                 0 => Difference::Secret(header, ""),
                 _ => Difference::Values(header, [Some("brunt-check"), None]),

@@ -82,8 +82,17 @@ fn role_by_text(name: &str, value: &HeaderValue) -> Role {
     }
     match name {
         // A standard name is none of what follows; these are what browsers send.
-        "accept" | "accept-encoding" | "accept-language" | "origin" | "upgrade-insecure-requests" | "dnt"
-        | "if-none-match" | "if-modified-since" | "x-requested-with" | "x-forwarded-proto" | "x-forwarded-host" => Role::Key,
+        "accept"
+        | "accept-encoding"
+        | "accept-language"
+        | "origin"
+        | "upgrade-insecure-requests"
+        | "dnt"
+        | "if-none-match"
+        | "if-modified-since"
+        | "x-requested-with"
+        | "x-forwarded-proto"
+        | "x-forwarded-host" => Role::Key,
         "x-forwarded-for" | "x-real-ip" => Role::Addresses,
         "x-coalesced" => Role::Mark,
         "baggage" if directives(value).all(|member| member.starts_with(b"sentry-")) => Role::Harmless,
@@ -138,8 +147,27 @@ fn looks_like_an_identity(name: &str) -> bool {
     const WITHIN: [&str; 9] =
         ["token", "auth", "apikey", "secret", "session", "passw", "credential", "ssl-client", "cookie"];
     const WORDS: [&str; 21] = [
-        "key", "jwt", "csrf", "xsrf", "user", "userid", "username", "email", "login", "cert", "certificate", "signature",
-        "dpop", "identity", "account", "principal", "bearer", "assertion", "sid", "saml", "oidc",
+        "key",
+        "jwt",
+        "csrf",
+        "xsrf",
+        "user",
+        "userid",
+        "username",
+        "email",
+        "login",
+        "cert",
+        "certificate",
+        "signature",
+        "dpop",
+        "identity",
+        "account",
+        "principal",
+        "bearer",
+        "assertion",
+        "sid",
+        "saml",
+        "oidc",
     ];
     WITHIN.iter().any(|part| name.contains(part)) || name.split('-').any(|word| WORDS.contains(&word))
 }
@@ -294,10 +322,30 @@ mod tests {
 
     #[test]
     fn what_nobody_has_heard_of_is_in_the_key() {
-        for name in ["x-zqw", "accept-profile", "hx-request", "turbo-frame", "rsc", "next-router-prefetch", "x-inertia",
-            "x-pjax", "x-requested-with", "save-data", "dnt", "sec-gpc", "sec-fetch-mode", "sec-ch-ua-mobile", "sec-ch-dpr",
-            "dpr", "device-memory", "if-none-match", "available-dictionary", "cf-ipcountry", "origin", "x-script-name"]
-        {
+        for name in [
+            "x-zqw",
+            "accept-profile",
+            "hx-request",
+            "turbo-frame",
+            "rsc",
+            "next-router-prefetch",
+            "x-inertia",
+            "x-pjax",
+            "x-requested-with",
+            "save-data",
+            "dnt",
+            "sec-gpc",
+            "sec-fetch-mode",
+            "sec-ch-ua-mobile",
+            "sec-ch-dpr",
+            "dpr",
+            "device-memory",
+            "if-none-match",
+            "available-dictionary",
+            "cf-ipcountry",
+            "origin",
+            "x-script-name",
+        ] {
             assert_eq!(role_of(name, "1"), Role::Key, "{name}");
         }
         assert_eq!(role_of("baggage", "sentry-a=1,user=2"), Role::Key);
@@ -306,9 +354,22 @@ mod tests {
 
     #[test]
     fn what_only_names_the_call_is_harmless() {
-        for name in ["user-agent", "referer", "sec-ch-ua", "priority", "traceparent", "x-b3-spanid", "x-datadog-trace-id",
-            "x-request-id", "request-id", "cf-ray", "x-request-start", "newrelic", "keep-alive", "te"]
-        {
+        for name in [
+            "user-agent",
+            "referer",
+            "sec-ch-ua",
+            "priority",
+            "traceparent",
+            "x-b3-spanid",
+            "x-datadog-trace-id",
+            "x-request-id",
+            "request-id",
+            "cf-ray",
+            "x-request-start",
+            "newrelic",
+            "keep-alive",
+            "te",
+        ] {
             assert_eq!(role_of(name, "1"), Role::Harmless, "{name}");
         }
         assert_eq!(role_of("baggage", "sentry-a=1, sentry-b=2"), Role::Harmless);
@@ -316,9 +377,21 @@ mod tests {
 
     #[test]
     fn who_looks_like_somebody_goes_alone() {
-        for name in ["x-vault-token", "private-token", "dpop", "x-auth-request-user", "cf-access-jwt-assertion", "apikey",
-            "x-api-key", "x_api_key", "remote-user", "x-forwarded-user", "x-forwarded-email", "client-cert", "x-csrf-token"]
-        {
+        for name in [
+            "x-vault-token",
+            "private-token",
+            "dpop",
+            "x-auth-request-user",
+            "cf-access-jwt-assertion",
+            "apikey",
+            "x-api-key",
+            "x_api_key",
+            "remote-user",
+            "x-forwarded-user",
+            "x-forwarded-email",
+            "client-cert",
+            "x-csrf-token",
+        ] {
             assert_eq!(role_of(name, "1"), Role::Identity, "{name}");
         }
     }
@@ -328,7 +401,9 @@ mod tests {
         assert_eq!(role_of("cache-control", "max-age=0"), Role::Freshness);
         assert_eq!(role_of("cache-control", "min-fresh=5"), Role::Key);
         assert_eq!(role_of("cache-control", "max-age=0, No-Cache"), Role::Bars);
-        for (text, age) in [("max-age=0", Some(0)), ("Max-Age=\"7\", max-age=9", Some(7)), ("max-age=x", Some(0)), ("a", None)] {
+        for (text, age) in
+            [("max-age=0", Some(0)), ("Max-Age=\"7\", max-age=9", Some(7)), ("max-age=x", Some(0)), ("a", None)]
+        {
             assert_eq!(max_age(&text.parse().unwrap()), age, "{text}");
         }
     }

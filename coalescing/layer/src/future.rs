@@ -235,7 +235,8 @@ where
         if let State::Boards(_) | State::Told(_) = self.state {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Told(told) => return Poll::Ready(told),
-                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, true, cx) {
+                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, true, cx)
+                {
                     State::Told(told) => return Poll::Ready(told),
                     state => self.state = state,
                 },
@@ -357,7 +358,9 @@ where
     fn arrive(mut self, arrival: Arrival<Oneshot<S, Request<B>>>, marked: bool) -> Turn<S, B> {
         self.fate.tally.observe(Event::Waited(self.joined.elapsed()));
         match arrival {
-            Arrival::Followed(head, _) if self.may_regroup && !self.may_have(&head) && Lesson::of(&head.vary).is_some() => {
+            Arrival::Followed(head, _)
+                if self.may_regroup && !self.may_have(&head) && Lesson::of(&head.vary).is_some() =>
+            {
                 self.fate.event = Event::Regrouped;
                 Turn::Boards(self.shared, self.key, self.call)
             }

@@ -82,9 +82,9 @@ mod shared;
 mod sync;
 mod writes;
 
+pub use answer::SharedFailure;
 pub use body::{BodyError, BoxError, CoalesceBody};
 pub use counters::{Counters, Event, Observer};
-pub use answer::SharedFailure;
 pub use future::{LeaderFailed, ResponseFuture};
 pub use layer::{CoalesceLayer, JOIN_LATE_BYTES};
 pub use mark::Mark;

@@ -294,7 +294,10 @@ mod tests {
         }
         let plain = get(&[("user-agent", "a")]).unwrap();
         assert_ne!(plain, plain.clone().split_by(&names).unwrap());
-        assert!(split(&[("via", "1")]).has_in_common(&names[1..2], &HeaderMap::from_iter([(names[1].clone(), "1".parse().unwrap())])));
+        assert!(
+            split(&[("via", "1")])
+                .has_in_common(&names[1..2], &HeaderMap::from_iter([(names[1].clone(), "1".parse().unwrap())]))
+        );
     }
 
     #[test]

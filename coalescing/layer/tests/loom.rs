@@ -176,7 +176,9 @@ fn board(flights: &Flights, call: Call) -> Request {
     match flights.first_poll(key(), Box::pin(call), &mut Context::from_waker(&noop_waker())) {
         First::Own(Outcome::Answer(_)) => Request::Over(End::Whole),
         First::Own(Outcome::Error(number)) => Request::Over(End::Error(number)),
-        First::Own(Outcome::Panic(_)) | First::Full(_) | First::Alone(..) => panic!("nothing panics, and there is room"),
+        First::Own(Outcome::Panic(_)) | First::Full(_) | First::Alone(..) => {
+            panic!("nothing panics, and there is room")
+        }
         First::Leads(member, arrival) => Request::Waits { member, own: None, arrival },
         First::Follows(member, own, _) => Request::Waits { member, own: Some(own), arrival: None },
     }

@@ -70,7 +70,8 @@ impl Admission {
         let headers = request.headers_mut();
         take_expectation(headers)?;
         let is_for_any = matches!(method, Method::OPTIONS | Method::TRACE);
-        let hops = headers.get(MAX_FORWARDS).filter(|_| is_for_any).map(|left| one_hop_less(left, &method)).transpose()?;
+        let hops =
+            headers.get(MAX_FORWARDS).filter(|_| is_for_any).map(|left| one_hop_less(left, &method)).transpose()?;
         if let Some(left) = hops.flatten() {
             headers.insert(MAX_FORWARDS, left);
         }
@@ -156,7 +157,9 @@ fn target(uri: &Uri, method: &Method) -> Result<Uri, Rejection> {
 fn one_hop_less(left: &HeaderValue, method: &Method) -> Result<Option<HeaderValue>, Rejection> {
     match left.to_str().ok().and_then(|left| left.parse::<u32>().ok()) {
         Some(0) if *method == Method::OPTIONS => Err(reject(StatusCode::NO_CONTENT, "")),
-        Some(0) => Err(reject(StatusCode::METHOD_NOT_ALLOWED, "this proxy is the last recipient, and echoes nothing\n")),
+        Some(0) => {
+            Err(reject(StatusCode::METHOD_NOT_ALLOWED, "this proxy is the last recipient, and echoes nothing\n"))
+        }
         Some(left) => Ok(Some(HeaderValue::from(left - 1))),
         None => Ok(None),
     }

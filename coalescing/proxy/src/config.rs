@@ -24,7 +24,9 @@ pub struct Upstream {
 
 /// A text that names no upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected an upstream such as http://127.0.0.1:3000, https://app.internal (without a path) or unix:/run/app.sock, got '{got}'")]
+#[error(
+    "expected an upstream such as http://127.0.0.1:3000, https://app.internal (without a path) or unix:/run/app.sock, got '{got}'"
+)]
 pub struct UpstreamError {
     /// The given text. It may hold a user's password.
     pub got: String,
@@ -310,7 +312,8 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Upstream>().unwrap().to_string(), expected);
         }
-        for text in ["", "unix:", "http://", "ftp://x", "http://x/path", "http://x/?q", "http://me:pw@x", "http://x y"] {
+        for text in ["", "unix:", "http://", "ftp://x", "http://x/path", "http://x/?q", "http://me:pw@x", "http://x y"]
+        {
             let error = text.parse::<Upstream>().unwrap_err().to_string();
             assert!(error.starts_with("expected an upstream such as"), "{text}: {error}");
         }

@@ -82,7 +82,8 @@ mod tests {
     fn an_outage_is_told_at_once_and_then_now_and_again() {
         let notices = Notices::new(|_| {});
         let began = Instant::now();
-        let told: Vec<_> = (0..300).map(|tenth| notices.count_failure(began + Duration::from_millis(100) * tenth)).collect();
+        let told: Vec<_> =
+            (0..300).map(|tenth| notices.count_failure(began + Duration::from_millis(100) * tenth)).collect();
         assert_eq!(told.iter().flatten().collect::<Vec<_>>(), [&0, &99, &99]);
         let notice = Notice::UpstreamFailed { error: "no answer".to_owned(), more: 99 };
         assert_eq!(notice.to_string(), "no answer (and 99 more requests failed)");

@@ -100,8 +100,15 @@ fn an_observer_is_told_of_everything() {
     one.has_all("body");
     two.has_all("body");
     drop(origin.ask(request("POST", "/", &[])));
-    let expected =
-        [Event::ServiceMade, Event::FlightStarted, Event::Joined, Event::FlightEnded, Event::Saved(4), Event::Shared, Event::Passed];
+    let expected = [
+        Event::ServiceMade,
+        Event::FlightStarted,
+        Event::Joined,
+        Event::FlightEnded,
+        Event::Saved(4),
+        Event::Shared,
+        Event::Passed,
+    ];
     let events = events.lock().unwrap();
     let (waited, others): (Vec<_>, Vec<_>) = events.iter().partition(|event| matches!(event, Event::Waited(_)));
     assert_eq!((waited.len(), others), (1, expected.iter().collect()));

@@ -137,7 +137,9 @@ async fn an_answer_is_mended_where_only_its_form_is_wrong() {
     let mut upstream = world.accept().await;
     upstream.head().await;
     let fields = (0..120).map(|number| format!("X-F{number}: 1\r\n")).collect::<Vec<_>>().concat();
-    let head = format!("HTTP/1.1 499 Gone Away\r\nServer : x\r\nContent-Length: 2, 2\r\nX-Coalesced: leader\r\n{fields}\r\nok");
+    let head = format!(
+        "HTTP/1.1 499 Gone Away\r\nServer : x\r\nContent-Length: 2, 2\r\nX-Coalesced: leader\r\n{fields}\r\nok"
+    );
     upstream.send(head.as_bytes()).await;
     let answer = client.answer().await;
     assert_eq!(answer.start, "HTTP/1.1 499 Gone Away");
