@@ -68,7 +68,7 @@ test-packages:
 # and of agents and their controller, in turn, and sees that the simulation of each finds it.
 mutations:
 	coalescing/layer/tests/mutations.sh
-	crates/whole-runs/src/mutations.sh
+	cargo test --locked -p brunt-whole-runs --lib -- --ignored every_broken_rule_is_found
 	crates/cluster/src/mutations.sh
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.

@@ -15,6 +15,7 @@ mod limits;
 mod network;
 mod pace;
 mod replay;
+mod rules;
 mod run;
 mod scenarios;
 #[cfg(feature = "simulation")]

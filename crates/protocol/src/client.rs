@@ -290,6 +290,12 @@ pub trait Client: Send {
         None
     }
 
+    /// Whether a call on this connection has asked the peer to close it, as `Connection: close` does: that it then ends
+    /// is nobody's fault.
+    fn has_asked_to_close(&self) -> bool {
+        false
+    }
+
     /// The error for which the peer ends the connection, if it announced one by a [`Progress::Draining`]. Bytes that it
     /// sent before are still read; calls without an answer then fail as [`Failure::Closed`], for this reason.
     fn farewell(&self) -> Option<Cow<'static, str>> {

@@ -4,12 +4,14 @@
 mod addresses;
 mod behaviour;
 mod changing;
+mod edges;
 mod growing;
 mod http1;
 mod http2;
 mod keeping;
 mod kinds;
 mod multiplexed;
+mod mutations;
 mod outage;
 mod pacing;
 mod replay;
@@ -144,6 +146,7 @@ fn check(summary: &Summary) {
 /// A whole run, put together as the real ones are.
 fn run_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
     let part = Part::whole(plan.workers_within_limits());
+    mutations::break_what_is_asked();
     simulated::run_part(net, plan, part, &built_in(), &LuaJit, seconds, stop).unwrap()
 }
 
@@ -155,6 +158,7 @@ fn run_part_on(
     registry: &Registry,
     observer: &mut dyn brunt_engine::Observer,
 ) -> Finished {
+    mutations::break_what_is_asked();
     simulated::run_part(net, plan, part, registry, &LuaJit, observer, &StopHandle::default()).unwrap()
 }
 

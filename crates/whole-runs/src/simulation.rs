@@ -142,6 +142,11 @@ impl RandomPeer {
         }
     }
 
+    /// The limit on calls in flight that the peer names before any call.
+    fn greeted_limit(&self, choices: &mut Choices) -> u64 {
+        if self.manners == Manners::Rude { 1_000 } else { 1 + choices.below(6) }
+    }
+
     /// The ways in which a peer takes no more on a connection.
     fn leave(choices: &mut Choices, answer: (u64, Act), id: u32, busy: u64) -> Reaction {
         let at = choices.ms(3);
@@ -167,7 +172,19 @@ impl Peer for RandomPeer {
         match self.away.contains(&now) {
             true if choices.once_in(4) => vec![],
             true => vec![(choices.ms(3), Act::Refuse)],
-            false => vec![(choices.ms(2), Act::Accept)],
+            false => {
+                let at = choices.ms(2);
+                let first = match choices.below(24) {
+                    // The peer speaks first, together with the connection or a little later.
+                    0..6 => Some(Self::say(at, format!("L{}.", self.greeted_limit(&mut choices)))),
+                    6..8 => Some(Self::say(at + choices.ms(1), format!("L{}.", self.greeted_limit(&mut choices)))),
+                    // The peer closes or resets it at once.
+                    8 if self.manners == Manners::Any => Some((at, Act::Close)),
+                    9 if self.manners == Manners::Any => Some((at, Act::Reset)),
+                    _ => None,
+                };
+                [(at, Act::Accept)].into_iter().chain(first).collect()
+            }
         }
     }
 

@@ -132,14 +132,15 @@ impl Channel {
         }
     }
 
-    /// Sends records of its own (handshake, alerts), as far as the socket takes them; returns how many bytes.
+    /// Sends records of its own (handshake, alerts), as far as the socket takes them. Adds the number of bytes taken to
+    /// `written`.
     ///
     /// # Errors
     /// When the socket fails.
-    pub(crate) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> io::Result<usize> {
+    pub(crate) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>, written: &mut usize) -> io::Result<()> {
         match self {
-            Self::Plain => Ok(0),
-            Self::Tls(tls) => socket.write_records(tls),
+            Self::Plain => Ok(()),
+            Self::Tls(tls) => socket.write_records(tls, written),
         }
     }
 
@@ -147,15 +148,17 @@ impl Channel {
     pub(crate) fn close<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> usize {
         let Self::Tls(tls) = self else { return 0 };
         tls.send_close_notify();
+        let mut written = 0;
         // Best effort: ignore a failed `close_notify`.
-        socket.write_records(tls).unwrap_or(0)
+        let _ = socket.write_records(tls, &mut written);
+        written
     }
 
     /// Sends clear `bytes` after those that already wait in `unsent`, as far as the socket takes them; the rest waits
     /// there. Adds the number of bytes taken to `sent`.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// When the socket fails, perhaps after it has taken some.
     pub(crate) fn send<D: Driver>(
         &mut self,
         socket: &mut Socket<'_, D>,
@@ -169,19 +172,20 @@ impl Channel {
         }
         match self {
             Self::Plain => {
-                let written = socket.write_available(bytes)?;
+                let mut written = 0;
+                let outcome = socket.write_available(bytes, &mut written);
                 unsent.push(bytes.get(written..).unwrap_or(&[]));
                 sent.clear += written;
                 sent.wire += written;
+                outcome
             }
             Self::Tls(tls) => {
                 // Without a limit on its buffer this takes everything; it does no I/O.
                 io::Write::write_all(&mut tls.writer(), bytes)?;
                 sent.clear += bytes.len();
-                sent.wire += socket.write_records(tls)?;
+                socket.write_records(tls, &mut sent.wire)
             }
         }
-        Ok(())
     }
 
     /// Sends waiting bytes, as far as the socket takes them. Adds the number of bytes taken to `sent`.
@@ -198,18 +202,20 @@ impl Channel {
         match self {
             Self::Plain => {
                 while !unsent.is_empty() {
-                    let written = socket.write_available(unsent.next())?;
+                    let mut written = 0;
+                    let outcome = socket.write_available(unsent.next(), &mut written);
                     sent.clear += written;
                     sent.wire += written;
                     let all = written == unsent.next().len();
                     unsent.sent(written);
+                    outcome?;
                     if !all {
                         break;
                     }
                 }
             }
             Self::Tls(tls) => loop {
-                sent.wire += socket.write_records(tls)?;
+                socket.write_records(tls, &mut sent.wire)?;
                 let next = unsent.next();
                 if tls.wants_write() || next.is_empty() {
                     break;
@@ -226,35 +232,33 @@ impl Channel {
 }
 
 impl<D: Driver> Socket<'_, D> {
-    /// Writes as much of `bytes` as the socket takes; returns how many.
+    /// Writes as much of `bytes` as the socket takes. Adds the number of bytes taken to `written`.
     #[inline]
-    fn write_available(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut written = 0;
-        while let Some(rest) = bytes.get(written..)
+    fn write_available(&mut self, bytes: &[u8], written: &mut usize) -> io::Result<()> {
+        while let Some(rest) = bytes.get(*written..)
             && !rest.is_empty()
         {
             match self.driver.write(self.token, rest) {
-                Ok(count) => written += count,
+                Ok(count) => *written += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(written)
+        Ok(())
     }
 
-    /// Writes as many of the TLS records that wait as the socket takes; returns how many bytes.
-    fn write_records(&mut self, tls: &mut ClientConnection) -> io::Result<usize> {
-        let mut written = 0;
+    /// Writes as many of the TLS records that wait as the socket takes. Adds the number of bytes taken to `written`.
+    fn write_records(&mut self, tls: &mut ClientConnection, written: &mut usize) -> io::Result<()> {
         while tls.wants_write() {
             match tls.write_tls(self) {
-                Ok(count) => written += count,
+                Ok(count) => *written += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(written)
+        Ok(())
     }
 }
 

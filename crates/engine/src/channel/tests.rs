@@ -106,7 +106,7 @@ fn opened(piece: usize) -> (Channel, ServerConnection, Wire) {
     let (mut channel, mut wire) = (Channel::tls(&route).unwrap(), Wire::default());
     for _ in 0..10_000 {
         wire.room = piece;
-        channel.flush(&mut socket(&mut wire)).unwrap();
+        channel.flush(&mut socket(&mut wire), &mut 0).unwrap();
         let came = turn(&mut server, &mut wire);
         feed(&mut channel, &came, piece);
         if channel.handshake().is_some() && !channel.has_unsent() && !server.is_handshaking() {
@@ -165,7 +165,7 @@ fn bytes_over_tls_come_whole_however_they_are_cut() {
 fn what_is_no_tls_is_named() {
     let (_, route) = server();
     let mut channel = Channel::tls(&route).unwrap();
-    channel.flush(&mut socket(&mut Wire { room: 10_000, ..Wire::default() })).unwrap();
+    channel.flush(&mut socket(&mut Wire { room: 10_000, ..Wire::default() }), &mut 0).unwrap();
     let error = channel.feed(&mut b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice()).unwrap_err();
     assert!(error.contains("plain HTTP"), "{error}");
     assert!(channel.has_unsent(), "an alert waits");

@@ -7,6 +7,7 @@ use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
 use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, NEVER, State};
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 use brunt_protocol::user::{Message, Refusal};
@@ -96,7 +97,7 @@ impl<D: Driver> Load<D> for Flood {
         // Another connection takes the place of one that ends, which keeps up their number. Ending ones never outnumber
         // the others by more than one.
         let staying = network.places() - network.leaving;
-        if network.leaving > staying + 1 {
+        if network.leaving > staying + 1 && !is_broken(Rule::TwiceAsMany) {
             self.owed += 1;
             return;
         }
@@ -109,7 +110,7 @@ impl<D: Driver> Load<D> for Flood {
     fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: u64) {
         self.again.extend(calls);
         // An idle connection takes calls only when it is given work. If all are idle, these calls would wait for ever.
-        if self.slots.is_none() || !self.is_loading() {
+        if (self.slots.is_none() || !self.is_loading()) && !is_broken(Rule::TurnedAwayIsSentAgain) {
             self.serve_again(network, now);
         }
     }
@@ -233,6 +234,12 @@ impl<D: Driver> Phases<D> for Flood {
         network.end_watch(end);
         if self.measured {
             self.drop_unsent(network, end);
+        }
+    }
+
+    fn is_interrupted(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+        if !is_broken(Rule::InterruptedCallsAreSent) {
+            self.keep_waiting(network, end);
         }
     }
 

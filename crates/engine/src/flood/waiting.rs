@@ -168,6 +168,25 @@ impl Flood {
         }
     }
 
+    /// The user ends the run at `end`: calls that wait are sent in the drain, once connections are free or made, as many
+    /// as these carry at once. More are not worth a wait of their user's.
+    pub(super) fn keep_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+        self.hear();
+        if !self.is_loading() || !self.measured || network.taking + network.connecting == 0 {
+            return;
+        }
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        let places = (network.taking + network.connecting) * self.pipeline.max(1);
+        for _ in 0..places {
+            let Some(due) = schedule.due().filter(|due| *due < end && !self.reach.ends_before(*due)) else { return };
+            let Some((_, number)) = schedule.take() else { return };
+            network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+            let late = network.behind(end).min(end.saturating_sub(due));
+            let call = Call::new(number, due, self.measured, Counted::Already);
+            self.again.push_back(network.begin(Call { late, ..call }));
+        }
+    }
+
     /// The measured part ended: due calls without a connection are never sent. They are unsent where connections were
     /// too few, and unfinished where the target has been silent since they were due.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {

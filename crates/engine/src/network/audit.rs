@@ -36,7 +36,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let waits_elsewhere = !has_list && call.place == Place::Waiting;
             assert!(names.contains(&id) || waits_elsewhere, "{call:?} is in no list");
             assert!(!call.was_sent() || call.expires != NEVER, "{call:?} was sent and has no deadline");
-            assert!(self.calls.is_watched(id), "the deadline of {call:?} is not watched");
+            let ends = self.time_is_up(id).unwrap_or(NEVER);
+            assert!(self.calls.is_watched(id, ends), "the deadline of {call:?} is not watched");
         }
         self.audit_counts();
     }
@@ -62,7 +63,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             State::Leaving => assert!(calls.0 > 0 || connection.deadline != NEVER, "what leaves has an end"),
         }
         if state != State::Open {
-            assert!(state == State::Leaving || connection.unsent.is_empty(), "{state:?} has nothing to send");
+            let is_failing = connection.write_failure.is_some();
+            let nothing = state == State::Leaving || is_failing || connection.unsent.is_empty();
+            assert!(nothing, "{state:?} has nothing to send");
         }
         for id in &connection.queue {
             let is_made = matches!(state, State::Open | State::Leaving);
@@ -70,7 +73,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             assert!(!is_made || expires != NEVER, "a call that waits for room has a deadline");
         }
         assert!(!connection.has_unsent() || connection.stalled_until != NEVER, "bytes that wait have a deadline");
-        let due = connection.due();
+        let is_read = self.unread.contains(&token) || !self.driver.has_announced(token);
+        assert!(is_read, "what was announced on connection {token}, {state:?}, is read");
+        let due = self.patience_ends(token);
         assert!(self.deadlines.alarm(token) <= due, "the deadline of connection {token}, {state:?}, is watched");
     }
 

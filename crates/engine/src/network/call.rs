@@ -86,6 +86,8 @@ pub(crate) struct Call<T> {
     pub(crate) first_byte: u64,
     /// When it times out; [`NEVER`] before it is sent.
     pub(crate) expires: u64,
+    /// Bytes given to its connection before the first of its own.
+    pub(crate) first_byte_out: u64,
     /// Bytes given to its connection, up to the last of its own.
     pub(crate) last_byte: u64,
     /// Its place.
@@ -117,6 +119,7 @@ impl<T> Call<T> {
             exposed: 0,
             first_byte: NEVER,
             expires: NEVER,
+            first_byte_out: 0,
             last_byte: 0,
             place: Place::Waiting,
             counted,
@@ -219,6 +222,11 @@ impl Stream {
         (self.last, self.read, self.status) = (at, read, status);
         call.expires = self.limit.min(at.saturating_add(self.stall_ns));
         MessageArrival { after_ns: at - before, is_first, is_together }
+    }
+
+    /// When its last message came, if one has.
+    pub(super) fn last_message(&self) -> Option<u64> {
+        (self.messages > 0).then_some(self.last)
     }
 
     /// Its user leaves it. Returns the status so far, if a message has come.

@@ -124,6 +124,12 @@ impl<T> Calls<T> {
         self.streams.get(id.slot as usize)
     }
 
+    /// When the last message of a call came, if one has.
+    pub(super) fn last_message(&self, id: CallId) -> Option<u64> {
+        self.get(id).filter(|call| call.streams)?;
+        self.stream(id)?.last_message()
+    }
+
     /// A call with its messages, to change both.
     pub(super) fn streaming(&mut self, id: CallId) -> Option<(&mut Call<T>, &mut Stream)> {
         let slot = self.slots.get_mut(id.slot as usize)?;
@@ -154,8 +160,8 @@ impl<T> Calls<T> {
 
     /// Whether the call's deadline, if it has one, will be looked at in time.
     #[cfg(feature = "simulation")]
-    pub(super) fn is_watched(&self, id: CallId) -> bool {
-        self.get(id).is_none_or(|call| self.deadlines.alarm(id.slot as usize) <= call.expires)
+    pub(super) fn is_watched(&self, id: CallId, ends: u64) -> bool {
+        self.get(id).is_none_or(|call| self.deadlines.alarm(id.slot as usize) <= call.expires.max(ends))
     }
 
     /// When to ask for [`Calls::overdue`] next, at the latest.

@@ -13,6 +13,7 @@ use super::looks::LookRequest;
 use super::sending::reason_of;
 use super::{Load, Network, State};
 use crate::channel::{Channel, Socket};
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use brunt_protocol::Opening;
 
@@ -142,30 +143,30 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         channel: Result<Channel, String>,
         now: u64,
     ) {
-        let mut channel = match channel {
+        let channel = match channel {
             Ok(channel) => channel,
             Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
         };
-        let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token });
         let connection = &mut self.connections[token];
         connection.channel = channel;
         connection.state = State::Handshaking;
-        match outcome {
-            Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
-            Err(error) => self.connecting_failed(load, token, Failure::Write, &reason_of(&error), now),
+        self.flush_channel(token);
+    }
+
+    /// Sends the channel's own records, if it has any.
+    pub(super) fn flush_channel(&mut self, token: usize) {
+        let channel = &mut self.connections[token].channel;
+        let mut written = 0;
+        let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token }, &mut written);
+        self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
+        if let Err(error) = outcome {
+            self.write_failed(token, &error);
         }
     }
 
-    /// Sends the channel's own records after it was fed, and notes whether its handshake is over.
+    /// Notes whether the channel's handshake is over, after it was fed.
     pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        let connection = &mut self.connections[token];
-        match connection.channel.flush(&mut Socket { driver: &mut self.driver, token }) {
-            Ok(written) => self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64),
-            Err(error) => {
-                let reason = reason_of(&error);
-                return self.broken(load, token, Failure::Write, &reason, now);
-            }
-        }
+        let connection = &self.connections[token];
         if connection.state == State::Handshaking
             && let Some(handshake) = connection.channel.handshake()
         {
@@ -249,7 +250,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
-            self.bound_wait(load, id);
+            if !is_broken(Rule::WaitsEnd) {
+                self.bound_wait(load, id);
+            }
         }
     }
 

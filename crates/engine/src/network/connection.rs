@@ -9,7 +9,9 @@ use super::deadlines::NEVER;
 use super::holding::Holds;
 use super::looks::LookRequest;
 use super::origins::NoClient;
+use super::sending::WriteFailure;
 use crate::channel::{Channel, Unsent};
+use crate::rules::{Rule, is_broken};
 use crate::transport::Address;
 use brunt_protocol::Client;
 
@@ -88,10 +90,15 @@ pub(crate) struct Connection {
     pub(super) unsent: Unsent,
     /// When the connection ends unless its peer takes one of the waiting bytes; [`NEVER`] while none wait.
     pub(super) stalled_until: u64,
+    /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
+    /// come before.
+    pub(super) write_failure: Option<WriteFailure>,
     /// Upper bound on the waiting bytes that answer the peer's own messages.
     pub(super) unsent_aside: usize,
     /// Bytes given to it since it was made, sent or not, before encryption.
     pub(super) bytes_out: u64,
+    /// Upper bound on those of which the socket has taken something.
+    pub(super) bytes_taken: u64,
     /// The most calls in flight that the plan asks for.
     pub(super) most: usize,
     /// The calls that its peer's limits hold back.
@@ -144,8 +151,10 @@ impl Connection {
             queue: VecDeque::new(),
             unsent: Unsent::default(),
             stalled_until: NEVER,
+            write_failure: None,
             unsent_aside: 0,
             bytes_out: 0,
+            bytes_taken: 0,
             most: 1,
             holds: Holds::default(),
             generation: 0,
@@ -181,10 +190,12 @@ impl Connection {
     #[inline]
     pub(crate) fn streams_left(&self, most: usize) -> usize {
         // Nothing is added to bytes that wait for the socket: a composed header block cannot be taken back.
-        if self.state != State::Open || self.is_stalled() {
+        let is_stalled = self.is_stalled() && !is_broken(Rule::NothingBehindWaitingBytes);
+        if self.state != State::Open || is_stalled {
             return 0;
         }
-        most.min(self.client.capacity()).saturating_sub(self.calls.len())
+        let limit = if is_broken(Rule::PeersLimit) { most } else { self.client.capacity() };
+        most.min(limit).saturating_sub(self.calls.len())
     }
 
     /// Whether bytes wait for the socket, and its client was told so.
@@ -241,7 +252,8 @@ impl Connection {
     /// Whether everything up to this call's last byte was sent.
     #[inline]
     pub(super) fn has_sent<T>(&self, call: &Call<T>) -> bool {
-        self.unsent.is_empty() || call.last_byte + self.unsent.len() as u64 <= self.bytes_out
+        let sent = self.bytes_out.saturating_sub(self.unsent.len() as u64);
+        call.last_byte < sent || call.last_byte == sent && !self.channel.has_unsent()
     }
 
     /// Whether its load has it in no list.

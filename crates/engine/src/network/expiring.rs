@@ -1,25 +1,51 @@
 //! Deadlines: of calls, of connecting, of backing off, of pauses.
 
+use std::io;
+
 use brunt_record::outcome::Failure;
 
 use super::call::{End, Place};
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::receiving::FAREWELL_NS;
 use super::{Load, Network, State};
-use crate::transport::Driver;
+use crate::rules::{Rule, is_broken};
+use crate::transport::{Driver, MOST_EVENTS, Ready};
 
 /// The reason of a connection whose peer reads nothing.
 const UNREAD: &str = "the peer has read nothing within the timeout";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// Ends whatever has waited too long.
-    pub(crate) fn expire<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64) {
+    /// Reads everything that had come by `now`, and then ends whatever has waited too long: an answer that lay with the
+    /// operating system while this worker stood still has come in time, and time in which it stood still is no wait for
+    /// the peer.
+    ///
+    /// # Errors
+    /// When the operating system cannot wait for events.
+    pub(crate) fn expire<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        now: u64,
+        events: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        self.settles_at = now;
+        let settled = if is_broken(Rule::ReadsBeforeExpiring) { Ok(()) } else { self.settle(load, now, events) };
+        self.settles_at = NEVER;
+        settled?;
         while let Some(id) = self.calls.overdue(now) {
-            self.call_late(load, id, now);
+            match self.time_is_up(id) {
+                Some(ends) if ends > now => self.calls.watch(id, ends),
+                _ => self.call_late(load, id, now),
+            }
         }
         while let Some(token) = self.deadlines.due(now) {
             let token = token as usize;
             if self.connections[token].due() <= now {
+                let ends = self.patience_ends(token);
+                if ends > now {
+                    self.deadlines.arm(token as u32, ends);
+                    continue;
+                }
                 self.connection_late(load, token, now);
             }
             let due = self.connections[token].due();
@@ -27,6 +53,44 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.deadlines.arm(token as u32, due);
             }
         }
+        Ok(())
+    }
+
+    fn settle<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64, events: &mut Vec<Ready>) -> io::Result<()> {
+        // One wait announces so many connections at most.
+        for _ in 0..=self.connections.len() / MOST_EVENTS {
+            self.driver.wait(now, events)?;
+            self.woke();
+            for &event in &*events {
+                self.handle(load, event);
+            }
+            if events.len() < MOST_EVENTS {
+                break;
+            }
+        }
+        self.read_on(load);
+        Ok(())
+    }
+
+    /// When a call's time is up, not counting time in which this worker stood still.
+    pub(super) fn time_is_up(&self, id: CallId) -> Option<u64> {
+        let call = self.calls.get(id)?;
+        let began = if call.was_sent() { call.sent } else { call.due };
+        let since = self.calls.last_message(id).map_or(began, |last| last.max(began));
+        Some(self.stops.put_off(since, call.expires))
+    }
+
+    /// The same for what a connection's peer has to do.
+    pub(super) fn patience_ends(&self, token: usize) -> u64 {
+        let connection = &self.connections[token];
+        let due = connection.due();
+        let since = match connection.state {
+            _ if due == connection.stalled_until => due.saturating_sub(self.terms.timeout_ns),
+            State::Connecting | State::Handshaking | State::Opening => connection.began,
+            State::Leaving => due.saturating_sub(FAREWELL_NS),
+            State::Vacant | State::Idle | State::Backoff | State::Open => return due,
+        };
+        self.stops.put_off(since, due)
     }
 
     fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {

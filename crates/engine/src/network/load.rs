@@ -31,6 +31,11 @@ pub(crate) trait Load<D: Driver>: Sized {
         None
     }
 
+    /// Whether the call has a meaning only on the connection that it was given to.
+    fn keeps_to_connection(&self, _tag: Self::Tag) -> bool {
+        false
+    }
+
     /// Whether this status, otherwise no success, is one for this call.
     fn excuses(&self, _tag: Self::Tag, _status: u16) -> bool {
         false

@@ -1,5 +1,7 @@
 //! Losing connections, and what happens to the calls on them.
 
+use std::borrow::Cow;
+
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
@@ -8,13 +10,26 @@ use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::origins::NoClient;
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
+use super::sending::WriteFailure;
 use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
 use crate::channel::Channel;
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 
 /// A call that was sent on an idle connection may have crossed the connection's end: if the end comes within this time,
 /// in nanoseconds, or within twice the time that connecting took.
 const MET_ITS_END_NS: u64 = 10_000_000;
+
+/// How a ready connection was lost.
+#[derive(Clone, Copy)]
+struct Loss<'a> {
+    /// The call that has the failure; `None` if each has one of its own.
+    culprit: Option<CallId>,
+    failure: Failure,
+    reason: &'a str,
+    /// Whether calls that were sent behind others are sent again.
+    sends_behind_again: bool,
+}
 
 /// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
 /// them.
@@ -60,6 +75,68 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.carry_on(load, gone, now);
     }
 
+    /// The peer's end of the stream was read.
+    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        match self.connections[token].write_failure.take() {
+            Some(failure @ WriteFailure::Reset) => {
+                self.broken(load, token, Failure::Write, &failure.reason(), now);
+            }
+            _ => self.peer_closed(load, token, now),
+        }
+    }
+
+    /// The peer sends no more.
+    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+        let connection = &mut self.connections[token];
+        match connection.state {
+            State::Handshaking => {
+                let reason = "the peer closed during the TLS handshake";
+                return self.connecting_failed(load, token, Failure::Tls, reason, now);
+            }
+            State::Opening => {
+                let reason = "the peer closed during the opening handshake";
+                return self.connecting_failed(load, token, Failure::Handshake, reason, now);
+            }
+            _ => {}
+        }
+        let generation = connection.generation;
+        let ended_one = match connection.client.closed() {
+            Some(Ok(answer)) => {
+                connection.has_served();
+                self.last_answer = now;
+                if let Some(id) = self.connections[token].calls.get(answer.position).copied() {
+                    self.answered(load, token, answer.position, id, answer.status, now);
+                }
+                true
+            }
+            Some(Err(failed)) => {
+                connection.has_served();
+                self.last_answer = now;
+                if let Some(id) = self.connections[token].take_call(failed.position) {
+                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                }
+                true
+            }
+            None => false,
+        };
+        if self.connections[token].generation != generation {
+            return;
+        }
+        if ended_one {
+            return self.ended_with_answer(load, token, now);
+        }
+        let reason = self.farewell(token);
+        self.ended_in_order(load, token, &reason, now);
+    }
+
+    /// The reason with which the peer ends a connection, as far as it gave one.
+    pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
+        self.connections[token]
+            .client
+            .farewell()
+            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
+    }
+
     /// A connection is gone, ready or not yet.
     pub(super) fn broken<L: Load<D, Tag = T>>(
         &mut self,
@@ -89,14 +166,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
-        self.lose(load, token, culprit, failure, reason, now);
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
     }
 
     /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
     /// (RFC 9112 §9.6).
     pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         let culprit = self.connections[token].calls.front().copied();
-        self.lose(load, token, culprit, Failure::Closed, LAST_ANSWER, now);
+        let (failure, reason) = (Failure::Closed, LAST_ANSWER);
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+    }
+
+    /// Its peer has ended a ready connection in good order.
+    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, reason: &str, now: u64) {
+        let connection = &self.connections[token];
+        let culprit = connection.calls.front().copied();
+        // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
+        // answered (RFC 9112 §9.3.2).
+        let sends_behind_again = connection.service == Service::Answered && !connection.client.is_framed();
+        self.lose(load, token, Loss { culprit, failure: Failure::Closed, reason, sends_behind_again }, now);
     }
 
     /// A ready connection is gone. The failure is that of this call.
@@ -109,28 +197,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: u64,
     ) {
-        self.lose(load, token, Some(culprit), failure, reason, now);
+        let culprit = Some(culprit);
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
     }
 
-    /// A ready connection is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call
-    /// that was sent on an idle connection and crossed its end is sent again, once, if it may be. Of the other calls
-    /// `culprit` has the failure, and the rest end with the connection.
-    fn lose<L: Load<D, Tag = T>>(
-        &mut self,
-        load: &mut L,
-        token: usize,
-        culprit: Option<CallId>,
-        failure: Failure,
-        reason: &str,
-        now: u64,
-    ) {
+    /// A ready connection is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call of
+    /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
+    /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
+    /// connection.
+    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, loss: Loss<'_>, now: u64) {
+        let Loss { culprit, failure, reason, sends_behind_again } = loss;
         let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
         connection.held_up = connection.held_up.max(behind);
-        let resendable = connection.service == Service::Answered
-            && connection.state == State::Open
-            && matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let resendable = by_peer && connection.service == Service::Answered && connection.state == State::Open;
         let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.connect_ns);
         connection.service = connection.service.ended();
         let calls = std::mem::take(&mut connection.calls);
@@ -140,14 +222,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         // A peer that closes, resets or says goodbye ends a connection by itself.
         let is_own =
             reason == GIVEN_UP || !matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
+        let bytes_taken = if by_peer { connection.bytes_taken } else { u64::MAX };
         let gone = self.shut(token, failure, reason);
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
+            let has_bytes = call.first_byte_out < call.last_byte && !load.keeps_to_connection(call.tag);
+            let nothing_sent = has_bytes && call.first_byte_out >= bytes_taken;
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
             let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
-            let is_turned_away = reason == LAST_ANSWER && call.turned_away < MOST_TURNED_AWAY;
-            let is_sent_again = is_turned_away || resendable && met_its_end && call.resend != Resend::Done;
-            if is_sent_again && call.first_byte == NEVER && call.resend != Resend::Never {
+            let is_behind = reason == LAST_ANSWER || sends_behind_again && !call.alone && !nothing_sent;
+            let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
+            let is_turned_away = is_behind && call.turned_away < MOST_TURNED_AWAY;
+            let once = call.resend != Resend::Done && (nothing_sent || resendable && met_its_end);
+            let may_be = nothing_sent || call.resend != Resend::Never;
+            if (is_turned_away || once) && may_be && call.first_byte == NEVER {
                 if is_turned_away {
                     call.turned_away += 1;
                 } else {
@@ -199,13 +287,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.channel = Channel::Plain;
         connection.unsent.clear();
         connection.stalled_until = NEVER;
+        connection.write_failure = None;
         connection.unsent_aside = 0;
-        connection.bytes_out = 0;
+        (connection.bytes_out, connection.bytes_taken) = (0, 0);
         connection.generation = connection.generation.wrapping_add(1);
         if connection.service == Service::Answered {
             connection.service = Service::NONE;
         }
-        connection.listing = Listing::Unlisted;
+        if !is_broken(Rule::LostLeavesLists) {
+            connection.listing = Listing::Unlisted;
+        }
         connection.deadline = NEVER;
         if connection.holds.are_any() {
             let now = self.driver.now();
@@ -249,7 +340,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let at = self.attempts.retry_at(token, now);
         self.connections[token].state = State::Backoff;
-        self.set_deadline(token, at);
+        if is_broken(Rule::BackoffIsWatched) {
+            self.connections[token].deadline = at;
+        } else {
+            self.set_deadline(token, at);
+        }
         true
     }
 

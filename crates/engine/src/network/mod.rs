@@ -26,6 +26,7 @@ mod receiving;
 mod recorder;
 mod sampler;
 mod sending;
+mod stops;
 mod streams;
 
 use std::collections::VecDeque;
@@ -43,13 +44,12 @@ pub(crate) use self::deadlines::NEVER;
 pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
 use self::origins::Origins;
 pub(crate) use self::recorder::Recorder;
+use self::stops::{SHORTEST_NS, Stops};
+use crate::rules::{Rule, is_broken};
 use crate::transport::{Driver, Ready};
 
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// The most reads before something ends by its deadline: more than a socket's buffer takes, yet a limit for a peer that
-/// never stops.
-const MOST_CATCHING_UP: usize = 64;
 
 /// How calls are made on connections, from the plan.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +110,10 @@ pub(crate) struct Network<D, T> {
     watched_since: u64,
     /// Until when the worker last waited, if nothing came: later than that, it notices events late.
     waited_until: u64,
+    /// When it was late to do so.
+    stops: Stops,
+    /// While deadlines are about to pass: the time up to which everything that has come is read; [`NEVER`] otherwise.
+    settles_at: u64,
     /// Deadlines of connections.
     deadlines: Deadlines,
     /// Unused places among the connections.
@@ -146,6 +150,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             newest: 0,
             watched_since: NEVER,
             waited_until: NEVER,
+            stops: Stops::default(),
+            settles_at: NEVER,
             deadlines: Deadlines::default(),
             vacant: Vec::new(),
             unread: VecDeque::new(),
@@ -212,6 +218,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(crate) fn waits(&mut self, until: u64) {
         self.waited_until = until;
+    }
+
+    /// How late the worker goes on at `now`, in nanoseconds, if that is worth a look.
+    #[inline]
+    pub(crate) fn late_by(&self, now: u64) -> Option<u64> {
+        Some(self.behind(now)).filter(|late| *late >= SHORTEST_NS)
+    }
+
+    /// The worker stood still for this long, in nanoseconds, since it last began to wait.
+    pub(crate) fn stood_still(&mut self, ns: u64) {
+        if !is_broken(Rule::OwnStopsAreNoWait) {
+            self.stops.add(self.waited_until, self.waited_until.saturating_add(ns));
+        }
     }
 
     /// A call begins.
@@ -320,17 +339,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if event.token >= self.connections.len() {
             return;
         }
-        match self.connections[event.token].state {
-            State::Connecting => self.socket_connected(load, event.token),
-            State::Handshaking | State::Opening | State::Open | State::Leaving => {
-                if event.writable {
-                    self.writable(load, event.token);
-                }
-                if event.readable {
-                    self.readable(load, event.token, event.ended);
-                }
+        let token = event.token;
+        if self.connections[token].state == State::Connecting {
+            self.socket_connected(load, token);
+            if is_broken(Rule::WhatComesWithAConnectionIsRead) {
+                return;
             }
-            State::Vacant | State::Idle | State::Backoff => {}
+        }
+        // What came together with the connection is not announced again. What has come is read before anything is
+        // sent, since sending may find out that the connection is gone.
+        let generation = self.connections[token].generation;
+        if event.readable && self.connections[token].is_read() {
+            self.readable(load, token, event.ended);
+        }
+        let connection = &self.connections[token];
+        if event.writable && connection.is_read() && connection.generation == generation {
+            self.writable(load, token);
         }
     }
 
@@ -345,19 +369,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.recorder.is_sampling() {
             let now = self.driver.now();
             self.recorder.woke(now);
-        }
-    }
-
-    /// Reads everything that has come, in full: what is still overdue after that has expired.
-    pub(crate) fn catch_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, events: &[Ready]) {
-        for &event in events {
-            self.handle(load, event);
-        }
-        for _ in 0..MOST_CATCHING_UP {
-            if self.unread.is_empty() {
-                break;
-            }
-            self.read_on(load);
         }
     }
 

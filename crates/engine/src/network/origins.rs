@@ -11,6 +11,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
 
 use super::calls::CallId;
+use crate::rules::{Rule, is_broken};
 use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
@@ -87,7 +88,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// The peer takes no more calls on a connection. Returns whether it may be replaced.
     pub(crate) fn begins_to_leave(&mut self) -> bool {
-        let has_room = self.leaving < self.most;
+        let has_room = self.leaving < self.most || is_broken(Rule::TwiceAsManyInAPool);
         if has_room {
             self.leaving += 1;
             self.count = self.count.saturating_sub(1);

@@ -1,6 +1,5 @@
 //! Reading: bytes in, and their meaning.
 
-use std::borrow::Cow;
 use std::io;
 
 use brunt_record::catalogue::Counter;
@@ -8,20 +7,25 @@ use brunt_record::outcome::Failure;
 
 use super::call::{End, Place};
 use super::calls::CallId;
+use super::deadlines::NEVER;
 use super::looks::LookRequest;
 use super::losing::GIVEN_UP;
 use super::sending::{After, reason_of};
 use super::{AnswerOf, Judgement, Load, Network, State};
-use crate::channel::{Clear, Socket};
+use crate::channel::Clear;
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use brunt_protocol::Progress;
 
 /// How many reads in a row one connection gets before the others have their turn.
 const READS_IN_A_ROW: usize = 16;
+/// How many reads may bring what came in time, where the kernel does not tell when it came: more than a socket's buffer
+/// holds, yet a limit for a peer that never stops.
+const READS_IN_TIME: usize = 64;
 /// Plain text taken from TLS at once, in bytes: a record's size.
 const CLEAR_BYTES: usize = 16 * 1024;
 /// How long a peer that announced an error may take to close the connection, in nanoseconds.
-const FAREWELL_NS: u64 = 100_000_000;
+pub(super) const FAREWELL_NS: u64 = 100_000_000;
 /// How often a call is sent again after a peer did not process it.
 pub(super) const MOST_TURNED_AWAY: u8 = 8;
 /// Why a call has failed that was sent again so often.
@@ -29,8 +33,14 @@ pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads available bytes. `ended` says that the end of the stream is near, so that it is read as well.
+    ///
+    /// While deadlines are about to pass (`settles_at`), everything is read that came by then, and what came later
+    /// saves no call whose time was over.
     pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, ended: bool) {
-        let generation = self.connections[token].generation;
+        let connection = &self.connections[token];
+        let generation = connection.generation;
+        let ended = ended || connection.write_failure.is_some();
+        let settles = self.settles_at != NEVER;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         loop {
@@ -39,14 +49,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             }
             reads += 1;
-            if reads > READS_IN_A_ROW {
+            if reads > READS_IN_A_ROW && !settles {
                 self.unread.push_back(token);
                 break;
             }
             let calls = &self.calls;
             let oldest = self.connections[token].calls.front().copied();
             let timed = self.recorder.times_next_read(|| Some(calls.get(oldest?)?.sent));
-            let taken = if timed {
+            let taken = if timed || settles {
                 self.driver.read_timed(token, &mut buffer)
             } else {
                 self.driver.read(token, &mut buffer).map(|n| (n, None))
@@ -54,20 +64,36 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             match taken {
                 Ok((0, _)) => {
                     let now = self.driver.now();
-                    self.peer_closed(load, token, now);
+                    self.came_to_its_end(load, token, now);
                     break;
                 }
                 Ok((n, arrived)) => {
                     let now = self.driver.now();
                     self.recorder.snapshot.numbers.add(Counter::WireIn, n as u64);
-                    self.recorder.reads(arrived, now);
+                    let is_late = settles && self.comes_late(load, token, arrived, reads, now);
+                    // Its calls may have taken the connection with them.
+                    if settles && self.connections[token].generation != generation {
+                        break;
+                    }
+                    // A read that is timed for a deadline is no sample.
+                    self.recorder.reads(arrived.filter(|_| timed), now);
                     self.received(load, token, buffer.get(..n).unwrap_or(&[]), now);
                     self.recorder.has_read();
+                    if is_late {
+                        self.unread.push_back(token);
+                        break;
+                    }
                     if n < buffer.len() && !ended {
                         break;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if let Some(failure) = self.connections[token].write_failure.take() {
+                        let now = self.driver.now();
+                        self.broken(load, token, Failure::Write, &failure.reason(), now);
+                    }
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
@@ -80,6 +106,27 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.buffer = buffer;
+    }
+
+    /// Bytes were read while deadlines are about to pass, by the connection's read of this number: ends its calls whose
+    /// time was over when they came. Returns whether that was after what is waited for.
+    #[cold]
+    fn comes_late<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        arrived: Option<u64>,
+        read: usize,
+        now: u64,
+    ) -> bool {
+        let untimed = if read <= READS_IN_TIME { self.settles_at } else { now };
+        let at = arrived.unwrap_or(untimed);
+        let is_over = |id: &CallId| self.time_is_up(*id).is_some_and(|ends| ends < at) && !is_broken(Rule::LateIsLate);
+        let overdue: Vec<CallId> = self.connections[token].calls.iter().copied().filter(is_over).collect();
+        for id in overdue {
+            self.give_up(load, id, now);
+        }
+        at > self.settles_at
     }
 
     fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
@@ -98,14 +145,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         clear.resize(CLEAR_BYTES, 0);
         let mut rest = bytes;
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
-            let channel = &mut self.connections[token].channel;
-            if let Err(reason) = channel.feed(&mut rest) {
-                // Sends the alert with the reason, as far as the socket takes it.
-                let _ = channel.flush(&mut Socket { driver: &mut self.driver, token });
-                self.broken(load, token, Failure::Tls, &reason, now);
-                break;
+            // What came before a broken record counts.
+            let fed = self.connections[token].channel.feed(&mut rest);
+            if fed.is_ok() {
+                self.was_fed(load, token, now);
             }
-            self.was_fed(load, token, now);
             while self.connections[token].generation == generation {
                 match self.connections[token].channel.next_clear(&mut clear) {
                     Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
@@ -114,6 +158,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                         self.peer_closed(load, token, now);
                         break 'fed;
                     }
+                }
+            }
+            if self.connections[token].generation == generation {
+                // Its own records: of its handshake, or an alert with the reason.
+                self.flush_channel(token);
+                if let Err(reason) = fed {
+                    self.broken(load, token, Failure::Tls, &reason, now);
                 }
             }
         }
@@ -340,10 +391,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
     fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: u64) {
         let connection = &mut self.connections[token];
+        let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
         let from = unprocessed.min(connection.calls.len());
         let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
-        if connection.state == State::Open {
+        if connection.state == State::Open || is_broken(Rule::LeavesOnce) {
             connection.state = State::Leaving;
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
@@ -363,14 +415,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             load.turned_away(self, unsent, now);
         }
         self.turn_away(load, turned_away, TURNED_AWAY, now);
-    }
-
-    /// The reason with which the peer ends a connection, as far as it gave one.
-    pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
-        self.connections[token]
-            .client
-            .farewell()
-            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
     }
 
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
@@ -403,44 +447,5 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.say_goodbye(token);
         self.lost(load, token, Failure::Closed, "the peer takes no more calls on the connection", now);
         false
-    }
-
-    /// The peer sends no more.
-    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
-        let connection = &mut self.connections[token];
-        match connection.state {
-            State::Handshaking => {
-                let reason = "the peer closed during the TLS handshake";
-                return self.connecting_failed(load, token, Failure::Tls, reason, now);
-            }
-            State::Opening => {
-                let reason = "the peer closed during the opening handshake";
-                return self.connecting_failed(load, token, Failure::Handshake, reason, now);
-            }
-            _ => {}
-        }
-        match connection.client.closed() {
-            Some(Ok(answer)) => {
-                connection.has_served();
-                self.last_answer = now;
-                let connection = &self.connections[token];
-                if let Some(id) = connection.calls.get(answer.position).copied()
-                    && self.answered(load, token, answer.position, id, answer.status, now) == After::Gone
-                {
-                    return;
-                }
-                return self.ended_with_answer(load, token, now);
-            }
-            Some(Err(failed)) => {
-                connection.has_served();
-                if let Some(id) = connection.take_call(failed.position) {
-                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
-                }
-                return self.ended_with_answer(load, token, now);
-            }
-            None => {}
-        }
-        let reason = self.farewell(token);
-        self.lost(load, token, Failure::Closed, &reason, now);
     }
 }

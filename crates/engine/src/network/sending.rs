@@ -1,5 +1,6 @@
 //! Bytes out.
 
+use std::borrow::Cow;
 use std::io;
 
 use brunt_record::catalogue::Counter;
@@ -10,6 +11,7 @@ use super::calls::CallId;
 use super::deadlines::NEVER;
 use super::{Load, Network, State};
 use crate::channel::{Sent, Socket};
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use brunt_protocol::user::Message;
 use brunt_protocol::{Pending, Started};
@@ -17,6 +19,9 @@ use brunt_protocol::{Pending, Started};
 /// Limit on waiting bytes of one connection that answer its peer's own messages (pings). Beyond it the connection ends:
 /// a peer that asks and never reads must not fill our memory.
 const MOST_ASIDE_BYTES: usize = 64 << 10;
+
+/// The reason of a connection that its peer has reset.
+const RESET: &str = "connection reset by the peer";
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +32,33 @@ pub(super) enum After {
     GoesOn,
     /// Its connection is gone.
     Gone,
+}
+
+/// Why a socket takes nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WriteFailure {
+    /// Its peer has reset the connection. The kernel says so once, to whoever asks first: a read may see an end in good
+    /// order after that.
+    Reset,
+    /// For another reason.
+    Other(String),
+}
+
+impl WriteFailure {
+    fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset => Self::Reset,
+            _ => Self::Other(reason_of(error)),
+        }
+    }
+
+    /// The reason of the failure.
+    pub(super) fn reason(&self) -> Cow<'_, str> {
+        match self {
+            Self::Reset => Cow::Borrowed(RESET),
+            Self::Other(reason) => Cow::Borrowed(reason),
+        }
+    }
 }
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
@@ -71,6 +103,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             };
             let (more, idempotent) = (message.more, message.idempotent);
+            let first_byte_out = self.connections[token].bytes_out + self.outgoing.len() as u64;
             let started = self.append(token, &message);
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
@@ -78,6 +111,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if call.resend != Resend::Done {
                 call.resend = if idempotent { Resend::Once } else { Resend::Never };
             }
+            call.first_byte_out = first_byte_out;
             call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
             call.alone = connection.calls.is_empty();
@@ -172,34 +206,34 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends the outgoing buffer, and the bytes that the connection still holds.
     pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         let was_stalled = self.connections[token].is_stalled();
-        match self.send_outgoing(token).and_then(|()| self.send_more(token)) {
-            Ok(()) => {
-                self.note_holds(token);
-                let generation = self.connections[token].generation;
-                self.end_sent(load, token);
-                if was_stalled && self.connections[token].generation == generation {
-                    let now = self.driver.now();
-                    self.send_waiting(load, token, now);
-                }
-            }
-            Err(error) => self.write_failed(load, token, &error),
+        if !self.send_outgoing(token) || !self.send_more(token) {
+            return;
+        }
+        self.note_holds(token);
+        let generation = self.connections[token].generation;
+        self.end_sent(load, token);
+        if was_stalled && self.connections[token].generation == generation {
+            let now = self.driver.now();
+            self.send_waiting(load, token, now);
         }
     }
 
-    /// Sends further bytes of a connection's client, as long as the socket takes them.
-    fn send_more(&mut self, token: usize) -> io::Result<()> {
+    /// Sends further bytes of a connection's client, as long as the socket takes them. False if the socket has failed.
+    fn send_more(&mut self, token: usize) -> bool {
         loop {
             let connection = &mut self.connections[token];
             let pending = connection.client.pending();
             connection.holds.is_blocked = pending == Pending::HeldBack;
             if pending != Pending::Now || !connection.is_sent() {
-                return Ok(());
+                return true;
             }
             connection.client.more(&mut self.outgoing);
             if self.outgoing.is_empty() {
-                return Ok(());
+                return true;
             }
-            self.send_outgoing(token)?;
+            if !self.send_outgoing(token) {
+                return false;
+            }
         }
     }
 
@@ -210,17 +244,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if connection.client.pending() == Pending::Nothing {
             connection.holds.is_blocked = false;
         } else {
-            // A failing socket is noticed by the next read.
-            let _ = self.send_more(token);
+            self.send_more(token);
         }
         self.note_holds(token);
     }
 
-    /// Sends a client's own bytes, if it has any. A failing socket is noticed by the next read.
+    /// Sends a client's own bytes, if it has any.
     #[inline]
     pub(super) fn flush_aside(&mut self, token: usize) {
         if !self.outgoing.is_empty() {
-            let _ = self.send_outgoing(token);
+            self.send_outgoing(token);
         }
     }
 
@@ -252,7 +285,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         // Calls that the plan does not ask for are not held back.
         let is_full = connection.most > 1 && connection.state == State::Open && {
             let limit = connection.client.capacity();
-            limit < connection.most && connection.carried() >= limit
+            // A request that asked for the end of the connection is the last by its own wish.
+            limit < connection.most && connection.carried() >= limit && !connection.client.has_asked_to_close()
         };
         if connection.holds.differ(is_full) {
             let now = self.driver.now();
@@ -260,10 +294,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    fn send_outgoing(&mut self, token: usize) -> io::Result<()> {
+    /// Sends the outgoing buffer. False if the socket has failed.
+    fn send_outgoing(&mut self, token: usize) -> bool {
         loop {
             let connection = &mut self.connections[token];
             connection.bytes_out += self.outgoing.len() as u64;
+            if connection.write_failure.is_some() {
+                self.outgoing.clear();
+                return false;
+            }
             let mut sent = Sent::default();
             let mut socket = Socket { driver: &mut self.driver, token };
             let outcome = connection.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
@@ -271,13 +310,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.outgoing.clear();
             // The buffer of a large body must not be kept for ever.
             self.outgoing.shrink_to(1 << 20);
-            self.count(sent);
+            self.count(token, sent);
+            if let Err(error) = outcome {
+                self.write_failed(token, &error);
+                return false;
+            }
             if stalls {
                 self.note_stall(token, sent.wire > 0);
             }
             // Adds the bytes that the client owed while nothing could be sent.
-            if outcome.is_err() || self.outgoing.is_empty() {
-                return outcome;
+            if self.outgoing.is_empty() {
+                return true;
             }
         }
     }
@@ -304,12 +347,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if has_taken || !was_stalled {
             let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
             connection.stalled_until = until;
-            self.deadlines.arm(token as u32, until);
+            if !is_broken(Rule::StallsEnd) {
+                self.deadlines.arm(token as u32, until);
+            }
         }
     }
 
     #[inline]
-    fn count(&mut self, sent: Sent) {
+    fn count(&mut self, token: usize, sent: Sent) {
+        let connection = &mut self.connections[token];
+        if connection.channel.is_plain() {
+            connection.bytes_taken += sent.wire as u64;
+        } else if sent.wire > 0 {
+            connection.bytes_taken = connection.bytes_out;
+        }
         self.recorder.snapshot.numbers.add(Counter::ClearOut, sent.clear as u64);
         self.recorder.snapshot.numbers.add(Counter::WireOut, sent.wire as u64);
     }
@@ -328,10 +379,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return;
             }
             if after == After::GoesOn && !self.outgoing.is_empty() {
-                if let Err(error) = self.send_outgoing(token) {
-                    return self.write_failed(load, token, &error);
-                }
-                if !self.connections[token].is_sent() {
+                let goes_on = self.send_outgoing(token);
+                if !goes_on || !self.connections[token].is_sent() {
                     return;
                 }
             }
@@ -379,50 +428,39 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The socket takes more.
     pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
         let connection = &mut self.connections[token];
-        if connection.is_sent() {
+        if connection.is_sent() || connection.write_failure.is_some() {
             return;
         }
         let mut sent = Sent::default();
         let mut socket = Socket { driver: &mut self.driver, token };
         let outcome = connection.channel.send_waiting(&mut socket, &mut connection.unsent, &mut sent);
-        self.count(sent);
+        self.count(token, sent);
+        if let Err(error) = outcome {
+            return self.write_failed(token, &error);
+        }
         let generation = self.connections[token].generation;
         self.note_stall(token, sent.wire > 0);
-        match outcome {
-            Ok(()) => {
-                self.flush(load, token);
-                if self.connections[token].generation == generation {
-                    let now = self.driver.now();
-                    self.send_waiting(load, token, now);
-                }
-            }
-            Err(error) => {
-                self.outgoing.clear();
-                self.write_failed(load, token, &error);
-            }
+        self.flush(load, token);
+        if self.connections[token].generation == generation && !is_broken(Rule::WaitingCallsAreSent) {
+            let now = self.driver.now();
+            self.send_waiting(load, token, now);
         }
     }
 
-    /// Sending failed. An answer that the peer sent before it closed may still have come, and counts.
-    pub(super) fn write_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error) {
-        // The buffer is in use, as bytes read before are being handled. This connection is read next, and takes nothing
-        // until then.
-        if self.buffer.is_empty() {
-            let now = self.driver.now();
-            let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
-            self.connections[token].stalled_until = until;
-            self.deadlines.arm(token as u32, until);
-            self.unread.push_back(token);
+    /// The socket has failed. What the peer sent before is read first, and may hold an answer: the connection takes
+    /// nothing until then, and ends with that read.
+    #[cold]
+    pub(super) fn write_failed(&mut self, token: usize, error: &io::Error) {
+        self.outgoing.clear();
+        let connection = &mut self.connections[token];
+        if connection.write_failure.is_some() {
             return;
         }
-        let generation = self.connections[token].generation;
-        if self.connections[token].is_there() {
-            self.readable(load, token, true);
-        }
-        if self.connections[token].generation == generation {
-            let now = self.driver.now();
-            self.broken(load, token, Failure::Write, &reason_of(error), now);
-        }
+        connection.write_failure = Some(WriteFailure::of(error));
+        let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(NEVER - 1);
+        connection.stalled_until = until;
+        self.deadlines.arm(token as u32, until);
+        self.unread.push_back(token);
     }
 }
 
@@ -437,7 +475,7 @@ fn ends_sent(started: Started) -> Option<u16> {
 /// The system's words for an error, without additions.
 pub(super) fn reason_of(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionReset => "connection reset by the peer".to_owned(),
+        io::ErrorKind::ConnectionReset => RESET.to_owned(),
         io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
         _ => error.to_string(),
     }

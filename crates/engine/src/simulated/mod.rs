@@ -27,6 +27,7 @@ use crate::{EngineError, Finished, Gate, Observer, Part, StopHandle};
 
 use self::world::{Place, Socket, World, lock};
 
+pub use crate::rules::{Rule, break_rule};
 pub use crate::transport::Address;
 
 /// Carries a part of `plan` out on a simulated machine, and returns what happened in it.
@@ -263,6 +264,10 @@ impl Driver for VirtualDriver {
         false
     }
 
+    fn has_announced(&self, token: usize) -> bool {
+        self.world().sockets.get(&self.place(token)).is_some_and(|socket| socket.is_announced)
+    }
+
     fn now(&mut self) -> u64 {
         self.world().now
     }
@@ -298,6 +303,8 @@ impl Driver for VirtualDriver {
             for (to, byte) in buffer.iter_mut().zip(socket.inbox.drain(..n)) {
                 *to = byte;
             }
+            // A short read has emptied the socket, unless the end was announced, too.
+            socket.is_announced &= n == buffer.len() || socket.closed || socket.reset;
             if !socket.inbox.is_empty() && n < buffer.len() {
                 // A short read means that no more is ready: the rest is announced again.
                 let connection = socket.connection;
@@ -305,6 +312,7 @@ impl Driver for VirtualDriver {
             }
             return Ok(n);
         }
+        socket.is_announced = false;
         match (socket.reset, socket.closed) {
             (true, _) => Err(io::ErrorKind::ConnectionReset.into()),
             (_, true) => Ok(0),

@@ -17,6 +17,8 @@ pub(super) struct Socket {
     pub(super) arrived: u64,
     pub(super) closed: bool,
     pub(super) reset: bool,
+    /// Whether something was announced as readable that nobody has tried to read since.
+    pub(super) is_announced: bool,
     /// Whether the peer reads nothing.
     pub(super) is_full: bool,
 }
@@ -74,7 +76,10 @@ impl World {
         let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
         let mut ready = Ready { token: place.1, readable: true, writable: false, ended: false };
         match act {
-            Act::Accept => (socket.connected, ready.writable) = (Some(Ok(())), true),
+            Act::Accept => {
+                socket.connected = Some(Ok(()));
+                (ready.readable, ready.writable) = (false, true);
+            }
             Act::Refuse => (socket.connected, ready.writable) = (Some(Err(())), true),
             Act::Send(bytes) => {
                 if !bytes.is_empty() {
@@ -82,14 +87,27 @@ impl World {
                 }
                 socket.inbox.extend(bytes);
             }
-            Act::Close => (socket.closed, ready.ended) = (true, true),
-            Act::Reset => (socket.reset, ready.ended) = (true, true),
+            Act::Close => socket.closed = true,
+            Act::Reset => socket.reset = true,
             Act::Reading(reads) => {
                 socket.is_full = !reads;
                 (ready.readable, ready.writable) = (false, reads);
             }
         }
+        ready.ended = socket.closed || socket.reset;
+        socket.is_announced |= ready.readable && socket.connected == Some(Ok(()));
         Some(ready)
+    }
+
+    /// Announces what has happened to a socket. As with epoll, what has happened to it since the last wait is announced
+    /// together.
+    fn announce(happened: Ready, ready: &mut Vec<Ready>) {
+        let Some(announced) = ready.iter_mut().find(|announced| announced.token == happened.token) else {
+            return ready.push(happened);
+        };
+        announced.readable |= happened.readable;
+        announced.writable |= happened.writable;
+        announced.ended |= happened.ended;
     }
 
     /// The next event while all drivers wait: when, and for which driver.
@@ -121,7 +139,9 @@ impl World {
             }
             let Some((place, connection, act)) = self.future.remove(&key) else { break };
             self.now = self.now.max(key.0);
-            ready.extend(self.apply(place, connection, act, key.0));
+            if let Some(happened) = self.apply(place, connection, act, key.0) {
+                Self::announce(happened, ready);
+            }
         }
         if ready.is_empty() && until > self.now {
             self.now = until + self.oversleeps_ns;
@@ -138,7 +158,8 @@ impl World {
                 let tokens = self.sockets.range((driver, 0)..(driver + 1, 0)).map(|(place, _)| place.1);
                 let most = tokens.max().unwrap_or_default() as u64;
                 let token = ((whim >> 8) % (most + 2)) as usize;
-                ready.push(Ready { token, readable: whim & 0x40 == 0, writable: whim & 0x80 == 0, ended: false });
+                let (readable, writable) = (whim & 0x40 == 0, whim & 0x80 == 0);
+                Self::announce(Ready { token, readable, writable, ended: false }, ready);
             }
             _ => {}
         }

@@ -301,6 +301,10 @@ impl Client for SeenClient {
         received
     }
 
+    fn has_asked_to_close(&self) -> bool {
+        self.inner.has_asked_to_close()
+    }
+
     fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         let ended = self.inner.closed();
         self.show_received(self.part());

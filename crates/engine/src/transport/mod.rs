@@ -71,6 +71,12 @@ pub(crate) trait Driver {
         true
     }
 
+    /// Whether something was announced as readable that nobody has read since. Only a simulation knows.
+    #[cfg(feature = "simulation")]
+    fn has_announced(&self, _token: usize) -> bool {
+        false
+    }
+
     /// Begins to connect `token`. The outcome is announced as writable.
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()>;
 

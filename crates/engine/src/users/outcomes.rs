@@ -9,6 +9,7 @@ use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, Message
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
+use brunt_script::Placement;
 
 /// The most calls of a user whose answers led on and that it has not continued.
 const MOST_CHAINS: usize = 1000;
@@ -41,6 +42,10 @@ impl<D: Driver> Load<D> for VirtualUsers {
 
     fn trace_id(&self, slot: u32) -> Option<String> {
         self.calls.get(slot as usize)?.trace.map(|ids| ids.trace_id())
+    }
+
+    fn keeps_to_connection(&self, slot: u32) -> bool {
+        self.calls.get(slot as usize).is_none_or(|call| matches!(call.way, Placement::On(_)))
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {

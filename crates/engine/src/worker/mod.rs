@@ -228,8 +228,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         loop {
             let now = self.network.driver.now();
             self.vitals.beat(now);
-            if now >= self.network.next_deadline() {
-                self.expire(now, &mut events)?;
+            if let Some(late) = self.network.late_by(now) {
+                self.network.stood_still(self.vitals.stood_still(now, late));
+            }
+            if now >= self.network.next_deadline() || self.drain_is_over(now) {
+                self.network.expire(&mut self.load, now, &mut events)?;
             }
             self.tick(now);
             if self.stage == Stage::Over {
@@ -255,14 +258,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    /// Ends everything overdue at `now`, after everything is read that had come by then: an answer that lay with the
-    /// operating system while this worker stood still has come in time.
-    fn expire(&mut self, now: u64, events: &mut Vec<Ready>) -> io::Result<()> {
-        self.network.driver.wait(now, events)?;
-        self.network.woke();
-        self.network.catch_up(&mut self.load, events);
-        self.network.expire(&mut self.load, now);
-        Ok(())
+    /// Whether nothing is waited for any more.
+    #[inline]
+    fn drain_is_over(&self, now: u64) -> bool {
+        self.stage == Stage::Loading(Phase::Drain) && now >= self.drain_until
     }
 
     /// How long to let answers gather, in nanoseconds.
@@ -318,6 +317,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         let (leaves, by_user) = (stop.leaves(), stop.is_stopped_by_user());
         let is_new = by_user && !std::mem::replace(&mut self.user_stopped, true);
         let is_draining = self.stage == Stage::Loading(Phase::Drain);
+        if is_new && !leaves && self.stage == Stage::Loading(Phase::Measured) {
+            self.load.is_interrupted(&mut self.network, now);
+        }
         self.interrupted |= self.end_early(now) || (is_draining && is_new);
         if is_new {
             self.drain_until = self.drain_until.min(now + if is_draining { 0 } else { SECOND_NS });

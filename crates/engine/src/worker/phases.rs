@@ -46,6 +46,10 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     /// will be.
     fn end_load(&mut self, network: &mut Network<D, Self::Tag>, end: u64);
 
+    /// The user ends the run at `end`, just before [`Phases::end_load`]: due calls that wait may still be sent in the
+    /// drain, as far as there are connections for them.
+    fn is_interrupted(&mut self, _network: &mut Network<D, Self::Tag>, _end: u64) {}
+
     /// The drain ended, and every call with it.
     fn end_drain(&mut self, _network: &mut Network<D, Self::Tag>, _now: u64) {}
 

@@ -19,6 +19,8 @@ pub(super) struct Vitals {
     /// How long the worker stood still since the last lap, and when that was last over.
     still_ns: u64,
     still_until: u64,
+    /// When it was last asked how long the worker stood still, and its CPU time then.
+    looked: (u64, u64),
 }
 
 impl Vitals {
@@ -34,8 +36,10 @@ impl Vitals {
             beat: now,
             still_ns: 0,
             still_until: now,
+            looked: (now, 0),
         };
         vitals.cpu_ns = vitals.cpu_ns();
+        vitals.looked.1 = vitals.cpu_ns;
         vitals.starved_ns = vitals.starved_ns();
         vitals
     }
@@ -51,6 +55,16 @@ impl Vitals {
             self.still_until = now;
         }
         self.beat = now;
+    }
+
+    /// For how much of the time by which the worker is `late` it did not run, in nanoseconds: for the rest it was busy.
+    /// An upper bound, since time in which it waited before it became late is counted as well.
+    #[cold]
+    pub(super) fn stood_still(&mut self, now: u64, late: u64) -> u64 {
+        let cpu_ns = self.cpu_ns();
+        let (then, cpu_then) = std::mem::replace(&mut self.looked, (now, cpu_ns));
+        let idle_ns = now.saturating_sub(then).saturating_sub(cpu_ns.saturating_sub(cpu_then));
+        late.min(idle_ns)
     }
 
     /// Figures since the last lap, until `end`, which may be past.

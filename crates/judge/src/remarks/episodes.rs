@@ -290,17 +290,17 @@ fn usual_p99(total: &Snapshot, silence_ns: u64) -> u64 {
 
 /// Whether the generator itself stood still for half of a silence: it had no CPU, or sent late.
 fn is_own(run: &Recording, silence: Stretch) -> bool {
-    let stood_still = |point: &&Point| {
-        let starved = point.numbers.ratio(Counter::MostStarvedWorker) * point.length_ns.min(SECOND_NS) as f64;
-        let late = point.lag.quantile(1.0).unwrap_or(0);
-        let half = silence.length() / HELD_UP;
-        starved >= half as f64 || late >= half
-    };
+    let half = silence.length() / HELD_UP;
     let overlaps = |point: &&Point| {
         // Delays in the silence are recorded when it ended.
         silence.overlaps(Stretch { from: point.start_ns, to: point.start_ns + point.length_ns + SECOND_NS })
     };
-    run.series.points().iter().filter(overlaps).any(|point| stood_still(&point))
+    let points = || run.series.points().iter().filter(overlaps);
+    // A stop of several seconds is in several points.
+    let starved =
+        |point: &Point| point.numbers.ratio(Counter::MostStarvedWorker) * point.length_ns.min(SECOND_NS) as f64;
+    points().map(starved).sum::<f64>() >= half as f64
+        || points().any(|point| point.lag.quantile(1.0).unwrap_or(0) >= half)
 }
 
 /// Words for what goes on at `until`: the end of a run, or of what was seen of one in progress.

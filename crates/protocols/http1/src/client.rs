@@ -13,6 +13,10 @@ use brunt_record::outcome::Failure;
 
 /// The hint of a request whose answer's body is not read by anybody.
 pub(super) const DISCARD: u32 = 1;
+/// The hints of a request that is known to ask its peer to close the connection after the answer, and of one that is
+/// known not to. Of a request without either, its own words are read.
+pub(super) const CLOSES: u32 = 8;
+pub(super) const KEEPS: u32 = 16;
 /// The hints of requests whose answers come as messages, by their framing.
 const STREAMS: [(u32, Framing); 3] = [(2, Framing::Sse), (4, Framing::Lines), (6, Framing::Chunks)];
 /// The bits of a hint that have these.
@@ -21,6 +25,23 @@ const STREAMS_BITS: u32 = 6;
 /// The hint of a request whose answer comes as messages in this framing.
 pub(super) fn streams_hint(framing: Framing) -> u32 {
     STREAMS.iter().find(|(_, known)| *known == framing).map_or(0, |(hint, _)| *hint)
+}
+
+/// The hint of a request with these header fields: whether it asks its peer to close the connection.
+pub(super) fn closing_hint(fields: &[u8]) -> u32 {
+    if asks_to_close(fields) { CLOSES } else { KEEPS }
+}
+
+/// Whether header fields, or a request with them, ask the peer to close the connection (RFC 9112, section 9.6).
+pub(super) fn asks_to_close(request: &[u8]) -> bool {
+    let end = memchr::memmem::find(request, b"\r\n\r\n").unwrap_or(request.len());
+    let lines = request.get(..end).unwrap_or(request).split(|byte| *byte == b'\n');
+    let mut fields = lines.filter_map(|line| line.split_at_checked(memchr::memchr(b':', line)?));
+    fields.any(|(name, value)| {
+        let value = value.get(1..).unwrap_or(&[]);
+        name.eq_ignore_ascii_case(b"connection")
+            && value.split(|byte| *byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+    })
 }
 
 /// The answers that come as messages, with their options.
@@ -69,13 +90,19 @@ struct Request {
     is_head: bool,
     /// Its hint.
     hint: u32,
+    /// It asks the peer to close the connection.
+    closes: bool,
 }
 
 impl Request {
     fn from_message(message: &Message<'_>) -> Self {
         // An empty line before a request is not part of it (RFC 9112, section 2.2).
         let is_head = message.bytes.trim_ascii_start().starts_with(b"HEAD ");
-        Self { is_head, hint: message.hint }
+        let closes = match message.hint & (CLOSES | KEEPS) {
+            0 => asks_to_close(message.bytes),
+            known => known & CLOSES != 0,
+        };
+        Self { is_head, hint: message.hint, closes }
     }
 }
 
@@ -87,12 +114,15 @@ pub(super) struct Http1Client {
     keep: bool,
     /// The expected content of answers.
     expected: Option<Expected>,
+    /// Whether a request has asked the peer to close the connection: it is the last one.
+    has_asked_to_close: bool,
 }
 
 impl Http1Client {
     pub(super) fn new(keep: bool) -> Self {
         let parser = if keep { Parser::keeping() } else { Parser::default() };
-        Self { parser, in_flight: VecDeque::new(), streaming: Streaming::default(), keep, expected: None }
+        let (in_flight, streaming) = (VecDeque::new(), Streaming::default());
+        Self { parser, in_flight, streaming, keep, expected: None, has_asked_to_close: false }
     }
 
     /// Makes some of its answers come as messages.
@@ -169,11 +199,21 @@ impl Http1Client {
 }
 
 impl Client for Http1Client {
+    /// Behind a request that asked for the end of the connection, no other is sent.
+    fn capacity(&self) -> usize {
+        if self.has_asked_to_close { self.in_flight.len() } else { usize::MAX }
+    }
+
+    fn has_asked_to_close(&self) -> bool {
+        self.has_asked_to_close
+    }
+
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let request = Request::from_message(message);
         if self.in_flight.is_empty() {
             self.expect(request);
         }
+        self.has_asked_to_close |= request.closes;
         self.in_flight.push_back(request);
         out.extend_from_slice(message.bytes);
         self.streaming.started(request.hint)
@@ -183,14 +223,15 @@ impl Client for Http1Client {
         let Some(request) = self.in_flight.front() else {
             return Err(Malformed::because("an answer that nobody asked for"));
         };
+        let keeps = !request.closes;
         let (taken, step) = self.parser.receive(bytes, request.is_head)?;
         Ok((
             taken,
             match step {
                 Step::More => Progress::More,
                 Step::Message { status } => Progress::Message { position: 0, status },
-                Step::Done { status, reusable } => self.complete(status, reusable),
-                Step::EndedEarly { reusable } => Progress::Failed(self.ended_early(reusable)),
+                Step::Done { status, reusable } => self.complete(status, reusable && keeps),
+                Step::EndedEarly { reusable } => Progress::Failed(self.ended_early(reusable && keeps)),
             },
         ))
     }

@@ -91,6 +91,10 @@ impl Client for Negotiated {
         self.chosen_mut().receive(bytes, out)
     }
 
+    fn has_asked_to_close(&self) -> bool {
+        self.chosen().has_asked_to_close()
+    }
+
     fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         self.chosen_mut().closed()
     }

@@ -15,6 +15,7 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 
 use self::framing::{Framing, in_chunks};
+use super::client::{KEEPS, asks_to_close, closing_hint};
 use super::line::Line;
 use super::names;
 use super::options::{Lines, Options, Order};
@@ -27,6 +28,8 @@ pub(super) struct Requests {
     asked: RequestLines,
     /// Header fields of requests whose lines have none, each with its line end.
     headers: Vec<u8>,
+    /// Whether some request asks its peer to close the connection.
+    may_close: bool,
     bodies: Bodies,
     /// The same bodies in chunks; none where no request is framed so.
     chunked: Bodies,
@@ -52,6 +55,13 @@ struct RequestLines {
     /// The names of the lines' requests, and the index of each line's name; empty where they are not told apart.
     names: Vec<String>,
     named: Vec<u32>,
+}
+
+impl RequestLines {
+    /// The header fields of a line that has some of its own.
+    fn own_headers(&self, line: &RequestLine) -> Option<&[u8]> {
+        self.text.get(line.headers.clone()?)
+    }
 }
 
 /// The parts of one line's request, as ranges in the text.
@@ -138,9 +148,12 @@ impl Requests {
         let chunks = |line: &RequestLine| line.framing == Framing::Chunked;
         let chunked = if asked.lines.iter().any(chunks) { bodies.in_chunks() } else { Bodies::None };
         let tracing = tracing(options)?;
+        let headers = header_section(options, plan, &plan.target, &env)?;
+        let own_headers = asked.lines.iter().filter_map(|line| asked.own_headers(line));
         Ok(Self {
+            may_close: asks_to_close(&headers) || own_headers.into_iter().any(asks_to_close),
             asked,
-            headers: header_section(options, plan, &plan.target, &env)?,
+            headers,
             bodies,
             chunked,
             order: options.order,
@@ -176,6 +189,15 @@ impl Requests {
             return self.pick(index, lines.len());
         }
         turns.get(self.pick(index, turns.len())).map_or(0, |line| *line as usize)
+    }
+
+    /// The hint of the request with this number.
+    fn hint(&self, index: u64) -> u32 {
+        if !self.may_close {
+            return KEEPS;
+        }
+        let line = self.asked.lines.get(self.line(index));
+        closing_hint(line.and_then(|line| self.asked.own_headers(line)).unwrap_or(&self.headers))
     }
 
     /// Whether every request is the same.
@@ -487,6 +509,8 @@ pub(super) struct Flood {
     bytes: Vec<u8>,
     /// What it needs besides.
     encoded: Encoded,
+    /// Its hint.
+    hint: u32,
     is_static: bool,
     /// Whether `bytes` are all that a call sends, without a large body behind them and without a `traceparent` to add.
     is_whole: bool,
@@ -500,7 +524,7 @@ impl Flood {
         let encoded = requests.encode(0, &mut bytes);
         let is_static = requests.is_static();
         let is_whole = is_static && encoded.large_body.is_none() && requests.tracing.is_none();
-        Self { is_static, is_whole, requests, bytes, encoded, traced: Vec::new() }
+        Self { is_static, is_whole, hint: requests.hint(0), requests, bytes, encoded, traced: Vec::new() }
     }
 }
 
@@ -522,10 +546,11 @@ impl User for Flood {
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         let idempotent = self.encoded.idempotent;
         if self.is_whole {
-            return Ok(Message { bytes: &self.bytes, idempotent, ..Message::default() });
+            return Ok(Message { bytes: &self.bytes, idempotent, hint: self.hint, ..Message::default() });
         }
         if !self.is_static {
             self.bytes.clear();
+            self.hint = self.requests.hint(index);
             self.encoded = self.requests.encode(index, &mut self.bytes);
         }
         let Encoded { idempotent, large_body, is_chunked } = &self.encoded;
@@ -537,7 +562,7 @@ impl User for Flood {
             Some(ids) if ids.add_to_request(&self.bytes, &mut self.traced) => &self.traced,
             _ => &self.bytes,
         };
-        Ok(Message { bytes, tail, idempotent: *idempotent, ..Message::default() })
+        Ok(Message { bytes, tail, idempotent: *idempotent, hint: self.hint, more: false })
     }
 
     fn trace(&self, index: u64) -> Option<TraceIds> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use brunt_plan::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
-use super::client::{DISCARD, Http1Client, Streaming, streams_hint};
+use super::client::{DISCARD, Http1Client, Streaming, closing_hint, streams_hint};
 use super::options::Version;
 use super::request::framing::{check_coding, in_chunks};
 use super::request::{check_method, is_idempotent};
@@ -249,6 +249,7 @@ impl Caller for HttpCaller {
         out.follows = call.follows;
         out.idempotent = is_idempotent(call.method.as_bytes());
         out.hint = if call.discards { DISCARD } else { call.framing.map_or(0, streams_hint) };
+        out.hint |= closing_hint(bytes);
         Ok(())
     }
 

@@ -1,0 +1,71 @@
+//! Times in which this program itself stood still, and deadlines that they put off.
+
+use std::collections::VecDeque;
+
+/// The shortest delay that is noted, in nanoseconds.
+pub(super) const SHORTEST_NS: u64 = 1_000_000;
+/// The most stops that are remembered: together they are longer than a quarter of a second.
+const MOST: usize = 256;
+
+/// Times in which a worker was late to look at its connections, the oldest first.
+///
+/// While it stands still a peer's window fills, and requests of which a part is unsent do not go on. So a time limit
+/// counts only the time in which the worker ran.
+#[derive(Debug, Default)]
+pub(super) struct Stops(VecDeque<(u64, u64)>);
+
+impl Stops {
+    /// The worker stood still from `from` until `until`.
+    pub(super) fn add(&mut self, from: u64, until: u64) {
+        if until.saturating_sub(from) < SHORTEST_NS {
+            return;
+        }
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((from, until));
+    }
+
+    /// The end of a time limit that began at `since` and would end at `until` without stops.
+    pub(super) fn put_off(&self, since: u64, until: u64) -> u64 {
+        let begins = self.0.partition_point(|(_, end)| *end <= since);
+        let during = self.0.range(begins..).map(|(from, end)| ((*from).max(since), *end));
+        during.fold(until, |until, (from, end)| if from < until { until.saturating_add(end - from) } else { until })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_limit_counts_the_time_between_stops() {
+        let mut stops = Stops::default();
+        for (from, until) in [(10, 20), (30, 90), (100, 101), (500, 900)] {
+            stops.add(from * MS, until * MS);
+        }
+        let put_off = |since: u64, until: u64| stops.put_off(since * MS, until * MS) / MS;
+        assert_eq!(put_off(0, 5), 5, "over before the first stop");
+        assert_eq!(put_off(0, 15), 25, "10 of the first stop");
+        assert_eq!(put_off(0, 25), 95, "10 of the first, and then 60 of the second: the limit was put off into it");
+        assert_eq!(put_off(15, 25), 30, "half of the first stop was before the limit began");
+        assert_eq!(put_off(20, 29), 29);
+        assert_eq!(put_off(95, 200), 201);
+        assert_eq!(put_off(901, 1_000), 1_000);
+    }
+
+    #[test]
+    fn short_delays_are_no_stops_and_memory_is_bounded() {
+        let mut stops = Stops::default();
+        for n in 0..10_000 {
+            stops.add(n * 10 * MS, n * 10 * MS + MS - 1);
+        }
+        assert_eq!(stops.put_off(0, u64::MAX - 1), u64::MAX - 1);
+        for n in 0..10_000 {
+            stops.add(n * 10 * MS, n * 10 * MS + MS);
+        }
+        assert_eq!(stops.0.len(), MOST);
+    }
+}

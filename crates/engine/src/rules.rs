@@ -1,0 +1,94 @@
+//! Rules of the network that a test breaks on purpose, one at a time, to see that the simulation finds it.
+//!
+//! Without the feature `simulation` no rule can be broken, and [`is_broken`] costs nothing.
+
+/// A rule, at the place where it can be broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rule {
+    /// A GOAWAY takes a place out once.
+    LeavesOnce = 1,
+    /// The peer's limit on calls in flight holds.
+    PeersLimit,
+    /// Nothing is composed while bytes wait for the socket.
+    NothingBehindWaitingBytes,
+    /// Waiting calls are sent once the socket has taken what waited.
+    WaitingCallsAreSent,
+    /// A peer that reads nothing is hung up on.
+    StallsEnd,
+    /// A call that waits for room on a connection has a deadline.
+    WaitsEnd,
+    /// There are at most twice as many connections as asked for.
+    TwiceAsMany,
+    /// There are at most twice as many connections in a pool.
+    TwiceAsManyInAPool,
+    /// What was turned away is sent again.
+    TurnedAwayIsSentAgain,
+    /// A lost connection leaves the lists of its load.
+    LostLeavesLists,
+    /// The deadline of a place that waits before it connects again is watched.
+    BackoffIsWatched,
+    /// A call that was processed is not sent again.
+    ProcessedIsNotSentAgain,
+    /// What came together with a connection is read.
+    WhatComesWithAConnectionIsRead,
+    /// What has come is read before anything expires.
+    ReadsBeforeExpiring,
+    /// What came after a deadline saves no call.
+    LateIsLate,
+    /// Time in which the worker stood still is no wait for its peer.
+    OwnStopsAreNoWait,
+    /// Calls in a pipeline behind a last answer are sent again.
+    BehindALastAnswer,
+    /// Calls that have a place are sent though the run is interrupted.
+    InterruptedCallsAreSent,
+}
+
+#[cfg(feature = "simulation")]
+impl Rule {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::LeavesOnce,
+        Self::PeersLimit,
+        Self::NothingBehindWaitingBytes,
+        Self::WaitingCallsAreSent,
+        Self::StallsEnd,
+        Self::WaitsEnd,
+        Self::TwiceAsMany,
+        Self::TwiceAsManyInAPool,
+        Self::TurnedAwayIsSentAgain,
+        Self::LostLeavesLists,
+        Self::BackoffIsWatched,
+        Self::ProcessedIsNotSentAgain,
+        Self::WhatComesWithAConnectionIsRead,
+        Self::ReadsBeforeExpiring,
+        Self::LateIsLate,
+        Self::OwnStopsAreNoWait,
+        Self::BehindALastAnswer,
+        Self::InterruptedCallsAreSent,
+    ];
+}
+
+/// The rule that is broken in this process; 0 for none.
+#[cfg(feature = "simulation")]
+static BROKEN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+/// Breaks a rule in this process from now on.
+#[cfg(feature = "simulation")]
+pub fn break_rule(rule: Rule) {
+    BROKEN.store(rule as u8, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Whether the rule is broken.
+#[cfg(feature = "simulation")]
+#[inline]
+pub(crate) fn is_broken(rule: Rule) -> bool {
+    BROKEN.load(std::sync::atomic::Ordering::Relaxed) == rule as u8
+}
+
+/// Whether the rule is broken: never.
+#[cfg(not(feature = "simulation"))]
+#[inline]
+pub(crate) const fn is_broken(_rule: Rule) -> bool {
+    false
+}
