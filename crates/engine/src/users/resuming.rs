@@ -6,6 +6,7 @@ use brunt_plan::bodies::shown_beginning;
 use brunt_plan::threshold::Traits;
 use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
+use brunt_record::outcome::Failure;
 
 use super::slots::slot_of;
 use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
@@ -323,7 +324,9 @@ impl VirtualUsers {
             _ => None,
         });
         self.names.failed(recorder, check, || {
-            let no_answer = call.filter(|call| call.kept.body.is_empty()).and_then(|call| match call.state {
+            // Of a call that failed otherwise than by its answer, what was kept is an answer that it did not take.
+            let no_answer = call.and_then(|call| match call.state {
+                State::Failed(Failure::Mismatch) if !call.kept.body.is_empty() => None,
                 State::Failed(failure) if call.reason.is_empty() => Some(failure.name().to_owned()),
                 State::Failed(failure) => Some(format!("{}: {}", failure.name(), call.reason)),
                 _ => None,
