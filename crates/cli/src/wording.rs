@@ -242,6 +242,7 @@ fn store(error: &StoreError) -> String {
         StoreError::TooLarge { .. } => format!("{error}: write it with -o run.json"),
         StoreError::NoSuchRun { .. } => format!("{error}: `brunt runs` lists the kept ones"),
         StoreError::NotARun { .. } => format!("{error}: `brunt runs --all` lists those"),
+        StoreError::Draft { .. } => format!("{error}, or name another file with --store"),
         StoreError::Damaged { .. } | StoreError::Busy { .. } | StoreError::Other { .. } => error.to_string(),
     }
 }
@@ -256,6 +257,7 @@ fn document(error: &ReadError) -> String {
         ReadError::Number { .. }
         | ReadError::Json { .. }
         | ReadError::Version { .. }
+        | ReadError::Draft { .. }
         | ReadError::NoHistograms
         | ReadError::Content { .. } => error.to_string(),
     }
@@ -318,7 +320,7 @@ mod tests {
             StoreError::Open { path: path(), problem: problem() },
             StoreError::Nothing { path: path() },
             StoreError::Foreign { path: path() },
-            StoreError::Newer { path: path(), got: 9, known: 1 },
+            StoreError::Newer { path: path(), got: 9, known: 2 },
             StoreError::Full { path: path() },
             StoreError::ReadOnly { path: path() },
             StoreError::TooLarge { bytes: 1 },

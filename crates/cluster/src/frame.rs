@@ -21,8 +21,6 @@ use bytes::Bytes;
 pub const CLUSTER_VERSION: u16 = 9;
 
 const MAGIC: &[u8; 4] = b"BRNT";
-/// The first version whose sessions have ids of two halves.
-const LONG_SESSIONS: u16 = 6;
 /// Bytes of a frame besides its payload.
 pub(crate) const HEAD_BYTES: usize = 4 + 2 + 1 + 8 + 8 + 8 + 8;
 
@@ -118,7 +116,7 @@ impl Frame {
         let [kind] = take(&mut rest).ok_or(foreign)?;
         let mut number = || take(&mut rest).map(u64::from_be_bytes).ok_or(foreign);
         let (first, offset, arrived) = (number()?, number()?, number()?);
-        let second = if first != 0 && version >= LONG_SESSIONS { number()? } else { 0 };
+        let second = if first != 0 { number()? } else { 0 };
         let session = u128::from(first) << 64 | u128::from(second);
         let kind = Kind::from_byte(kind).ok_or(foreign)?;
         Ok((version, Self { kind, session, offset, arrived, payload: bytes.slice_ref(rest) }))

@@ -22,32 +22,24 @@ pub struct Announcement {
     /// Its name, which is its address: letters, digits, `-` and `_`.
     pub name: String,
     /// A random number of its process: tells two agents of one name apart.
-    #[serde(default)]
     pub instance: u64,
     /// brunt's version there.
     pub version: String,
     /// [`CLUSTER_VERSION`](crate::CLUSTER_VERSION) there.
     pub cluster_version: u16,
     /// CPUs that it may use.
-    #[serde(default)]
     pub cores: u32,
     /// The most connections that its limit on file descriptors allows.
-    #[serde(default)]
     pub connections: u32,
     /// Tags that its user gave it, such as `zone=eu`.
-    #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// The owner of the run that it carries out, if it does.
-    #[serde(default)]
     pub busy: Option<String>,
     /// The machine's load average over a minute, where the system tells.
-    #[serde(default)]
     pub load: Option<f64>,
     /// Whether messages on its way to the NATS server are private.
-    #[serde(default)]
     pub is_private: bool,
     /// The id of the NATS server that it is connected to.
-    #[serde(default)]
     pub server: String,
 }
 

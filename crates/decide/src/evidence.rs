@@ -58,16 +58,12 @@ pub struct Evidence {
     /// By which share of the calls due the target fell behind.
     pub behind_ratio: f64,
     /// Response percentiles that the generator's own delays spoil, such as `p99`.
-    #[serde(default)]
     pub unreliable: Vec<String>,
     /// Whether they leave the mean response time alone.
-    #[serde(default = "known")]
     pub is_mean_reliable: bool,
     /// Whether the target saw the load asked for: calls were sent in time, and none left out for want of ports or descriptors.
-    #[serde(default = "known")]
     pub is_load_as_asked: bool,
     /// Whether the calls answered a second are the target's doing, and not a lower bound of it.
-    #[serde(default = "known")]
     pub is_rate_believed: bool,
     /// Whether the figures can be believed.
     pub judgement: Judgement,
@@ -90,11 +86,6 @@ pub struct Evidence {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out by reference")]
 const fn is_none(n: &u64) -> bool {
     *n == 0
-}
-
-/// Decisions of versions that did not look into this are taken as sound.
-const fn known() -> bool {
-    true
 }
 
 impl Evidence {
@@ -272,7 +263,7 @@ fn missing(points: &[Point], planned_until: impl Fn(f64) -> f64) -> f64 {
     let (Some(first), Some(last)) = (later.first(), later.last()) else { return 0.0 };
     let (from, to) = (first.start_ns as f64 / 1e9, (last.start_ns + last.length_ns) as f64 / 1e9);
     let planned = planned_until(to) - planned_until(from);
-    let ended: u64 = later.iter().map(Point::ended).sum();
+    let ended: u64 = later.iter().map(|point| point.ended).sum();
     if planned > 0.0 { ((planned - ended as f64) / planned).max(0.0) } else { 0.0 }
 }
 
@@ -285,7 +276,7 @@ fn backlog(points: &[Point]) -> f64 {
             before.get_or_insert(open);
             due += point.numbers.get(Counter::Due) as f64;
         }
-        open += point.numbers.get(Counter::Due) as f64 - point.ended() as f64;
+        open += point.numbers.get(Counter::Due) as f64 - point.ended as f64;
     }
     // A run of one point has no first third to tell the rest from.
     let Some(before) = before.filter(|_| due > 0.0 && points.first().is_some_and(|first| first.length_ns < length))

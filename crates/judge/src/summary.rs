@@ -61,7 +61,6 @@ pub struct Times {
     /// Generator lag, in the open model: the generator's own delay in sending.
     pub lag: Option<Distribution>,
     /// The generator's own delay in receiving: from an answer's arrival by the kernel's clock to when it was read.
-    #[serde(default)]
     pub receiving: Option<Distribution>,
 }
 
@@ -72,7 +71,6 @@ pub struct Rates {
     /// Calls answered a second.
     pub answered_per_s: f64,
     /// Calls answered a second with success. A threshold on `rate` limits this figure.
-    #[serde(default)]
     pub ok_per_s: f64,
     /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
     /// Missing where the run was too short to say.

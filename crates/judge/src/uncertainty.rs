@@ -44,7 +44,6 @@ pub struct Interval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_low_ns: Option<u64>,
     /// Upper end of the sampling interval.
-    #[serde(default)]
     pub sampling_high_ns: Option<u64>,
     /// Lower end of both intervals together, or of the instrument's alone.
     pub low_ns: u64,

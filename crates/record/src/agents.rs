@@ -68,7 +68,7 @@ pub enum AgentEnd {
         /// Iterations, of a counted number, that it had not reported.
         #[serde(default, skip_serializing_if = "is_nobody")]
         iterations_unknown: u64,
-        /// Whether the run may go on without an agent. Runs of earlier versions do not say, and passed.
+        /// Whether the run may go on without an agent.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         is_allowed: bool,
     },

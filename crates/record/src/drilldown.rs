@@ -204,7 +204,6 @@ pub struct Drilldown {
     /// Calls by request name, in a run that has names.
     pub requests: Tracks<String, Calls>,
     /// Calls by tag, `key=value`, in a run that has tags.
-    #[serde(default)]
     pub tags: Tracks<String, Calls>,
     /// Answers by status.
     pub statuses: Tracks<u16, u64>,

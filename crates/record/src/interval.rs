@@ -24,7 +24,6 @@ pub struct Interval {
     /// Calls in flight at its end.
     pub in_flight: u64,
     /// How long the oldest call had been due at its end, sent or not, in nanoseconds; 0 if there was none.
-    #[serde(default)]
     pub oldest_ns: u64,
 }
 

@@ -33,7 +33,6 @@ pub mod series;
 pub mod slowest;
 pub mod snapshot;
 pub mod timeline;
-mod version_1;
 pub mod watched;
 
 /// One second in nanoseconds.

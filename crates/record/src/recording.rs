@@ -68,7 +68,6 @@ pub struct Recording {
     /// The measured part over time.
     pub series: Series,
     /// Names of statuses, where the protocol has some.
-    #[serde(default)]
     pub status_names: BTreeMap<u16, String>,
     /// The location of the first redirect, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,6 @@ pub struct Replayed {
     /// Requests that were due by the time the run ended, copies included.
     pub requests: u64,
     /// Lines that were not replayed, by reason.
-    #[serde(default)]
     pub skipped: BTreeMap<String, u64>,
     /// Requests that write and had no body in the log: they were sent without one.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
-use crate::catalogue::{Counter, Numbers, Timing};
+use crate::catalogue::{Numbers, Timing};
 use crate::drilldown::Drilldown;
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Parts;
 use crate::outcome::OkStatus;
 use crate::packed::{Packed, censored, quantiles};
 use crate::snapshot::{Snapshot, WITHOUT_END};
-use crate::version_1;
 use crate::watched::WatchedPoint;
 
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
@@ -20,7 +19,6 @@ const MOST_POINTS: usize = 3600;
 
 /// What happened in one stretch of the measured part, usually a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "EitherPoint")]
 pub struct Point {
     /// When it begins, in nanoseconds after the measured part's beginning.
     pub start_ns: u64,
@@ -33,27 +31,20 @@ pub struct Point {
     /// Calls that ended without success: failures, and answers whose status is not ok.
     pub not_ok: u64,
     /// Virtual users alive at its end; 0 where there are no scenarios.
-    #[serde(default)]
     pub users: u64,
     /// Connections open at its end, where that is known.
-    #[serde(default)]
     pub open_connections: Option<u64>,
     /// Calls that ended here with a time of their own: all except unfinished and unsent ones.
-    #[serde(default)]
     pub ended: u64,
     /// Whether the generator's own delays are taken off the times: the target's part is known.
-    #[serde(default)]
     pub is_target_part: bool,
     /// Response times of calls that ended here: the target's part where it is known.
     pub response: Packed,
     /// The lower bounds of these; `None` where they are the same.
-    #[serde(default)]
     pub response_low: Option<Packed>,
     /// The upper bounds of these; `None` where they are the same.
-    #[serde(default)]
     pub response_high: Option<Packed>,
     /// Of these, the response times of calls that ended without success.
-    #[serde(default)]
     pub failing: Packed,
     /// Lower bounds of response times of calls that never ended.
     pub response_bounds: Packed,
@@ -131,17 +122,12 @@ impl Point {
         if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
     }
 
-    /// Calls that ended here with a time of their own. Older results have this number only in their times.
-    pub fn ended(&self) -> u64 {
-        if self.ended == 0 { self.response.count() } else { self.ended }
-    }
-
     fn absorb(&mut self, next: &Self) {
         let has_low = self.response_low.is_some() || next.response_low.is_some();
         let has_high = self.response_high.is_some() || next.response_high.is_some();
         self.response_low = has_low.then(|| self.response_low().merged(next.response_low()));
         self.response_high = has_high.then(|| self.response_high().merged(next.response_high()));
-        self.ended = self.ended() + next.ended();
+        self.ended += next.ended;
         // A stretch in which no call ended is of neither kind.
         self.is_target_part = match (self.response.count(), next.response.count()) {
             (_, 0) => self.is_target_part,
@@ -193,12 +179,9 @@ pub struct Series {
     #[serde(skip, default = "yes")]
     is_drilled: bool,
     /// Virtual users alive at its end, and the most alive at any time.
-    #[serde(default)]
     users: i64,
-    #[serde(default)]
     most_users: i64,
     /// The same calls by name, status and reason of failure.
-    #[serde(default)]
     drilldown: Drilldown,
 }
 
@@ -339,82 +322,6 @@ impl Series {
     /// Calls by name, status and reason of failure.
     pub const fn drilldown(&self) -> &Drilldown {
         &self.drilldown
-    }
-}
-
-/// A [`Point`] in either form.
-#[derive(Deserialize)]
-struct EitherPoint {
-    start_ns: u64,
-    length_ns: u64,
-    #[serde(default)]
-    numbers: Numbers,
-    answered: u64,
-    not_ok: u64,
-    #[serde(default)]
-    users: u64,
-    #[serde(default)]
-    open_connections: Option<u64>,
-    #[serde(default)]
-    ended: u64,
-    #[serde(default)]
-    is_target_part: bool,
-    response: Packed,
-    #[serde(default)]
-    response_low: Option<Packed>,
-    #[serde(default)]
-    response_high: Option<Packed>,
-    #[serde(default)]
-    failing: Packed,
-    response_bounds: Packed,
-    service: Packed,
-    lag: Packed,
-    #[serde(default)]
-    watched: BTreeMap<String, WatchedPoint>,
-    // Version 1 from here on.
-    #[serde(default)]
-    due: Option<u64>,
-    #[serde(default)]
-    messages: u64,
-    #[serde(default)]
-    waited_for_connection: u64,
-    #[serde(default)]
-    bytes: version_1::NamedNumbers,
-    #[serde(default)]
-    health: version_1::NamedNumbers,
-}
-
-impl From<EitherPoint> for Point {
-    fn from(read: EitherPoint) -> Self {
-        let mut numbers = read.numbers;
-        if let Some(due) = read.due {
-            numbers = Numbers::from_values([
-                (Counter::Due, due),
-                (Counter::Messages, read.messages),
-                (Counter::WaitedForConnection, read.waited_for_connection),
-            ]);
-            version_1::take_group(&mut numbers, "bytes", &read.bytes);
-            version_1::take_group(&mut numbers, "health", &read.health);
-        }
-        Self {
-            start_ns: read.start_ns,
-            length_ns: read.length_ns,
-            numbers,
-            answered: read.answered,
-            not_ok: read.not_ok,
-            users: read.users,
-            open_connections: read.open_connections,
-            ended: read.ended,
-            is_target_part: read.is_target_part,
-            response: read.response,
-            response_low: read.response_low,
-            response_high: read.response_high,
-            failing: read.failing,
-            response_bounds: read.response_bounds,
-            service: read.service,
-            lag: read.lag,
-            watched: read.watched,
-        }
     }
 }
 

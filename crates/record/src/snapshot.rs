@@ -16,7 +16,6 @@ use crate::outcome::OkStatus;
 use crate::redaction::Secrets;
 use crate::slowest::Slowest;
 use crate::timeline::Timeline;
-use crate::version_1;
 use crate::watched::Watched;
 
 /// A part of a run, in the order in which they come.
@@ -86,7 +85,6 @@ impl Numbers {
 /// Every call that was due ends in exactly one outcome, so that once a run is over
 /// `due = statuses + failures + unfinished + unsent`; see [`Snapshot::ended`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "EitherSnapshot")]
 pub struct Snapshot {
     /// Counts.
     pub numbers: Numbers,
@@ -244,114 +242,6 @@ impl Snapshot {
         self.failures.merge(&other.failures);
         self.events.merge(&other.events);
         self.troubles.merge(&other.troubles);
-    }
-}
-
-/// A [`Snapshot`] in either form.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct EitherSnapshot {
-    numbers: Numbers,
-    times: Timings,
-    statuses: Statuses,
-    failed_check: Statuses,
-    excused: Statuses,
-    failures: Failures,
-    events: Events,
-    troubles: Failures,
-    figures: Figures,
-    timeline: Timeline,
-    examples: Examples,
-    slowest: Slowest,
-    kinds: Kinds,
-    watched: Watched,
-    // Version 1 from here on.
-    due: Option<u64>,
-    unfinished: u64,
-    unsent: u64,
-    unsent_lost: u64,
-    waited_for_connection: u64,
-    unasked: u64,
-    messages: version_1::Messages,
-    held_back: version_1::NamedNumbers,
-    bytes: version_1::NamedNumbers,
-    connections: version_1::NamedNumbers,
-    health: version_1::NamedNumbers,
-    instrument: version_1::Instrument,
-    response: Censored,
-    service: Censored,
-    failed: Histogram,
-    refused: Histogram,
-    first_byte: Histogram,
-    connect: Histogram,
-    tls: Histogram,
-    handshake: Histogram,
-    lag: Histogram,
-}
-
-impl From<EitherSnapshot> for Snapshot {
-    fn from(read: EitherSnapshot) -> Self {
-        let (mut numbers, mut times) = (read.numbers, read.times);
-        if let Some(due) = read.due {
-            numbers = Numbers::from_values([
-                (Counter::Due, due),
-                (Counter::Unfinished, read.unfinished),
-                (Counter::Unsent, read.unsent),
-                (Counter::UnsentLost, read.unsent_lost),
-                (Counter::WaitedForConnection, read.waited_for_connection),
-                (Counter::Unasked, read.unasked),
-                (Counter::ArrivalsTimed, read.instrument.timed),
-                (Counter::ArrivalsBounded, read.instrument.bounded),
-            ]);
-            let groups = [
-                ("held_back", &read.held_back),
-                ("bytes", &read.bytes),
-                ("connections", &read.connections),
-                ("health", &read.health),
-            ];
-            for (group, named) in groups {
-                version_1::take_group(&mut numbers, group, named);
-            }
-            read.messages.into(&mut numbers, &mut times);
-            times.set(Timing::Response, read.response);
-            times.set(Timing::Service, read.service);
-            let known = [
-                (Timing::Failed, read.failed),
-                (Timing::Refused, read.refused),
-                (Timing::FirstByte, read.first_byte),
-                (Timing::Connect, read.connect),
-                (Timing::Tls, read.tls),
-                (Timing::Handshake, read.handshake),
-                (Timing::Lag, read.lag),
-                (Timing::Receiving, read.instrument.receiving),
-                (Timing::ResponseLow, read.instrument.response.low),
-                (Timing::ResponseValue, read.instrument.response.value),
-                (Timing::ResponseHigh, read.instrument.response.high),
-                (Timing::ServiceLow, read.instrument.service.low),
-                (Timing::ServiceValue, read.instrument.service.value),
-                (Timing::ServiceHigh, read.instrument.service.high),
-                (Timing::FirstByteValue, read.instrument.first_byte),
-            ];
-            for (timing, histogram) in known {
-                times.set_known(timing, histogram);
-            }
-        }
-        Self {
-            numbers,
-            times,
-            statuses: read.statuses,
-            failed_check: read.failed_check,
-            excused: read.excused,
-            failures: read.failures,
-            events: read.events,
-            troubles: read.troubles,
-            figures: read.figures,
-            timeline: read.timeline,
-            examples: read.examples,
-            slowest: read.slowest,
-            kinds: read.kinds,
-            watched: read.watched,
-        }
     }
 }
 

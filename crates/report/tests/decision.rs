@@ -182,11 +182,12 @@ fn every_document_can_be_read_back() {
 
 #[test]
 fn what_is_no_decision_is_told_from_a_broken_one() {
-    assert_eq!(read(br#"{"format": "brunt-result", "version": 1}"#), Ok(None));
+    assert_eq!(read(br#"{"format": "brunt-result", "version": 2}"#), Ok(None));
     assert_eq!(read(b"[1]"), Ok(None));
     assert_eq!(read(br#"{"format": "brunt-sweep", "version": 9}"#), Err(ReadError::Version { got: 9 }));
+    assert_eq!(read(br#"{"format": "brunt-sweep", "version": 1}"#), Err(ReadError::Draft { got: 1 }));
     assert!(matches!(read(b"{"), Err(ReadError::Json { line: 1, .. })));
-    let broken = read(br#"{"format": "brunt-comparison", "version": 1, "a": "x"}"#);
+    let broken = read(br#"{"format": "brunt-comparison", "version": 2, "a": "x"}"#);
     assert!(
         matches!(&broken, Err(ReadError::Content { problem, .. }) if problem.contains("missing field")),
         "{broken:?}"

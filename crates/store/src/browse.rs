@@ -6,7 +6,7 @@ use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, Sparkline, Tren
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Store, StoreError, entry, schema};
+use super::{Store, StoreError, entry};
 
 /// The most distinct values that are suggested for a filter.
 const MOST_SUGGESTIONS: u32 = 200;
@@ -45,20 +45,16 @@ impl Store {
         self.attempt(|connection| page(connection, filter, skipped, most))
     }
 
-    /// The figures that the runs have which `filter` means, by name; not of runs that an earlier brunt kept.
+    /// The figures that the runs have which `filter` means, by name.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn figures(&mut self, filter: &Filter) -> Result<Vec<String>, StoreError> {
         self.attempt(|connection| {
-            if !schema::has_figures(connection)? {
-                return Ok(Vec::new());
-            }
             let (conditions, values) = conditions_of(filter);
-            let all = schema::runs(connection)?;
             let query = format!(
                 "SELECT DISTINCT figure FROM figures
-                 WHERE run IN (SELECT number FROM {all} WHERE {conditions}) ORDER BY figure LIMIT {MOST_SUGGESTIONS}"
+                 WHERE run IN (SELECT number FROM runs WHERE {conditions}) ORDER BY figure LIMIT {MOST_SUGGESTIONS}"
             );
             texts(connection, &query, values)
         })
@@ -79,15 +75,12 @@ impl Store {
         self.attempt(|connection| trend(connection, filter, figure, mark, most))
     }
 
-    /// The figures of a run, and its thresholds; none for a run that an earlier version kept.
+    /// The figures of a run, and its thresholds.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn figures_of(&mut self, number: i64) -> Result<(Vec<Figure>, Vec<Limit>), StoreError> {
         self.attempt(|connection| {
-            if !schema::has_figures(connection)? {
-                return Ok((Vec::new(), Vec::new()));
-            }
             let mut figures = connection.prepare("SELECT figure, value, at_least FROM figures WHERE run = ?1")?;
             let figures = figures.query_map([number], |row| {
                 Ok(Figure { name: row.get(0)?, value: row.get(1)?, at_least: row.get(2)? })
@@ -128,8 +121,7 @@ impl Store {
     /// When there is no such run, or the file cannot be read.
     pub fn listed(&mut self, number: i64) -> Result<ListedRun, StoreError> {
         let found = self.attempt(|connection| {
-            let all = schema::runs(connection)?;
-            let query = format!("SELECT {}, sparkline FROM {all} WHERE number = ?1", entry::COLUMNS);
+            let query = format!("SELECT {}, sparkline FROM runs WHERE number = ?1", entry::COLUMNS);
             let mut rows = connection.prepare(&query)?;
             let mut rows = rows.query([number])?;
             let Some(row) = rows.next()? else { return Ok(None) };
@@ -155,15 +147,14 @@ fn listed(connection: &Connection, row: &rusqlite::Row<'_>) -> rusqlite::Result<
 }
 
 fn page(connection: &Connection, filter: &Filter, skipped: u64, most: u32) -> rusqlite::Result<Page> {
-    let all = schema::runs(connection)?;
     let (conditions, mut values) = conditions_of(filter);
     let count = connection.query_row(
-        &format!("SELECT count(*) FROM {all} WHERE {conditions}"),
+        &format!("SELECT count(*) FROM runs WHERE {conditions}"),
         params_from_iter(values.iter()),
         |row| row.get(0),
     )?;
     let query = format!(
-        "SELECT {}, sparkline FROM {all} WHERE {conditions} ORDER BY number DESC LIMIT ? OFFSET ?",
+        "SELECT {}, sparkline FROM runs WHERE {conditions} ORDER BY number DESC LIMIT ? OFFSET ?",
         entry::COLUMNS
     );
     values.push(Value::from(most));
@@ -191,17 +182,13 @@ fn trend(
     mark: &str,
     most: u32,
 ) -> rusqlite::Result<Vec<TrendPoint>> {
-    if !schema::has_figures(connection)? {
-        return Ok(Vec::new());
-    }
-    let all = schema::runs(connection)?;
     let (conditions, given) = conditions_of(filter);
     let query = format!(
         "SELECT number, started_unix_ms, figures.value, figures.at_least,
              (SELECT min(limits.value) FROM limits WHERE limits.run = number AND limits.figure = figures.figure),
              (SELECT min(held) FROM limits WHERE limits.run = number AND limits.figure = figures.figure),
              (SELECT tags.value FROM tags WHERE tags.run = number AND tags.key = ?), sparkline
-         FROM figures JOIN {all} ON number = figures.run
+         FROM figures JOIN runs ON number = figures.run
          WHERE figures.figure = ? AND {conditions} ORDER BY number DESC LIMIT ?"
     );
     let mut values = vec![Value::from(mark.to_owned()), Value::from(figure.to_owned())];

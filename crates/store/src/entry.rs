@@ -7,8 +7,6 @@ use std::str::FromStr;
 use brunt_decide::kept::{Digest, Entry, Label};
 use rusqlite::{Connection, Row, params};
 
-use super::schema;
-
 /// A run as a user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunSelector {
@@ -124,8 +122,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, co
 
 /// Every run, the newest first.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
-    let mut runs =
-        connection.prepare(&format!("SELECT {COLUMNS} FROM {} ORDER BY number DESC", schema::runs(connection)?))?;
+    let mut runs = connection.prepare(&format!("SELECT {COLUMNS} FROM runs ORDER BY number DESC"))?;
     let mut tags = connection.prepare("SELECT key, value FROM tags WHERE run = ?1 ORDER BY key")?;
     let entries = runs.query_map([], of_row)?;
     entries

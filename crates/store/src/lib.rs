@@ -62,6 +62,12 @@ pub enum StoreError {
         /// The format that this brunt writes.
         known: i64,
     },
+    /// A file that a brunt before the first release made.
+    #[error("{path} was made by a draft of brunt, before its first release: move it away, and brunt begins a new one")]
+    Draft {
+        /// The file.
+        path: PathBuf,
+    },
     /// A damaged file.
     #[error("{path} is damaged ({problem}): move it away, and brunt begins a new one")]
     Damaged {
@@ -192,6 +198,7 @@ impl Store {
         match (application, format) {
             (schema::APPLICATION, FORMAT) => Ok(()),
             (schema::APPLICATION, got) if got > FORMAT => Err(StoreError::Newer { path, got, known: FORMAT }),
+            (schema::APPLICATION, _) => Err(StoreError::Draft { path }),
             (0, 0) => Err(StoreError::Nothing { path }),
             _ => Err(StoreError::Foreign { path }),
         }
@@ -275,14 +282,11 @@ impl Store {
     pub fn kept(&mut self, which: &RunSelector) -> Result<StoredResult, StoreError> {
         let number = self.number(which)?;
         let (kind, content, runs) = self.attempt(|connection| {
-            let all = schema::runs(connection)?;
-            let (kind, content): (String, Vec<u8>) = connection.query_row(
-                &format!("SELECT kind, content FROM {all} WHERE number = ?1"),
-                [number],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
-            let mut runs =
-                connection.prepare(&format!("SELECT number FROM {all} WHERE part_of = ?1 ORDER BY number"))?;
+            let (kind, content): (String, Vec<u8>) =
+                connection.query_row("SELECT kind, content FROM runs WHERE number = ?1", [number], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            let mut runs = connection.prepare("SELECT number FROM runs WHERE part_of = ?1 ORDER BY number")?;
             let runs = runs.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
             Ok((kind, content, runs))
         })?;

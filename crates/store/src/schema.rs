@@ -8,10 +8,11 @@ use super::StoreError;
 
 /// `brnt`: what `SQLite`'s header says the file is for (<https://www.sqlite.org/fileformat.html#application_id>).
 pub(super) const APPLICATION: i64 = 0x6272_6e74;
-/// The format that this brunt writes and reads. Within one, columns are only ever added.
-pub const FORMAT: i64 = 1;
+/// The format that this brunt writes and reads; 1 was that of drafts before the first release.
+pub const FORMAT: i64 = 2;
 
-/// Numbers are never used twice, so that a number that somebody noted stays with its run.
+/// Numbers are never used twice, so that a number that somebody noted stays with its run. Other programs read figures and
+/// thresholds, which have tables of their own, and the views in units that people read: `docs/results.md` describes them.
 const TABLES: &str = "
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -44,20 +45,14 @@ CREATE TABLE tags (
     value TEXT NOT NULL,
     PRIMARY KEY (run, key)
 ) STRICT, WITHOUT ROWID;
-";
-
-/// Parts that files of earlier versions may lack, and that other programs read: figures and thresholds in tables of
-/// their own, indexes for tags and for the runs of a decision, and views in units that people read. `docs/results.md`
-/// describes them.
-const BESIDE: &str = "
-CREATE TABLE IF NOT EXISTS figures (
+CREATE TABLE figures (
     run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
     figure TEXT NOT NULL,
     value REAL NOT NULL,
     at_least INTEGER NOT NULL,
     PRIMARY KEY (run, figure)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS limits (
+CREATE TABLE limits (
     run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
     place INTEGER NOT NULL,
     threshold TEXT NOT NULL,
@@ -67,74 +62,21 @@ CREATE TABLE IF NOT EXISTS limits (
     held INTEGER NOT NULL,
     PRIMARY KEY (run, place)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS tags_by_value ON tags (key, value, run);
-CREATE INDEX IF NOT EXISTS runs_by_decision ON runs (part_of, number) WHERE part_of IS NOT NULL;
-CREATE INDEX IF NOT EXISTS figures_by_name ON figures (figure, run);
-CREATE VIEW IF NOT EXISTS results AS
+CREATE INDEX tags_by_value ON tags (key, value, run);
+CREATE INDEX runs_by_decision ON runs (part_of, number) WHERE part_of IS NOT NULL;
+CREATE INDEX figures_by_name ON figures (figure, run);
+CREATE VIEW results AS
     SELECT number AS run, name, kind, part_of, datetime(started_unix_ms / 1000, 'unixepoch') AS begun_utc, url, script,
            verdict, brunt_version, measured_ns / 1e9 AS seconds, due, answered_per_s, error_ratio, p50_ns / 1e6 AS p50_ms,
            p99_ns / 1e6 AS p99_ms, at_least, thresholds, thresholds_failed
     FROM runs;
-CREATE VIEW IF NOT EXISTS trend AS
+CREATE VIEW trend AS
     SELECT figures.run, datetime(runs.started_unix_ms / 1000, 'unixepoch') AS begun_utc, runs.name, runs.url,
            runs.brunt_version, figures.figure, figures.value, figures.at_least,
            (SELECT min(limits.value) FROM limits
             WHERE limits.run = figures.run AND limits.figure = figures.figure) AS threshold
     FROM figures JOIN runs ON runs.number = figures.run;
 ";
-
-/// A column that files of earlier brunts may lack.
-#[derive(Debug)]
-struct Added {
-    name: &'static str,
-    declaration: &'static str,
-    /// The expression that replaces it in a file that lacks it.
-    absent: &'static str,
-}
-
-const ADDED: [Added; 5] = [
-    Added { name: "kind", declaration: "TEXT NOT NULL DEFAULT 'run'", absent: "'run'" },
-    Added { name: "part_of", declaration: "INTEGER", absent: "NULL" },
-    Added { name: "script", declaration: "TEXT", absent: "NULL" },
-    Added { name: "sparkline", declaration: "TEXT", absent: "NULL" },
-    Added { name: "headline", declaration: "TEXT", absent: "NULL" },
-];
-
-impl Added {
-    fn is_there(&self, connection: &Connection) -> rusqlite::Result<bool> {
-        let there = "SELECT count(*) > 0 FROM pragma_table_info('runs') WHERE name = ?1";
-        connection.query_row(there, [self.name], |row| row.get(0))
-    }
-}
-
-/// A source of runs with every column, also for a file that lacks some and must not be changed.
-pub(super) fn runs(connection: &Connection) -> rusqlite::Result<String> {
-    let mut columns = vec!["*".to_owned()];
-    for added in &ADDED {
-        if !added.is_there(connection)? {
-            columns.push(format!("{} AS {}", added.absent, added.name));
-        }
-    }
-    Ok(format!("(SELECT {} FROM runs)", columns.join(", ")))
-}
-
-/// Whether the file has the tables, indexes and views of [`BESIDE`]: the last of them is made last.
-pub(super) fn has_figures(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'trend'", [], |row| row.get(0))
-}
-
-fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
-    ADDED.iter().try_fold(has_figures(connection)?, |all, added| Ok(all && added.is_there(connection)?))
-}
-
-fn complete(connection: &Connection) -> rusqlite::Result<()> {
-    for added in &ADDED {
-        if !added.is_there(connection)? {
-            connection.execute(&format!("ALTER TABLE runs ADD COLUMN {} {}", added.name, added.declaration), [])?;
-        }
-    }
-    connection.execute_batch(BESIDE)
-}
 
 /// The program that the file belongs to, and the file's format; both 0 in an empty file.
 pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
@@ -148,20 +90,13 @@ pub(super) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64)> 
 /// Makes the tables in an empty file; leaves any other as it is.
 pub(super) fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
-    let known = identity(connection)?;
-    if known == (APPLICATION, FORMAT) && !is_complete(connection)? {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        complete(&transaction)?;
-        return transaction.commit();
-    }
-    if known != (0, 0) {
+    if identity(connection)? != (0, 0) {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have made them while this one waited.
     if identity(&transaction)? == (0, 0) {
         transaction.execute_batch(TABLES)?;
-        transaction.execute_batch(BESIDE)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }

@@ -59,7 +59,6 @@ pub enum Searched {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
 pub struct Settings {
     /// What is searched for.
-    #[serde(default)]
     pub searched: Searched,
     /// The first level tried.
     #[serde(rename = "from_per_s", alias = "from_connections")]

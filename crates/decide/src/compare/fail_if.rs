@@ -52,7 +52,6 @@ pub struct FailIfResult {
     pub failed: bool,
     /// Where it is neither true nor ruled out: the value from which on it would have been seen in 80 % of cases, for
     /// people.
-    #[serde(default)]
     pub undecided: Option<String>,
 }
 

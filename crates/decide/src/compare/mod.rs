@@ -298,7 +298,6 @@ pub struct Comparison {
     /// Metrics that could not be.
     pub left_out: Vec<LeftOut>,
     /// Runs that some metrics leave out.
-    #[serde(default)]
     pub discarded: Vec<Discarded>,
 }
 
@@ -477,7 +476,6 @@ pub struct Compared {
     /// How both were run; empty where results were given.
     pub how: String,
     /// Differences between the plans of both sides, besides the one that is compared, for people.
-    #[serde(default)]
     pub differing: Vec<String>,
     /// Its result; `None` if there was too little to compare.
     pub comparison: Option<Comparison>,

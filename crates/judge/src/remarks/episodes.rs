@@ -434,5 +434,5 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
 
 /// Calls of a point that ended without an answer, except those that were never sent or not finished.
 fn failures_of(point: &Point) -> u64 {
-    point.ended().saturating_sub(point.answered)
+    point.ended.saturating_sub(point.answered)
 }

@@ -38,7 +38,6 @@ pub struct ThresholdResult {
     pub held: bool,
     /// Whether the generator's own delays cannot have decided it: the result is the same anywhere in the figure's
     /// instrument interval.
-    #[serde(default = "known")]
     pub sure: bool,
     /// Whether it is implicit: it applies to every run whose plan does not say otherwise.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -49,11 +48,6 @@ pub struct ThresholdResult {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Older results did not look into this: nothing speaks against them.
-const fn known() -> bool {
-    true
 }
 
 impl ThresholdResult {

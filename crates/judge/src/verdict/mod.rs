@@ -89,8 +89,7 @@ pub enum Spoils {
 pub struct Finding {
     /// Its cause.
     pub cause: Cause,
-    /// The figures that it spoils; missing in older results.
-    #[serde(default = "latency")]
+    /// The figures that it spoils.
     pub spoils: Spoils,
     /// The observation, for people.
     pub message: String,
@@ -100,11 +99,6 @@ pub struct Finding {
     pub decisive: bool,
     /// The seconds of the measured part that it spoils.
     pub seconds: Vec<Seconds>,
-}
-
-/// The figures that findings of older results spoil.
-const fn latency() -> Spoils {
-    Spoils::Latency
 }
 
 /// A range of seconds of the measured part, counted from 0.
@@ -140,30 +134,16 @@ pub struct Verdict {
     /// The judgement with its grounds, in a line for people.
     pub sentence: String,
     /// The percentiles that were asked for (p50, p90, p99 and those of thresholds), one by one.
-    #[serde(default)]
     pub figures: Vec<FigureVerdict>,
     /// Whether the target saw the load that the plan asks for: calls were sent in time, and none left out for want of ports
     /// or descriptors.
-    #[serde(default = "known")]
     pub is_load_as_asked: bool,
     /// Whether the calls answered a second are the target's doing and not a lower bound of it.
-    #[serde(default = "known")]
     pub is_rate_believed: bool,
     /// All findings about the generator, decisive or not.
     pub findings: Vec<Finding>,
     /// Whether the run had settled.
-    #[serde(default = "unknown")]
     pub settled: Settled,
-}
-
-/// Older results did not look into this: nothing speaks against their load and rate.
-const fn known() -> bool {
-    true
-}
-
-/// Older results do not say whether their run had settled.
-const fn unknown() -> Settled {
-    Settled::Unknown
 }
 
 /// The inputs of a verdict, besides figures.
@@ -263,7 +243,7 @@ pub const MEASURED_WELL: &str = "measured well";
 
 /// Whether a kept `sentence` is that of a verdict without objections; it was `trustworthy` in older versions.
 pub fn is_measured_well(sentence: &str) -> bool {
-    sentence == MEASURED_WELL || sentence == "trustworthy"
+    sentence == MEASURED_WELL
 }
 
 /// Whether the target saw another load than the one asked for.

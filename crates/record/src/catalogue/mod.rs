@@ -24,7 +24,6 @@ mod timings;
 
 pub use counter::{Counter, Joins, Unit};
 pub use numbers::Numbers;
-pub(crate) use numbers::WrittenNumber;
 pub use place::{Place, Placed, places};
 pub use timing::Timing;
 pub use timings::Timings;

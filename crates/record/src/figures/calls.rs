@@ -11,12 +11,10 @@ use crate::histogram::{Censored, Histogram};
 use crate::messages::{self, MessageArrival, Messages};
 use crate::outcome::{Failure, OkStatus};
 use crate::redaction::Secrets;
-use crate::version_1;
 
 /// Figures of some of a run's calls. As for all of them, once the run is over
 /// `due = statuses + failures + unfinished + unsent`. All times in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "EitherCalls")]
 pub struct CallFigures {
     /// Counts: calls, messages, and bytes after decryption.
     pub numbers: Numbers,
@@ -195,52 +193,6 @@ impl Figure for CallFigures {
 
     fn hide(&mut self, secrets: &Secrets) {
         self.status_names.values_mut().for_each(|name| secrets.hide_in(name));
-    }
-}
-
-/// [`CallFigures`] in either form.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct EitherCalls {
-    numbers: Numbers,
-    times: Timings,
-    statuses: Statuses,
-    failed_check: Statuses,
-    excused: Statuses,
-    failures: Failures,
-    status_names: BTreeMap<u16, String>,
-    // Version 1 from here on.
-    due: Option<u64>,
-    unfinished: u64,
-    unsent: u64,
-    response: Censored,
-    service: Censored,
-    failed: Histogram,
-    refused: Histogram,
-    messages: version_1::Messages,
-    bytes_in: u64,
-    bytes_out: u64,
-}
-
-impl From<EitherCalls> for CallFigures {
-    fn from(read: EitherCalls) -> Self {
-        let (mut numbers, mut times) = (read.numbers, read.times);
-        if let Some(due) = read.due {
-            numbers = Numbers::from_values([
-                (Counter::Due, due),
-                (Counter::Unfinished, read.unfinished),
-                (Counter::Unsent, read.unsent),
-                (Counter::ClearIn, read.bytes_in),
-                (Counter::ClearOut, read.bytes_out),
-            ]);
-            read.messages.into(&mut numbers, &mut times);
-            times.set(Timing::Response, read.response);
-            times.set(Timing::Service, read.service);
-            times.set_known(Timing::Failed, read.failed);
-            times.set_known(Timing::Refused, read.refused);
-        }
-        let EitherCalls { statuses, failed_check, excused, failures, status_names, .. } = read;
-        Self { numbers, times, statuses, failed_check, excused, failures, status_names }
     }
 }
 

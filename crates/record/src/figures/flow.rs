@@ -186,12 +186,10 @@ pub struct ScenarioFigures {
     /// Users that arrived and found no place.
     pub not_admitted: u64,
     /// Users that ended because all rows of a queue were given out.
-    #[serde(default)]
     pub out_of_rows: u64,
     /// Finished iterations with their durations, in nanoseconds; lower bounds for those that the run's end cut short.
     pub iterations: Censored,
     /// Iterations among them in which a call was not ok.
-    #[serde(default)]
     pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,

@@ -27,7 +27,6 @@ pub struct Figures {
     /// Calls by tag, named `key=value`. A call with several tags counts under each.
     pub tags: NamedFigures<CallFigures>,
     /// Calls that meet the conditions of thresholds, by these, such as `{group=cart,status=5xx}`.
-    #[serde(default)]
     pub selected: NamedFigures<CallFigures>,
     /// Groups by name; one within another is named `outer/inner`.
     pub groups: NamedFigures<GroupFigures>,
@@ -36,10 +35,8 @@ pub struct Figures {
     /// Scenarios by name.
     pub scenarios: NamedFigures<ScenarioFigures>,
     /// Figures that the script has declared for itself, by name.
-    #[serde(default)]
     pub own: NamedFigures<OwnFigures>,
     /// The most users alive at once, seen whenever one came; 0 where none did.
-    #[serde(default)]
     pub most_users: u64,
 }
 

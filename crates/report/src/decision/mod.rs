@@ -165,7 +165,7 @@ const CAPACITY: &str = "brunt-capacity";
 const COMPARISON: &str = "brunt-comparison";
 
 /// The version of these documents.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A decision as JSON.
 #[derive(Serialize)]

@@ -40,7 +40,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<KeptDecision>, ReadError> {
     }
     match head.version.as_ref().and_then(serde_json::Value::as_u64) {
         Some(version) if version == u64::from(VERSION) => {}
-        Some(got) => return Err(ReadError::Version { got }),
+        Some(got) => return Err(ReadError::of_version(got, VERSION)),
         None => return Ok(None),
     }
     Ok(Some(match format {

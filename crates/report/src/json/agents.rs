@@ -62,7 +62,6 @@ mod packed {
     use base64::engine::general_purpose::STANDARD;
     use brunt_record::agents::AgentPart;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de, ser};
-    use serde_json::value::RawValue;
 
     // `skip_serializing_if` leaves an agent without a part out, so there is one here.
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
@@ -72,14 +71,7 @@ mod packed {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
-        let written = Box::<RawValue>::deserialize(from)?;
-        let json = written.get().as_bytes();
-        // The first documents had JSON here.
-        if json.starts_with(b"{") {
-            return serde_json::from_slice(json).map(Some).map_err(de::Error::custom);
-        }
-        let text: String = serde_json::from_slice(json).map_err(de::Error::custom)?;
-        let packed = STANDARD.decode(text).map_err(de::Error::custom)?;
+        let packed = STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)?;
         rmp_serde::from_slice(&packed).map_err(de::Error::custom)
     }
 }
@@ -99,7 +91,7 @@ pub struct Lost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_unknown: Option<u64>,
     /// Whether the run may go on without an agent.
-    #[serde(default = "allowed", skip_serializing_if = "Clone::clone")]
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
 }
 
@@ -108,8 +100,7 @@ const fn is_none(calls: &u64) -> bool {
     *calls == 0
 }
 
-/// Older results do not say.
-const fn allowed() -> bool {
+const fn yes() -> bool {
     true
 }
 

@@ -42,7 +42,7 @@ pub struct Document {
     pub started_unix_ms: u64,
     /// How it ended.
     pub ending: Ending,
-    /// The statements above all figures, the headline first; missing in older results.
+    /// The statements above all figures, the headline first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<Statement>,
     /// Whether the figures can be believed.
@@ -65,7 +65,6 @@ pub struct Document {
     /// How the generator fared.
     pub health: Health,
     /// The number of calls whose arrival is known.
-    #[serde(default)]
     pub arrivals: Arrivals,
     /// Each threshold with its result.
     pub thresholds: Vec<ThresholdResult>,
@@ -76,7 +75,7 @@ pub struct Document {
     pub plan: Plan,
     /// The measured part over time, in order.
     pub series: Vec<SeriesPoint>,
-    /// Outcomes of calls by when they were due; missing in older results.
+    /// Outcomes of calls by when they were due.
     #[serde(default, skip_serializing_if = "Timeline::is_empty")]
     pub by_due: Timeline,
     /// Whether histograms were left out to save space: the figures remain, but others cannot be computed.
@@ -86,7 +85,6 @@ pub struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drilldown: Option<Drilldown>,
     /// The distributions of `times` in full.
-    #[serde(default)]
     pub histograms: Histograms,
     /// Figures by name, of a run with scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,7 +224,6 @@ pub struct Connections {
     #[serde(flatten)]
     pub numbers: Placed<places::Connections>,
     /// Troubles of connections that cost no call, by the names that they would have as failures.
-    #[serde(default)]
     pub troubles: Vec<FailureCount>,
 }
 
@@ -270,10 +267,8 @@ pub struct SeriesPoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_connections: Option<u64>,
     /// Calls that ended here with a time of their own.
-    #[serde(default)]
     pub ended: u64,
     /// Whether the generator's own delays are taken off the times.
-    #[serde(default)]
     pub is_target_part: bool,
     /// Response times of calls that ended here.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]

@@ -31,8 +31,8 @@ pub use status::Status;
 pub const FORMAT: &str = "brunt-result";
 /// The value of `format` where several documents are in one file.
 pub const SEVERAL: &str = "brunt-results";
-/// The version of the format that this brunt writes and reads.
-pub const VERSION: u32 = 1;
+/// The version of the format that this brunt writes and reads; 1 was that of drafts before the first release.
+pub const VERSION: u32 = 2;
 
 /// A document that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +72,14 @@ pub enum ReadError {
         /// The version found.
         got: u64,
     },
+    /// A result of a brunt before the first release.
+    #[error(
+        "the result has format version {got}, which drafts of brunt wrote before its first release; this brunt reads version {VERSION}"
+    )]
+    Draft {
+        /// The version found.
+        got: u64,
+    },
     /// A result without histograms, where they are needed.
     #[error(
         "the result was written with --no-histograms: its figures can be read, but reports, pages and comparisons need a whole one"
@@ -87,6 +95,13 @@ pub enum ReadError {
         /// The problem.
         problem: String,
     },
+}
+
+impl ReadError {
+    /// The error for a document of version `got`, where `known` is read.
+    pub(crate) fn of_version(got: u64, known: u32) -> Self {
+        if got < u64::from(known) { Self::Draft { got } } else { Self::Version { got } }
+    }
 }
 
 /// The numbers of runs, as a list for people.
@@ -232,7 +247,7 @@ fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {
     }
     match head.version.as_ref().and_then(serde_json::Value::as_u64) {
         Some(version) if version == u64::from(VERSION) => {}
-        Some(got) => return Err(ReadError::Version { got }),
+        Some(got) => return Err(ReadError::of_version(got, VERSION)),
         None => return Err(ReadError::Format),
     }
     let read = if format == Some(SEVERAL) {
@@ -240,14 +255,5 @@ fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {
     } else {
         serde_json::from_slice(bytes).map(Read::One)
     };
-    let mut read = read.map_err(|error| ReadError::Content {
-        line: error.line(),
-        column: error.column(),
-        problem: error.to_string(),
-    })?;
-    match &mut read {
-        Read::One(document) => document.add_rate_of_successes(),
-        Read::Several(runs) => runs.iter_mut().for_each(|run| run.result.add_rate_of_successes()),
-    }
-    Ok(read)
+    read.map_err(|error| ReadError::Content { line: error.line(), column: error.column(), problem: error.to_string() })
 }

@@ -34,7 +34,6 @@ pub struct Names {
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
     /// Figures of the script's own.
-    #[serde(default)]
     pub own: Vec<OwnFigure>,
     /// The kinds with more distinct names than are told apart; further names count as `(others)`.
     pub crowded: Vec<String>,

@@ -2,7 +2,6 @@
 
 use brunt_judge::breakdown::{CallBreakdown, GroupBreakdown};
 use brunt_judge::summary::Summary;
-use brunt_judge::verdict;
 use brunt_record::catalogue::{Counter, Numbers, Placed, Timing, Timings, places};
 use brunt_record::counts::{Failures, Statuses};
 use brunt_record::figures::{CallFigures, Figures, GroupFigures, OwnFigures, OwnKind, OwnValues, ScenarioFigures};
@@ -17,24 +16,12 @@ use brunt_record::watched::Watched;
 use super::{Agents, Calls, Document, Drilldown, FailureCount, Full, Names, Status};
 
 impl Document {
-    /// Adds the rate of successes, which older results lack: the rate of answers times the share of successes.
-    pub(super) fn add_rate_of_successes(&mut self) {
-        let (outcomes, rates) = (&self.outcomes, &mut self.rates);
-        if rates.ok_per_s == 0.0 && outcomes.answered > 0 {
-            let ok = outcomes.numbers.get(Counter::Due).saturating_sub(outcomes.not_ok);
-            rates.ok_per_s = rates.answered_per_s * ok as f64 / outcomes.answered as f64;
-        }
-    }
-
     /// The summary of this document. Figures and the verdict are the written ones, and not judged anew.
     ///
     /// The document must have its histograms: see [`read_whole`](super::read_whole).
     pub fn summary(&self) -> Summary {
         let mut summary = Summary::new(self.plan.clone(), self.run());
         summary.verdict.clone_from(&self.verdict);
-        if verdict::is_measured_well(&self.verdict.sentence) {
-            verdict::MEASURED_WELL.clone_into(&mut summary.verdict.sentence);
-        }
         summary.remarks.clone_from(&self.remarks);
         summary.rates = self.rates;
         summary.thresholds.clone_from(&self.thresholds);
