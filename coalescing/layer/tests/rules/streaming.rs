@@ -108,7 +108,7 @@ async fn a_joiner_may_not_come_long_after_the_headers() {
 }
 
 /// A fast and a slow reader of one flight that holds 16 KiB, and the body's source.
-async fn fast_and_slow() -> (Origin, Client, Client, Source) {
+fn fast_and_slow() -> (Origin, Client, Client, Source) {
     let mut origin = Origin::behind(CoalesceLayer::new().max_bytes_per_flight(16 * KB));
     let (mut fast, mut slow) = (origin.get("/", &[]), origin.get("/", &[]));
     let source = origin.call().begin(200, &[], None);
@@ -124,7 +124,7 @@ fn reads_all(client: &mut Client) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn the_fast_wait_for_the_slow_once_enough_is_held() {
-    let (origin, mut fast, mut slow, source) = fast_and_slow().await;
+    let (origin, mut fast, mut slow, source) = fast_and_slow();
     (0..100).for_each(|_| source.data(Bytes::from(vec![b'x'; KB])));
     let ahead = reads_all(&mut fast);
     assert!((10..20).contains(&ahead), "{ahead} pieces ahead");
@@ -144,7 +144,7 @@ async fn the_fast_wait_for_the_slow_once_enough_is_held() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_takes_almost_nothing_is_cut_off_after_five_seconds() {
-    let (origin, mut fast, mut slow, source) = fast_and_slow().await;
+    let (origin, mut fast, mut slow, source) = fast_and_slow();
     (0..100).for_each(|_| source.data(Bytes::from(vec![b'x'; KB])));
     let ahead = reads_all(&mut fast);
     tokio::time::advance(Duration::from_millis(4_900)).await;
@@ -163,7 +163,7 @@ async fn a_reader_that_takes_almost_nothing_is_cut_off_after_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_is_slow_and_steady_keeps_its_body() {
-    let (origin, mut fast, mut slow, source) = fast_and_slow().await;
+    let (origin, mut fast, mut slow, source) = fast_and_slow();
     (0..2000).for_each(|_| source.data(Bytes::from(vec![b'x'; KB])));
     reads_all(&mut fast);
     // 80 KiB a second, for 20 seconds.
@@ -179,7 +179,7 @@ async fn a_reader_that_is_slow_and_steady_keeps_its_body() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_that_leaves_holds_up_nobody() {
-    let (origin, mut fast, slow, source) = fast_and_slow().await;
+    let (origin, mut fast, slow, source) = fast_and_slow();
     (0..100).for_each(|_| source.data(Bytes::from(vec![b'x'; KB])));
     let ahead = reads_all(&mut fast);
     drop(slow);
