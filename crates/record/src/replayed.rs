@@ -19,6 +19,9 @@ pub struct Replayed {
     /// Requests that write and had no body in the log: they were sent without one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_body: u64,
+    /// Header fields that the log had redacted: they were not sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redacted: u64,
     /// Sessions of which a request was due by the time the run ended, copies included. A log's first million are counted.
     pub sessions: u64,
     /// The time of the first request that was replayed, in milliseconds since 1970-01-01 UTC.

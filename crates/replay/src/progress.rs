@@ -26,7 +26,7 @@ const TAIL_BYTES: u64 = 64 << 10;
 /// time far from its neighbours' is ignored.
 pub fn last_time(path: &Path, format: Format, options: &Options) -> Option<i64> {
     // A table has its columns at the beginning, and an archive is a single value.
-    if path.as_os_str() == "-" || matches!(format, Format::Har | Format::Csv | Format::Vegeta) {
+    if path.as_os_str() == "-" || matches!(format, Format::Har | Format::Csv | Format::W3c | Format::Vegeta) {
         return None;
     }
     let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;

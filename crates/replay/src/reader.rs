@@ -283,7 +283,10 @@ impl Reader {
 
     /// Gives sorted entries their due times, and hands out the requests that no later one can precede.
     fn schedule_sorted(&mut self) -> Result<(), End> {
-        while let Some(timed) = self.sorter.pop() {
+        while let Some(mut timed) = self.sorter.pop() {
+            let before = timed.entry.headers.len();
+            timed.entry.headers.retain(|(_, value)| !value.eq_ignore_ascii_case("REDACTED"));
+            self.tally.redacted += (before - timed.entry.headers.len()) as u64;
             let request = Arc::new(self.composer.request(&timed.entry));
             if !is_safe(&timed.entry.method) && request.body.is_empty() && timed.entry.method != "DELETE" {
                 self.tally.without_body += 1;

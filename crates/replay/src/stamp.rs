@@ -12,7 +12,7 @@ pub fn read(text: &str, zone_s: i32) -> Option<Stamp> {
         return None;
     }
     if text.as_bytes().get(2) == Some(&b'/') {
-        return common(text);
+        return common(text, zone_s);
     }
     if text.as_bytes().get(4) == Some(&b'-') {
         return rfc3339(text, zone_s);
@@ -20,14 +20,15 @@ pub fn read(text: &str, zone_s: i32) -> Option<Stamp> {
     number(text)
 }
 
-/// `27/Oct/2026:13:55:36 +0000`, as `%t` of Apache and `$time_local` of nginx.
-fn common(text: &str) -> Option<Stamp> {
+/// `27/Oct/2026:13:55:36 +0000`, as `%t` of Apache and `$time_local` of nginx; or no zone.
+fn common(text: &str, zone_s: i32) -> Option<Stamp> {
     let (date, rest) = text.split_once(':')?;
     let mut date = date.split('/');
     let (day, month, year) = (digits(date.next()?, 2)?, month(date.next()?)?, digits(date.next()?, 4)?);
-    let (clock, zone) = rest.split_once(' ')?;
+    let (clock, zone) = rest.split_once(' ').unwrap_or((rest, ""));
     let (seconds, fraction) = clock_time(clock)?;
-    at(year, month, day, seconds, fraction, offset(zone)?)
+    let zone_s = if zone.is_empty() { zone_s } else { offset(zone)? };
+    at(year, month, day, seconds, fraction, zone_s)
 }
 
 /// `2026-10-27T13:55:36.123456789+00:00` (RFC 3339 §5.6), with a space for the T, or no zone.

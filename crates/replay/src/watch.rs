@@ -16,6 +16,8 @@ pub(crate) struct Tally {
     pub(crate) lines: u64,
     pub(crate) skips: Skips,
     pub(crate) without_body: u64,
+    /// Header fields that the log has redacted.
+    pub(crate) redacted: u64,
     pub(crate) first_ns: Option<i64>,
     pub(crate) last_ns: Option<i64>,
     pub(crate) course: Course,
@@ -60,6 +62,7 @@ impl Watch {
             requests: all.calls,
             skipped: tally.skips.found().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
             without_body: tally.without_body,
+            redacted: tally.redacted,
             sessions,
             first_unix_ms: tally.first_ns.map(|ns| ns.div_euclid(1_000_000)),
             last_unix_ms: tally.last_ns.map(|ns| ns.div_euclid(1_000_000)),

@@ -14,7 +14,7 @@ pub(crate) fn words(name: &str) -> &str {
         Skip::BadTime => "with a time that cannot be read",
         Skip::NoRequest => "without a method and a path",
         Skip::Jump => "with a time far from its neighbours'",
-        Skip::TooLate => "out of order by more than the sort window",
+        Skip::TooLate => "out of order by more than --sort-window",
         Skip::Outside => "outside of --window",
         Skip::Filtered => "left out by --filter",
         Skip::Writes => "with a method that writes (--unsafe sends them)",

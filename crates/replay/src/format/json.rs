@@ -117,6 +117,10 @@ impl Fields {
 
     /// The fields of brunt's own format (docs/replay.md).
     pub fn own() -> Self {
+        Self::own_named("duration_s")
+    }
+
+    fn own_named(duration: &str) -> Self {
         Self::of(&[
             ("time", &["time"]),
             ("method", &["method"]),
@@ -124,12 +128,17 @@ impl Fields {
             ("host", &["host"]),
             ("status", &["status"]),
             ("bytes", &["bytes"]),
-            ("duration", &["duration_s"]),
+            ("duration", &[duration]),
             ("client", &["client"]),
             ("session", &["session"]),
             ("headers", &["headers"]),
             ("body", &["body"]),
         ])
+    }
+
+    /// The fields that columns of W3C's format become.
+    pub(super) fn w3c() -> Self {
+        Self { stamps_end: true, ..Self::own_named("duration") }
     }
 
     /// The fields of vegeta's targets and results.
@@ -251,11 +260,13 @@ impl Fields {
                 row.iter().filter_map(|(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), text(value)?)));
             entry.headers.extend(fields);
         }
-        entry.body = self.find("body", row).and_then(|value| match value {
-            Value::String(text) if self.is_base64 => STANDARD.decode(text).ok(),
-            Value::String(text) => (!text.is_empty()).then(|| text.clone().into_bytes()),
-            json => Some(json.to_string().into_bytes()),
-        });
+        entry.body = match self.find("body", row) {
+            // A body that cannot be read is no empty one.
+            Some(Value::String(text)) if self.is_base64 => Some(STANDARD.decode(text).map_err(|_| Skip::Malformed)?),
+            Some(Value::String(text)) => (!text.is_empty()).then(|| text.clone().into_bytes()),
+            Some(json) => Some(json.to_string().into_bytes()),
+            None => None,
+        };
         entry.session = match &options.session {
             SessionBy::Client => self.text("session", row).or_else(|| self.text("client", row)),
             SessionBy::Cookie(name) => {

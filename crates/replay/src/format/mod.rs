@@ -4,8 +4,15 @@ pub mod har;
 mod json;
 mod table;
 mod template;
+mod tokens;
+mod w3c;
+
+use std::borrow::Cow;
 
 use memchr::{memchr, memrchr};
+
+use tokens::Layout;
+use w3c::Columns;
 
 use crate::entry::{Entry, Skip, Stamp};
 pub use json::Fields;
@@ -27,6 +34,14 @@ pub enum Format {
     Common,
     /// A given format of nginx (`$request`) or Apache (`%r`).
     Template,
+    /// W3C's extended format, as IIS and CloudFront write it.
+    W3c,
+    /// HAProxy's `option httplog`.
+    Haproxy,
+    /// Access logs of AWS's load balancers, ELB and ALB.
+    Elb,
+    /// Server access logs of S3.
+    S3,
     /// Caddy's access log, in JSON.
     Caddy,
     /// Traefik's access log, in JSON.
@@ -47,9 +62,13 @@ pub enum Format {
 
 impl Format {
     /// The formats that can be chosen by name.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Combined,
         Self::Common,
+        Self::W3c,
+        Self::Haproxy,
+        Self::Elb,
+        Self::S3,
         Self::Caddy,
         Self::Traefik,
         Self::Envoy,
@@ -66,6 +85,10 @@ impl Format {
             Self::Combined => "combined",
             Self::Common => "common",
             Self::Template => "log_format",
+            Self::W3c => "w3c",
+            Self::Haproxy => "haproxy",
+            Self::Elb => "elb",
+            Self::S3 => "s3",
             Self::Caddy => "caddy",
             Self::Traefik => "traefik",
             Self::Envoy => "envoy",
@@ -95,6 +118,9 @@ impl Format {
         if begin.starts_with('{') && is_har(begin) {
             return Some(Self::Har);
         }
+        if begin.starts_with('#') && begin.lines().take(SAMPLE_LINES).any(|line| line.starts_with("#Fields:")) {
+            return Some(Self::W3c);
+        }
         let lines: Vec<&str> = text.lines().filter(|line| !is_nothing(line.as_bytes())).take(SAMPLE_LINES).collect();
         let first = lines.first()?;
         if table::is_header(first) {
@@ -102,9 +128,16 @@ impl Format {
         }
         let reads = |format: &Self| {
             let Ok(mut parser) = Parser::new(*format, Options::default()) else { return 0 };
-            lines.iter().filter(|line| matches!(parser.line(line.as_bytes()), Ok(Some(_)))).count()
+            // A line that cannot be sent as it was is laid out as the others are.
+            lines.iter().filter(|line| matches!(parser.line(line.as_bytes()), Ok(Some(_)) | Err(Skip::Binary))).count()
         };
-        let known = Self::ALL.into_iter().filter(|format| !matches!(format, Self::Csv | Self::Har));
+        let has_own = reads(&Self::Ndjson) > 0;
+        let known = Self::ALL.into_iter().filter(|format| match format {
+            Self::Csv | Self::Har | Self::W3c => false,
+            // Its targets have no times: lines without one would make it of a log that has them.
+            Self::Vegeta => !has_own,
+            _ => true,
+        });
         // Of formats that read as many lines, the first is the one that reads most of each line.
         let best = known.map(|format| (reads(&format), format)).rev().max_by_key(|(count, _)| *count)?;
         (best.0 > 0).then_some(best.1)
@@ -172,6 +205,8 @@ pub struct Parser {
 enum Kind {
     Template(Template),
     Json(Fields),
+    Tokens(Layout),
+    W3c(Columns),
     /// The fields, and the columns once the first line was read.
     Table(Fields, Option<Vec<String>>),
     Har,
@@ -188,6 +223,10 @@ impl Parser {
             Format::Combined => Kind::Template(Template::combined()),
             Format::Common => Kind::Template(Template::common()),
             Format::Template => Kind::Template(Template::parse(options.template.as_deref().unwrap_or_default())?),
+            Format::W3c => Kind::W3c(Columns::default()),
+            Format::Haproxy => Kind::Tokens(Layout::Haproxy),
+            Format::Elb => Kind::Tokens(Layout::Elb),
+            Format::S3 => Kind::Tokens(Layout::S3),
             Format::Caddy => Kind::Json(fields().unwrap_or_else(Fields::caddy)),
             Format::Traefik => Kind::Json(fields().unwrap_or_else(Fields::traefik)),
             Format::Envoy => Kind::Json(fields().unwrap_or_else(Fields::envoy)),
@@ -209,6 +248,9 @@ impl Parser {
             return Err(Skip::TooLong);
         }
         if is_nothing(line) {
+            if let (Kind::W3c(columns), Ok(text)) = (&mut self.kind, std::str::from_utf8(line)) {
+                columns.take(text.trim_start_matches('\u{feff}').trim_end());
+            }
             return Ok(None);
         }
         let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_start_matches('\u{feff}').trim_end();
@@ -216,8 +258,10 @@ impl Parser {
             return Err(Skip::Binary);
         }
         let entry = match &mut self.kind {
-            Kind::Template(template) => template.read(text, &self.options)?,
-            Kind::Json(fields) => fields.read_line(text, &self.options)?,
+            Kind::Template(template) => template.read(&unwrapped(text), &self.options)?,
+            Kind::Json(fields) => fields.read_line(without_prefix(&unwrapped(text)), &self.options)?,
+            Kind::Tokens(layout) => tokens::read(*layout, &unwrapped(text), &self.options)?,
+            Kind::W3c(columns) => columns.read(text, &self.options)?,
             Kind::Table(fields, columns) => match columns {
                 None => {
                     *columns = Some(table::cells(text).ok_or(Skip::Malformed)?);
@@ -228,6 +272,33 @@ impl Parser {
             Kind::Har => return Err(Skip::Malformed),
         };
         checked(entry).map(Some)
+    }
+}
+
+/// The line of a program that Docker has put into JSON, with the stream that it came from; any other line as it is.
+fn unwrapped(line: &str) -> Cow<'_, str> {
+    #[derive(serde::Deserialize)]
+    struct Wrapped {
+        log: String,
+        #[serde(rename = "stream")]
+        _stream: String,
+    }
+    if !line.starts_with("{\"log\":\"") {
+        return Cow::Borrowed(line);
+    }
+    match serde_json::from_str::<Wrapped>(line) {
+        Ok(wrapped) => Cow::Owned(wrapped.log.trim_end().to_owned()),
+        Err(_) => Cow::Borrowed(line),
+    }
+}
+
+/// A line of JSON without what a container runtime (CRI) or syslog has written before it.
+fn without_prefix(line: &str) -> &str {
+    match memchr(b'{', line.as_bytes()) {
+        Some(place) if place > 0 && line.get(..place).is_some_and(|before| before.ends_with(' ')) => {
+            line.get(place..).unwrap_or(line)
+        }
+        _ => line,
     }
 }
 

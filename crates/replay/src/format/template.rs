@@ -112,6 +112,8 @@ pub struct Template {
     pieces: Vec<Piece>,
     /// Whether its time is the end of the request, as in nginx.
     stamps_end: bool,
+    /// Whether it lays out JSON, whose escapes its values have.
+    is_json: bool,
     times: LastTime,
 }
 
@@ -135,12 +137,12 @@ impl LastTime {
 impl Template {
     /// The combined format, which nginx or Apache may have written.
     pub(super) fn combined() -> Self {
-        Self { pieces: nginx(COMBINED), stamps_end: false, times: LastTime::default() }
+        Self { pieces: nginx(COMBINED), stamps_end: false, is_json: false, times: LastTime::default() }
     }
 
     /// The common log format.
     pub(super) fn common() -> Self {
-        Self { pieces: nginx(COMMON), stamps_end: false, times: LastTime::default() }
+        Self { pieces: nginx(COMMON), stamps_end: false, is_json: false, times: LastTime::default() }
     }
 
     /// Reads a `log_format` with variables (`$request`) or a `LogFormat` with directives (`%r`).
@@ -168,12 +170,12 @@ impl Template {
                 return Err(TemplateError::Adjoining(second.name.clone()));
             }
         }
-        Ok(Self { pieces, stamps_end: is_nginx, times: LastTime::default() })
+        Ok(Self { pieces, stamps_end: is_nginx, is_json: text.trim_start().starts_with('{'), times: LastTime::default() })
     }
 
     /// Reads a line.
     pub(super) fn read(&mut self, line: &str, options: &Options) -> Result<Entry, Skip> {
-        let mut found = Found::default();
+        let mut found = Found { is_json: self.is_json, ..Found::default() };
         let mut rest = line;
         let mut pieces = self.pieces.iter().peekable();
         while let Some(piece) = pieces.next() {
@@ -192,6 +194,9 @@ impl Template {
                     // A line that is cut in its first piece has no part in the right format.
                     let cut = if rest.len() == line.len() { Skip::Malformed } else { Skip::Incomplete };
                     let end = match pieces.peek() {
+                        Some(Piece::Text(text)) if variable.name.starts_with("upstream_") => {
+                            end_of_list(rest, text).ok_or(cut)?
+                        }
                         Some(Piece::Text(text)) => end_of(rest, text).ok_or(cut)?,
                         Some(Piece::Variable(_)) => rest.find('?').unwrap_or(rest.len()),
                         // Lines of a known format may have further fields.
@@ -227,6 +232,20 @@ fn end_of(rest: &str, text: &str) -> Option<usize> {
     }
 }
 
+/// The end of a value of nginx about upstreams: of several that were asked it writes a list, `0.1, 0.2 : 0.3`, whose blanks
+/// are no ends.
+fn end_of_list(rest: &str, text: &str) -> Option<usize> {
+    let mut end = end_of(rest, text)?;
+    loop {
+        let (before, behind) = rest.split_at_checked(end)?;
+        let goes_on = before.ends_with(',') || before.ends_with(" :") || behind.starts_with(" : ");
+        if !goes_on || !text.starts_with(' ') {
+            return Some(end);
+        }
+        end += 1 + end_of(behind.get(1..)?, text)?;
+    }
+}
+
 /// Whether this byte is escaped by a backslash that is not escaped itself.
 fn is_escaped(bytes: &[u8], at: usize) -> bool {
     let before = bytes.get(..at).unwrap_or_default();
@@ -243,6 +262,7 @@ struct Found<'a> {
     cookie: Option<&'a str>,
     field: Option<&'a str>,
     has_msec: bool,
+    is_json: bool,
 }
 
 impl<'a> Found<'a> {
@@ -256,6 +276,7 @@ impl<'a> Found<'a> {
         if matches!(&options.session, SessionBy::Field(wanted) if *wanted == variable.name) {
             self.field = Some(value);
         }
+        let is_json = self.is_json;
         let entry = &mut self.entry;
         match &variable.role {
             Role::Time { is_msec } => {
@@ -264,19 +285,31 @@ impl<'a> Found<'a> {
                     self.has_msec = *is_msec;
                 }
             }
-            Role::Request => self.request = Some(unescaped(value)),
-            Role::Url => entry.url = unescaped(value).into_owned(),
+            Role::Request => self.request = Some(unescaped_url(value, is_json)),
+            Role::Url => entry.url = unescaped_url(value, is_json).into_owned(),
             Role::Method => value.clone_into(&mut entry.method),
-            Role::Args => self.args = Some(unescaped(value)),
-            Role::MarkedArgs => entry.url.push_str(&unescaped(value)),
+            Role::Args => self.args = Some(unescaped_url(value, is_json)),
+            Role::MarkedArgs => entry.url.push_str(&unescaped_url(value, is_json)),
             Role::Status => entry.status = value.parse().ok(),
             Role::BodyBytes => entry.bytes = value.parse().ok(),
             Role::AllBytes => entry.bytes = entry.bytes.or_else(|| value.parse().ok()),
             Role::Duration(unit_ns) => entry.duration_ns = duration(value, f64::from(*unit_ns)),
-            Role::Client => self.client = Some(value),
+            Role::Client => {
+                // What stands before the address is of a container runtime, of syslog, or the virtual host.
+                let (before, client) = value.rsplit_once(' ').unwrap_or(("", value));
+                self.client = Some(client);
+                let is_host = !before.is_empty() && before.contains(['.', ':']) && !before.contains([' ', '/', '<']);
+                if is_host && stamp::read(before, 0).is_none() {
+                    entry.host.get_or_insert_with(|| before.to_owned());
+                }
+            }
             Role::Host => entry.host = Some(value.to_owned()),
-            Role::Body => entry.body = Some(unescaped(value).into_owned().into_bytes()),
-            Role::Header(name) => entry.headers.push((name.clone(), unescaped(value).into_owned())),
+            Role::Body => entry.body = Some(unescaped(value, is_json).into_owned()),
+            Role::Header(name) => {
+                // A header field is text here: one that is not cannot be sent as it was.
+                let text = String::from_utf8(unescaped(value, is_json).into_owned()).map_err(|_| Skip::Binary)?;
+                entry.headers.push((name.clone(), text));
+            }
             Role::Cookie(name) => {
                 if matches!(&options.session, SessionBy::Cookie(wanted) if wanted == name) {
                     self.cookie = Some(value);
@@ -330,10 +363,13 @@ fn duration(text: &str, unit_ns: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0).then_some((value * unit_ns) as u64)
 }
 
-/// Reverses the escapes of nginx and Apache: `\x22`, `\"`, `\\`. Bytes that are not UTF-8 stay escaped.
-fn unescaped(value: &str) -> Cow<'_, str> {
+/// The bytes of a value, with the escapes of nginx and Apache undone: `\x22`, `\"`, `\\`; or those of JSON.
+fn unescaped(value: &str, is_json: bool) -> Cow<'_, [u8]> {
     if memchr(b'\\', value.as_bytes()).is_none() {
-        return Cow::Borrowed(value);
+        return Cow::Borrowed(value.as_bytes());
+    }
+    if is_json && let Ok(text) = serde_json::from_str::<String>(&format!("\"{value}\"")) {
+        return Cow::Owned(text.into_bytes());
     }
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -356,7 +392,24 @@ fn unescaped(value: &str) -> Cow<'_, str> {
             _ => bytes.push(b'\\'),
         }
     }
-    String::from_utf8(bytes).map_or(Cow::Borrowed(value), Cow::Owned)
+    Cow::Owned(bytes)
+}
+
+/// The text of a request line, a path or a query. Bytes that are not UTF-8 stand in it as `%E9`, as URLs have them.
+fn unescaped_url(value: &str, is_json: bool) -> Cow<'_, str> {
+    let bytes = match unescaped(value, is_json) {
+        Cow::Borrowed(_) => return Cow::Borrowed(value),
+        Cow::Owned(bytes) => bytes,
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Cow::Owned(text),
+        Err(error) => {
+            let escaped = error.as_bytes().iter().map(|byte| {
+                if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+            });
+            Cow::Owned(escaped.collect())
+        }
+    }
 }
 
 /// The pieces of a `log_format`: `$name` and `${name}` are variables.

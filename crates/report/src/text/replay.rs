@@ -27,6 +27,10 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         let sent = format!("{} sent without the body, which the log has not", counted(replayed.without_body, "write"));
         text.push(format!("{}{}", label("bodies", paint), paint.warning(sent)));
     }
+    if replayed.redacted > 0 {
+        let left = format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
+        text.push(format!("{}{}", label("headers", paint), paint.warning(left)));
+    }
     text.extend(differences(&replayed.all, paint));
     text.extend(templates(replayed, paint, all));
     text
