@@ -1,5 +1,6 @@
 //! Files and commands of other tools, and what to type instead of them.
 
+use std::io::Read as _;
 use std::path::Path;
 
 /// Commands of other tools: the word, whose it is, and how brunt says it.
@@ -39,9 +40,50 @@ pub fn file(path: &Path) -> Option<String> {
             "brunt's scripts are in Lua: brunt help moving has Gatling's words beside brunt's".to_owned()
         }
         "har" => format!("brunt import har {name} -o {} makes a script of a recording", lua.display()),
+        "json" | "yaml" | "yml" => {
+            let (kind, what) = document(path)?;
+            format!("it is {what}: brunt import {kind} {name} -o {} makes a script of it", lua.display())
+        }
+        "lua" if is_of_wrk(path) => format!("it is a script of wrk: brunt -s {name} URL runs it"),
         _ => return None,
     };
     Some(format!("{name}: {here}"))
+}
+
+/// The most bytes of a file that tell whose it is.
+const MOST_READ: u64 = 64 << 10;
+
+/// The beginning of a file, where it can be read.
+fn beginning(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(MOST_READ).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The kind of a document that an import reads, and what it is.
+fn document(path: &Path) -> Option<(&'static str, &'static str)> {
+    let text = beginning(path)?;
+    let has = |name: &str| {
+        text.contains(&format!("\"{name}\"")) || text.lines().any(|line| line.starts_with(&format!("{name}:")))
+    };
+    if has("openapi") || has("swagger") {
+        Some(("openapi", "an OpenAPI description"))
+    } else if has("item") && (has("info") || has("_postman_id") || has("collection")) {
+        Some(("postman", "a Postman collection"))
+    } else if has("log") && has("entries") {
+        Some(("har", "an HTTP archive"))
+    } else {
+        None
+    }
+}
+
+/// Whether a script uses what wrk gives its scripts, and nothing of brunt.
+fn is_of_wrk(path: &Path) -> bool {
+    let Some(text) = beginning(path) else { return false };
+    let code = || text.lines().filter(|line| !line.trim_start().starts_with("--"));
+    let uses_wrk = code().any(|line| line.trim_start().starts_with("wrk.") || line.contains("wrk.format("));
+    let has_hook = code().any(|line| line.starts_with("function request(") || line.starts_with("request = function"));
+    (uses_wrk || has_hook) && !text.contains("brunt")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::encoded::{component, url_safe};
+use crate::encoded::{component, form_decoded, url_safe};
 use crate::lua::{key, quoted, quoted_bytes, table, table_behind};
 use crate::text::{Piece, Text};
 
@@ -136,10 +136,20 @@ fn one_text(value: &Text) -> String {
     }
 }
 
-/// Fields of a form or a query as a table; several of one name become a list.
+/// Fields of a form or a query as a table, in which several of one name become a list; or as a list of pairs, where a
+/// table would send them in another order than the document has.
 pub(crate) fn fields(all: &[(String, Text)]) -> String {
-    let entries = grouped(all.iter().map(|(name, value)| (name.as_str(), value.written())));
-    table(&entries)
+    in_order(all.iter().map(|(name, value)| (name.as_str(), value.written())).collect())
+}
+
+/// Names and values as Lua. A scenario sends a table's fields sorted by name.
+fn in_order(all: Vec<(&str, String)>) -> String {
+    let is_sorted = all.windows(2).all(|two| matches!(two, [one, other] if one.0 <= other.0));
+    if is_sorted {
+        return table(&grouped(all.into_iter()));
+    }
+    let pairs: Vec<_> = all.into_iter().map(|(name, value)| format!("{{ {}, {value} }}", quoted(name))).collect();
+    table(&pairs)
 }
 
 fn multipart(parts: &[Part]) -> String {
@@ -149,12 +159,16 @@ fn multipart(parts: &[Part]) -> String {
             return content;
         }
         let mut entries = Vec::new();
-        entries.extend(part.filename.iter().map(|name| format!("filename = {}", quoted(name))));
+        entries.push(part.filename.as_ref().map_or_else(
+            // A type alone makes no file of a field.
+            || "filename = false".to_owned(),
+            |name| format!("filename = {}", quoted(name)),
+        ));
         entries.extend(part.content_type.iter().map(|name| format!("type = {}", quoted(name))));
         entries.push(format!("content = {content}"));
         table(&entries)
     };
-    table(&grouped(parts.iter().map(|part| (part.name.as_str(), written(part)))))
+    in_order(parts.iter().map(|part| (part.name.as_str(), written(part))).collect())
 }
 
 fn grouped<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
@@ -176,6 +190,42 @@ fn grouped<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
         None => String::new(),
     };
     groups.into_iter().map(entry).collect()
+}
+
+/// A form as its tool sends it, byte for byte: the text of `form` alone reads back as `text` where the escapes are those
+/// that a scenario writes. Fields for which `secret` has an expression are encoded when they are sent.
+pub(crate) fn form_body(text: &str, mut secret: impl FnMut(&str, &str) -> Option<String>) -> Text {
+    let mut made = Text::default();
+    for (number, field) in text.split('&').enumerate() {
+        if number > 0 {
+            made.push(Piece::Plain("&".to_owned()));
+        }
+        let hidden = field.split_once('=').and_then(|(name, value)| {
+            let code = secret(&form_decoded(name), &form_decoded(value))?;
+            Some((name, code))
+        });
+        match hidden {
+            Some((name, code)) => {
+                made.push(Piece::Plain(format!("{name}=")));
+                made.push(Piece::Lua(format!("brunt.url_encode({code})")));
+            }
+            None => made.push(Piece::Plain(field.to_owned())),
+        }
+    }
+    made
+}
+
+/// Whether a scenario that is given the fields of a form sends this text again, byte for byte.
+pub(crate) fn is_own_form(text: &str) -> bool {
+    let again: Vec<_> = crate::encoded::form(text)
+        .iter()
+        .map(|(name, value)| format!("{}={}", form_encoded(name), form_encoded(value)))
+        .collect();
+    again.join("&") == text
+}
+
+fn form_encoded(text: &str) -> String {
+    component(text).replace("%20", "+")
 }
 
 /// A text as a part of a URL: plain parts are escaped here, the others by Lua.
@@ -209,7 +259,7 @@ mod tests {
         call.authorization = Some(Authorization::Basic(Text::plain("me"), Text::lua("brunt.env(\"PASSWORD\")")));
         assert_eq!(
             call.written(),
-            "http:post(\"/a?b=1\", { basic = { \"me\", brunt.env(\"PASSWORD\") }, form = { a = { \"1\", \"3\" }, [\"b c\"] = \"2\" } })"
+            "http:post(\"/a?b=1\", {\n  basic = { \"me\", brunt.env(\"PASSWORD\") },\n  form = { { \"a\", \"1\" }, { \"b c\", \"2\" }, { \"a\", \"3\" } },\n})"
         );
     }
 }

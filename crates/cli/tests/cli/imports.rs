@@ -245,7 +245,7 @@ fn what_cannot_be_imported_is_refused() {
         ("har", "{", "line 1, column 1: not JSON"),
         ("har", "{}", "not an HTTP archive"),
         ("openapi", "a: 1", "not an OpenAPI description"),
-        ("openapi", "swagger: '2.0'", "convert it to OpenAPI 3"),
+        ("openapi", "swagger: '1.2'", "it is Swagger 1"),
         ("postman", "{}", "not a Postman collection"),
         ("curl", "wget x", "begins with curl"),
         ("curl", "curl $(x)", "line 1: $(…) runs another program"),

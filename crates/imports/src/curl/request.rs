@@ -8,7 +8,7 @@ use brunt_plan::secret::shown_url;
 
 use super::command::{Bit, Command, Data, Part as FormPart, Word};
 use crate::ImportError;
-use crate::call::{Authorization, Body, Call, Part, in_url, safe_url};
+use crate::call::{Authorization, Body, Call, Part, form_body, in_url, is_own_form, safe_url};
 use crate::encoded::{component, form, form_decoded, is_field_value, origin_and_path};
 use crate::lua::{comment, quoted};
 use crate::script::Script;
@@ -368,13 +368,26 @@ impl Maker<'_> {
             let is_form = |text: &str| {
                 !text.contains([' ', '{', '<', '"', '\n']) && text.split('&').all(|field| field.contains('='))
             };
+            let has_other_type = call.headers.iter().any(|(name, value)| {
+                let is_plain = value.known().is_some_and(|value| value.eq_ignore_ascii_case(kind));
+                name.eq_ignore_ascii_case("content-type") && !is_plain
+            });
+            if let Some(known) = text.known().filter(|known| is_form(known) && !is_own_form(known)) {
+                let body = form_body(known, |name, value| {
+                    let text = self.field(name, value);
+                    (!text.is_known()).then(|| text.written())
+                });
+                call.body = Body::Text(body);
+                typed(call, kind);
+                return;
+            }
             if let Some(known) = text.known().filter(|known| is_form(known)) {
                 let fields = form(known).into_iter().map(|(name, value)| {
                     let text = self.field(&name, &value);
                     (name, text)
                 });
                 call.body = Body::Form(fields.collect());
-                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                call.headers.retain(|(name, _)| has_other_type || !name.eq_ignore_ascii_case("content-type"));
                 return;
             }
         }

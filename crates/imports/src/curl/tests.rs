@@ -13,7 +13,7 @@ fn commands_are_requests() {
             "curl -XPUT -L http://a.test/ -d '{\"a\":[1]}' -H 'content-type: application/json'",
             "http:put(\"/\", { json = { a = { 1 } } })",
         ),
-        ("curl -L http://a.test/ -d a=1 -d 'b=x%20y'", "http:post(\"/\", { form = { a = \"1\", b = \"x y\" } })"),
+        ("curl -L http://a.test/ -d a=1 -d 'b=x%20y'", "body = \"a=1&b=x%20y\""),
         (
             "curl -L http://a.test/ --data-raw 'a b'",
             "http:post(\"/\", { headers = { [\"Content-Type\"] = \"application/x-www-form-urlencoded\" }, body = \"a b\" })",

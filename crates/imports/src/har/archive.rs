@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) cookies: Vec<(String, String)>,
     pub(crate) sent: Option<Sent>,
     pub(crate) status: u16,
+    /// Whether the archive has an answer, if only one that never came.
+    pub(crate) has_answer: bool,
     pub(crate) answer_headers: Vec<(String, String)>,
     pub(crate) content_type: String,
     /// The body of the answer, if it is text.
@@ -123,6 +125,7 @@ fn entry(number: usize, value: &Value) -> Entry {
         cookies,
         sent: sent(request),
         status: number_at(response, "status").filter(|status| (100.0..1000.0).contains(status)).unwrap_or(0.0) as u16,
+        has_answer: value.get("response").is_some_and(|response| *response != Value::Null),
         content_type: content.text_at("mimeType").unwrap_or_default().to_ascii_lowercase(),
         body: body(content),
         is_http2: response.text_at("httpVersion").or(request.text_at("httpVersion")).is_some_and(is_http2),

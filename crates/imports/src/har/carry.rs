@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::archive::{Entry, Sent};
 use super::choice::Chosen;
 use super::source::Sources;
-use crate::call::{Authorization, Body, Call, Part};
+use crate::call::{form_body, is_own_form, Authorization, Body, Call, Part};
 use crate::encoded::{decoded, form_decoded, is_field_value, is_token, url_safe};
 use crate::lua::{Step, value, weight};
 use crate::script::Script;
@@ -240,6 +240,21 @@ impl<'s> Carrier<'s> {
         let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let text = std::str::from_utf8(&sent.bytes).ok();
         if kind == "application/x-www-form-urlencoded" {
+            let is_typed = !given.eq_ignore_ascii_case("application/x-www-form-urlencoded");
+            if is_typed && is_field_value(&given) {
+                call.headers.push(("Content-Type".to_owned(), Text::plain(given.as_str())));
+            }
+            if let Some(text) = text.filter(|text| !text.is_empty() && !is_own_form(text)) {
+                let body = form_body(text, |name, value| {
+                    let field = self.field(name, value);
+                    (!field.is_known()).then(|| field.written())
+                });
+                call.body = Body::Text(body);
+                if !is_typed {
+                    call.headers.push(("Content-Type".to_owned(), Text::plain(given)));
+                }
+                return;
+            }
             let fields = match text.filter(|text| !text.is_empty()) {
                 Some(text) => crate::encoded::form(text),
                 None => sent.fields.iter().map(|(name, value, ..)| (form_decoded(name), form_decoded(value))).collect(),

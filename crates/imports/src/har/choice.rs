@@ -86,7 +86,7 @@ pub(crate) fn choose(entries: &[Entry], options: &Options, script: &mut Script) 
             }
         } else if let Some(first) = follows(entry, &mut chosen) {
             first.led_to.push(entry.clone());
-        } else if entry.status == 0 {
+        } else if entry.status == 0 && entry.has_answer {
             apart.count("had no answer", entry);
         } else {
             chosen.push(Chosen { entry: entry.clone(), led_to: Vec::new(), stays: false, assets: Vec::new() });
@@ -105,7 +105,7 @@ pub(crate) fn choose(entries: &[Entry], options: &Options, script: &mut Script) 
 
 /// The origin of the first page, or otherwise of the first request that is not for a file of a page.
 fn base(entries: &[Entry]) -> Option<String> {
-    let usable = || entries.iter().filter(|entry| refused(entry).is_none() && entry.status > 0);
+    let usable = || entries.iter().filter(|entry| refused(entry).is_none() && (entry.status > 0 || !entry.has_answer));
     let is_page = |entry: &&Entry| {
         entry.kind.as_deref() == Some("document") || entry.kind.is_none() && entry.content_type.starts_with("text/html")
     };

@@ -50,7 +50,7 @@ fn what_earlier_answers_said_is_carried_on() {
         &imported.lua,
         &[
             "-- the field token of a form goes on to POST /login.\n    found.token = answer:css(\"input[name=\\\"token\\\"]\"):attr(\"value\")\n",
-            "form = { user = \"ann\", password = brunt.env(\"PASSWORD\"), token = found.token }",
+            "{ \"user\", \"ann\" }",
             "-- $.access.token goes on to POST /cart.\n    found.token_2 = answer:jsonpath(\"$.access.token\")\n",
             "bearer = found.token_2",
             "-- X-Session is the cookie session",

@@ -26,6 +26,11 @@ impl<'d> Document<'d> {
         None
     }
 
+    /// The value, or the one to which it refers; the value itself where a reference leads nowhere.
+    pub(crate) fn find_resolved(self, value: &'d Value) -> &'d Value {
+        self.resolved(value).unwrap_or(value)
+    }
+
     /// The value that a reference such as `#/components/schemas/Pet` names (RFC 6901).
     fn find(self, reference: &str) -> Option<&'d Value> {
         let pointer = reference.strip_prefix('#')?;

@@ -1,9 +1,10 @@
-//! OpenAPI descriptions, 3.0 and 3.1, in JSON or YAML: a function and a scenario for each operation.
+//! OpenAPI descriptions, 3.0 and 3.1, and Swagger 2.0, in JSON or YAML: a function and a scenario for each operation.
 
 mod document;
 mod operation;
 mod sample;
 mod security;
+mod swagger;
 
 use std::fmt::Write as _;
 
@@ -24,12 +25,20 @@ const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "op
 
 /// The scenarios for a description.
 pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
-    let root = read(bytes)?;
+    let mut root = read(bytes)?;
     check_version(&root)?;
+    if root.get("openapi").is_none() {
+        root = swagger::converted(&root);
+    }
     let document = Document { root: &root };
     let mut script = Script::default();
     let prefix = server(&root, &mut script);
     let operations = operations(document, &prefix, &mut script);
+    let elsewhere = root.fields_at("paths").iter().find_map(|(_, item)| item.text_at("$ref").filter(|to| !to.starts_with('#')));
+    if let (true, Some(file)) = (operations.is_empty(), elsewhere) {
+        let problem = format!("its paths are references to other files, such as $ref {}: bundle them into one file first, as by redocly bundle", comment(file, 60));
+        return Err(ImportError::Nothing(problem));
+    }
     if operations.is_empty() {
         return Err(ImportError::Nothing("it describes no operation of a path".to_owned()));
     }
@@ -93,8 +102,9 @@ fn check_version(root: &Value) -> Result<(), ImportError> {
         Some(version) => {
             Err(ImportError::Other(format!("it is OpenAPI {}; brunt reads 3.0 and 3.1", comment(version, 20))))
         }
-        None if root.get("swagger").is_some() => {
-            Err(ImportError::Other("it is Swagger 2; convert it to OpenAPI 3 first, as by swagger2openapi".to_owned()))
+        None if root.get("swagger").and_then(Value::shown).is_some_and(|version| version.starts_with('2')) => Ok(()),
+        None if root.get("swagger").is_some() || root.get("swaggerVersion").is_some() => {
+            Err(ImportError::Other("it is Swagger 1; brunt reads Swagger 2.0, OpenAPI 3.0 and 3.1".to_owned()))
         }
         None => Err(ImportError::Other("it is not an OpenAPI description: it has no field openapi".to_owned())),
     }

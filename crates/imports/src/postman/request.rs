@@ -32,7 +32,10 @@ impl<'c> Writer<'c> {
         for header in request.list_at("header").iter().filter(|header| !header.is_true("disabled")) {
             self.header(&mut call, header, place);
         }
-        if let Some(body) = request.get("body").filter(|body| !body.is_true("disabled")) {
+        // Postman sends no body with these, unless it is told not to prune them.
+        let is_pruned = matches!(call.method.as_str(), "GET" | "HEAD" | "COPY" | "PURGE" | "UNLOCK")
+            && item.at(&["protocolProfileBehavior", "disableBodyPruning"]) != Some(&Value::Bool(true));
+        if let Some(body) = request.get("body").filter(|body| !is_pruned && !body.is_true("disabled")) {
             self.body(&mut call, body, place);
         }
         auth::apply(auth, place, &mut call, &mut self.variables, &mut self.script);
@@ -214,25 +217,46 @@ impl<'c> Writer<'c> {
                     let text = self.field(&name, &value, place);
                     fields.push((name, text));
                 }
-                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-                call.body = Body::Form(fields);
+                if !fields.is_empty() {
+                    call.headers.retain(|(name, value)| {
+                        let is_plain = value.known().is_none_or(|value| !value.contains(';'));
+                        !(name.eq_ignore_ascii_case("content-type") && is_plain)
+                    });
+                    call.body = Body::Form(fields);
+                }
             }
             "formdata" => {
                 let mut parts = Vec::new();
                 for one in kept("formdata") {
                     parts.push(self.part(one, place));
                 }
-                call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-                call.body = Body::Multipart(parts);
+                if !parts.is_empty() {
+                    call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                    call.body = Body::Multipart(parts);
+                }
             }
             "graphql" => {
                 let query = body.at(&["graphql", "query"]).and_then(Value::text).unwrap_or_default().to_owned();
                 let query = self.text(&query, place).written();
-                let variables = body.at(&["graphql", "variables"]).and_then(Value::text).unwrap_or_default().to_owned();
-                let variables = self.json(&variables, place);
-                let entries = std::iter::once(format!("query = {query}"))
-                    .chain(variables.map(|code| format!("variables = {code}")));
-                call.body = Body::Json(crate::lua::table(&entries.collect::<Vec<_>>()));
+                let mut entries = vec![format!("query = {query}")];
+                if let Some(operation) = body.at(&["graphql", "operationName"]).filter(|value| **value != Value::Null) {
+                    let operation = self.text(operation.text().unwrap_or_default(), place).written();
+                    entries.push(format!("operationName = {operation}"));
+                }
+                let variables = match body.at(&["graphql", "variables"]) {
+                    None | Some(Value::Null) => String::new(),
+                    Some(Value::Text(text)) => text.clone(),
+                    // Some exporters write an object in place of its text.
+                    Some(other) => other.to_json(),
+                };
+                if !variables.trim().is_empty() {
+                    let code = match self.json(&variables, place) {
+                        Some(code) => code,
+                        None => self.script.not_moved(place, "variables of GraphQL that are no JSON"),
+                    };
+                    entries.push(format!("variables = {code}"));
+                }
+                call.body = Body::Json(crate::lua::table(&entries));
             }
             "file" => {
                 let src = body.at(&["file", "src"]).and_then(Value::text).unwrap_or("FILE").to_owned();

@@ -37,7 +37,7 @@ fn a_collection_is_a_scenario() {
         "brunt.group(\"Log   in\", function()",
         "http:post(\"/shop/login?x=a%20b\", {",
         "headers = { [\"X-Trace\"] = brunt.uuid() }",
-        "form = { user = \"ann\", password = vars.password }",
+        "form = { { \"user\", \"ann\" }, { \"password\", vars.password } }",
         "[\"Status is 200\"] = answer.status == 200",
         "[\"has plan\"] = answer:jsonpath(\"$.plan\") == \"free\"",
         "[\"odd\"] = false",

@@ -10,11 +10,16 @@ use crate::value::Value;
 const MOST: usize = 2_000;
 
 /// The known variables of a collection.
+#[derive(Default)]
 pub(crate) struct Variables<'c> {
     /// The variables of the collection, with their values.
     known: Vec<(&'c str, String)>,
     /// The variables that scripts set.
     set: Vec<String>,
+    /// Those that requests so far have set.
+    done: Vec<String>,
+    /// Those that a request uses before another has set them.
+    early: Vec<String>,
     /// The used variables that come from an environment of Postman's.
     pub(crate) elsewhere: Vec<String>,
 }
@@ -34,7 +39,21 @@ impl<'c> Variables<'c> {
             .collect();
         let mut set = Vec::new();
         collect_set(root, &mut set, 0);
-        Self { known, set, elsewhere: Vec::new() }
+        Self { known, set, ..Self::default() }
+    }
+
+    /// Counts the variables that an item's scripts of this kind set as set from here on.
+    pub(crate) fn set_by(&mut self, item: &Value, listen: &str) {
+        for event in item.list_at("event").iter().filter(|event| event.text_at("listen") == Some(listen)) {
+            let code = super::javascript::lines(event);
+            for statement in super::javascript::statements(&code) {
+                if let Some((name, _)) = super::javascript::assignment(&statement)
+                    && !self.done.contains(&name)
+                {
+                    self.done.push(name);
+                }
+            }
+        }
     }
 
     /// The value of a variable of the collection that no script sets.
@@ -77,7 +96,12 @@ impl<'c> Variables<'c> {
                 _ => script.not_moved(place, &format!("{{{{${made_up}}}}}")),
             };
         }
-        if self.known.iter().any(|(known, _)| *known == name) || self.set.iter().any(|known| known == name) {
+        let is_known = self.known.iter().any(|(known, _)| *known == name);
+        let is_early = !is_known && self.set.iter().any(|known| known == name) && !self.done.iter().any(|done| done == name);
+        if is_early && !self.early.iter().any(|known| known == name) {
+            self.early.push(name.to_owned());
+        }
+        if is_known || self.set.iter().any(|known| known == name) {
             return format!("vars{}", part(name));
         }
         if !self.elsewhere.iter().any(|known| known == name) {
@@ -101,12 +125,21 @@ impl<'c> Variables<'c> {
             let value = if secret::is_field(name) && !value.is_empty() {
                 script.secrets.ask(name, Some(value))
             } else {
-                let mut others = Self { known: Vec::new(), set: Vec::new(), elsewhere: Vec::new() };
+                let mut others = Self::default();
                 // A variable in another's value would have to be written before that one.
                 let text = others.text(value, "a variable of the collection", &mut Script::default());
                 if text.is_known() { quoted(value) } else { self.joined(value) }
             };
             entries.push(format!("{} = {value}", key(name)));
+        }
+        for name in &self.early {
+            let variable = script.secrets.name(name, None);
+            script.leave(
+                format!("{{{{{name}}}}}"),
+                format!("it is used before a request sets it: --env {variable}=VALUE gives it; without, it is sent as written"),
+            );
+            let otherwise = quoted(&format!("{{{{{name}}}}}"));
+            entries.push(format!("{} = brunt.env({}, {otherwise})", key(name), quoted(&variable)));
         }
         if entries.is_empty() && self.set.is_empty() {
             return String::new();

@@ -46,8 +46,39 @@ struct Builder {
     whole: Option<Value>,
 }
 
+/// The most closing brackets that are moved, one reading of the text for each.
+const MOST_CLOSERS: usize = 200;
+
 /// The value of the first document in a text.
+///
+/// A bracket that closes a list or an object may stand at the indentation of its key, as many write it. The parser
+/// refuses this, so that bracket is moved to the right.
 pub(super) fn read(text: &str) -> Result<Value, ImportError> {
+    let mut moved = None;
+    for _ in 0..MOST_CLOSERS {
+        let text = moved.as_deref().unwrap_or(text);
+        let error = match read_strictly(text) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        let ImportError::Syntax { line, problem, .. } = &error else { return Err(error) };
+        let lines: Vec<&str> = text.split('\n').collect();
+        let closes = problem.contains("indentation")
+            && lines.get(line.wrapping_sub(1)).is_some_and(|line| {
+                line.trim_start().starts_with([']', '}']) && line.len() - line.trim_start().len() < MOST_DEPTH
+            });
+        if !closes {
+            return Err(error);
+        }
+        let shifted = lines.iter().enumerate().map(|(number, content)| {
+            if number + 1 == *line { format!("{}{content}", " ".repeat(MOST_DEPTH)) } else { (*content).to_owned() }
+        });
+        moved = Some(shifted.collect::<Vec<_>>().join("\n"));
+    }
+    read_strictly(moved.as_deref().unwrap_or(text))
+}
+
+fn read_strictly(text: &str) -> Result<Value, ImportError> {
     let mut builder = Builder::default();
     let mut parser = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     while let Some(event) = parser.next_event() {
