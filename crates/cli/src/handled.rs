@@ -32,7 +32,11 @@ pub fn write(summary: &Summary, registry: &Registry, allowed: &[PathBuf]) -> Res
             console::print(text)?;
         } else {
             let path = Path::new(name);
-            check_allowed(path, allowed)?;
+            if let Err(error) = check_allowed(path, allowed) {
+                // What the run's load has paid for is not lost.
+                console::print(text)?;
+                return Err(error);
+            }
             files::write(path, text).context("brunt.handle_summary")?;
         }
     }

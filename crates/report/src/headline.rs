@@ -156,6 +156,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     );
     all.extend(later_doubt);
     all.extend(thresholds_failed(summary));
+    all.extend(turned_away(summary));
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
     all.extend(remarks.into_iter().take(MOST_REMARKS).map(about_target));
@@ -170,6 +171,26 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     }
     let room = MOST_REMARKS.saturating_sub(summary.remarks.len() - notes.len());
     all.extend(notes.into_iter().take(room).map(about_target));
+    all
+}
+
+/// Users who came and were not served, by scenario: the load was less than it was to be.
+fn turned_away(summary: &Summary) -> Vec<Statement> {
+    let mut all = Vec::new();
+    for (name, scenario) in summary.total.figures.scenarios.iter() {
+        let name = clean(name);
+        let arrived = scenario.users_started + scenario.not_admitted + scenario.out_of_rows;
+        if scenario.not_admitted > 0 {
+            let not = Number(scenario.not_admitted as f64);
+            let text = format!("{name}: {not} of {} users were not admitted: as many were there as may be", Number(arrived as f64));
+            all.push(Statement { advice: "raise most_alive, or lower the rate".to_owned(), ..Statement::new(Tone::Warning, text) });
+        }
+        if scenario.out_of_rows > 0 {
+            let text = format!("{name}: its data was used up, and it ended with its last row");
+            let advice = "give more rows, or let them begin anew by :circular()".to_owned();
+            all.push(Statement { advice, ..Statement::new(Tone::Warning, text) });
+        }
+    }
     all
 }
 

@@ -362,8 +362,13 @@ impl VirtualUsers {
             return;
         }
         if let Some(of) = self.user(user) {
-            let scenario = of.scenario;
-            network.recorder.snapshot.figures.scenarios.at(scenario).script_error(&problem);
+            let (scenario, is_last) = (of.scenario, of.doing == Doing::Last);
+            let figures = network.recorder.snapshot.figures.scenarios.at(scenario);
+            if is_last {
+                figures.stop_error(&problem);
+            } else {
+                figures.script_error(&problem);
+            }
         }
         self.finish(network, user, Outcome::Failed { pacing_ns }, now);
     }

@@ -38,7 +38,7 @@ impl Rows {
         let rows = match kind {
             Kind::Csv => csv(name, content, options)?,
             Kind::Json => {
-                let value = serde_json::from_slice(content).map_err(|e| format!("{name} is not JSON: {e}"))?;
+                let value = serde_json::from_slice(without_mark(content)).map_err(|e| format!("{name} is not JSON: {e}"))?;
                 match value {
                     serde_json::Value::Array(values) => Self::Values(values),
                     _ => return Err(format!("{name}: expected an array of rows")),
@@ -48,14 +48,14 @@ impl Rows {
                 let mut values = Vec::new();
                 for (number, range) in lines(content) {
                     let line = content.get(range).unwrap_or(&[]);
-                    let value = serde_json::from_slice(line);
+                    let value = serde_json::from_slice(if number == 1 { without_mark(line) } else { line });
                     values.push(value.map_err(|e| format!("{name}, line {number} is not JSON: {e}"))?);
                 }
                 Self::Values(values)
             }
             Kind::Lines => {
-                let lines = lines(content).map(|(_, range)| range).collect();
-                Self::Lines { lines, text: content.to_vec() }
+                let text = without_mark(content).to_vec();
+                Self::Lines { lines: lines(&text).map(|(_, range)| range).collect(), text }
             }
         };
         if rows.len() == 0 {
@@ -134,6 +134,11 @@ fn streamed(lua: &Lua, stream: &Stream, number: u64) -> mlua::Result<LuaValue> {
     }
 }
 
+/// A text without the byte order mark that some editors write before it.
+pub(super) fn without_mark(content: &[u8]) -> &[u8] {
+    content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)
+}
+
 /// The lines that are not empty, with their numbers from 1.
 fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
     let mut start = 0;
@@ -150,12 +155,12 @@ fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> 
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(table.separator)
         .has_headers(false)
-        .from_reader(content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content));
+        .from_reader(without_mark(content));
     let (mut cells, mut text) = (Vec::new(), Vec::new());
     for record in reader.byte_records() {
         let record = record.map_err(|e| wrong_record(name, &e))?;
         if table.columns.is_empty() {
-            table.name_columns(&record);
+            table.name_columns(name, &record)?;
             continue;
         }
         if record.len() != table.columns.len() {

@@ -17,12 +17,12 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::data::{Order, Rows, SharedFeeder};
 use super::resources::Resources;
-use super::{ClientKind, digests, pack, reading, tokens, urls, value, written};
+use super::{ClientKind, charset, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use crate::state::is_inside;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
-use brunt_protocol::scenario::{Fields, Setting, Value, unknown};
+use brunt_protocol::scenario::{Fields, Setting, Value, unknown, unknown_name};
 use brunt_script::ScriptClient;
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
@@ -113,7 +113,14 @@ impl Host {
         let base = lua.create_function(move |_, client: usize| {
             let declared = host.declared();
             let base = declared.clients.get(client.wrapping_sub(1)).and_then(|client| client.base.as_ref());
-            Ok(base.map(|base| format!("{}://{}", base.scheme, base.authority())))
+            Ok(match base {
+                None => (None, None),
+                Some(base) => {
+                    let prefix = base.path.trim_end_matches('/');
+                    let origin = format!("{}://{}", base.scheme, base.authority());
+                    (Some(origin), (!prefix.is_empty()).then(|| prefix.to_owned()))
+                }
+            })
         })?;
         table.raw_set("base", base)?;
         let host = self.clone();
@@ -425,6 +432,22 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(unknown(&whose, &name, &known.split(' ').collect::<Vec<_>>()))
     })?;
     table.raw_set("unknown", unknown)?;
+    let unknown_name = lua.create_function(|_, (whose, name, known): (String, String, Vec<String>)| {
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        Ok(unknown_name(&whose, &name, &known))
+    })?;
+    table.raw_set("unknown_name", unknown_name)?;
+    let number_text = lua.create_function(|_, number: f64| Ok(value::number_text(number)))?;
+    table.raw_set("number_text", number_text)?;
+    let charset = lua.create_function(|lua, (body, content_type): (LuaString, Option<LuaString>)| {
+        let content_type = content_type.map(|text| text.to_string_lossy());
+        Ok(match charset::decoded(&body.as_bytes(), content_type.as_deref()) {
+            Err(problem) => (Some(problem.to_string()), None),
+            Ok(None) => (None, None),
+            Ok(Some(text)) => (None, Some(lua.create_string(text)?)),
+        })
+    })?;
+    table.raw_set("text_in_charset", charset)?;
     let now = lua.create_function(|_, ()| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         // A clock before 1970 gives a negative time.

@@ -19,7 +19,7 @@ use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they run.
-pub(super) const LIBRARY: [(&str, &str); 18] = [
+pub(super) const LIBRARY: [(&str, &str); 19] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
@@ -38,6 +38,7 @@ pub(super) const LIBRARY: [(&str, &str); 18] = [
     ("data", include_str!("library/data.lua")),
     ("rehearsal", include_str!("library/rehearsal.lua")),
     ("locals", include_str!("library/locals.lua")),
+    ("names", include_str!("library/names.lua")),
 ];
 
 /// A state in which a script of scenarios was run.
@@ -112,6 +113,7 @@ impl LuaLibrary {
         let arrays = value::prepare_arrays(&lua)?;
         let functions = host.table(&lua)?;
         functions.raw_set("arrays", arrays)?;
+        functions.raw_set("integers", value::prepare_integers(&lua)?)?;
         functions.raw_set("operations", operation::numbers(&lua)?)?;
         functions.raw_set("by_place", host.common.by_place)?;
         let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
@@ -123,6 +125,7 @@ impl LuaLibrary {
             let chunk = lua.load(dialect.library()).set_name(format!("=brunt.{}", dialect.name()));
             brunt.set(dialect.name(), chunk.call::<mlua::Value>((&core, dialect.name()))?)?;
         }
+        table.get::<Function>("complete")?.call::<()>(())?;
         let math: Table = lua.globals().get("math")?;
         math.get::<Function>("randomseed")?.call::<()>(data::lua_seed(host.common.seed, worker))?;
         Ok(Self {

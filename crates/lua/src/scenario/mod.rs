@@ -4,6 +4,7 @@
 //! loaded; `operation` has the operations that users yield. The engine carries them out.
 
 mod by_flags;
+mod charset;
 mod data;
 mod digests;
 mod files;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mlua::{Lua, LuaString, Table, Value as LuaValue};
 use regex::bytes::Regex;
+use scraper::error::SelectorErrorKind;
 use scraper::{Html, Node, Selector};
 use serde_json_path::JsonPath;
 use uppsala::dom::{Document, NodeId, QName};
@@ -174,7 +175,7 @@ fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &
 impl Reader {
     fn css(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
         let selector = compiled(&mut self.selectors, question, |text| {
-            Selector::parse(text).map_err(|e| format!("it is not a CSS selector: {e}"))
+            Selector::parse(text).map_err(|e| wrong_selector(&e))
         })?;
         let Parsed::Html(html) = parsed(&mut self.last, Form::Html, body)? else { return Ok(Vec::new()) };
         let (mut left, mut visits) = (MOST_BYTES, MOST_VISITS);
@@ -270,6 +271,22 @@ impl Reader {
             Ok(Found::Groups(names.map(group).collect()))
         });
         found.collect()
+    }
+}
+
+/// The problem with a CSS selector. The parser has no words of its own for what it does not support.
+fn wrong_selector(error: &SelectorErrorKind) -> String {
+    match error {
+        SelectorErrorKind::UnexpectedSelectorParseError(kind) => {
+            let unsupported = format!("{kind:?}").contains("Unsupported");
+            if unsupported {
+                "it has a pseudo-class or pseudo-element that brunt does not know; attributes can be asked for, as in option[selected]"
+                    .to_owned()
+            } else {
+                "it is not a CSS selector".to_owned()
+            }
+        }
+        other => format!("it is not a CSS selector: {other}"),
     }
 }
 

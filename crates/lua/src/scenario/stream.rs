@@ -147,7 +147,7 @@ impl Stream {
         let end = file.metadata().map_err(wrong)?.len();
         let mut mark = [0; 3];
         let begin = match file.read_exact_at(&mut mark, 0) {
-            Ok(()) if mark == BYTE_ORDER_MARK && kind == Kind::Csv => mark.len() as u64,
+            Ok(()) if mark == BYTE_ORDER_MARK => mark.len() as u64,
             _ => 0,
         };
         file.seek(SeekFrom::Start(begin)).map_err(wrong)?;
@@ -157,7 +157,7 @@ impl Stream {
         let mut places = Places::new(most);
         match kind {
             Kind::Csv => stream.index_cells(reading, name, begin, &mut places)?,
-            _ => stream.index_lines(reading, name, &mut places)?,
+            _ => stream.index_lines(reading, name, begin, &mut places)?,
         }
         if places.rows == 0 {
             return Err(format!("{name}: there is no row in it"));
@@ -178,7 +178,7 @@ impl Stream {
         while reader.read_byte_record(&mut record).map_err(|e| wrong_record(name, &e))? {
             since_row.set(0);
             if self.table.columns.is_empty() {
-                self.table.name_columns(&record);
+                self.table.name_columns(name, &record)?;
                 continue;
             }
             let place = record.position();
@@ -190,10 +190,10 @@ impl Stream {
         Ok(())
     }
 
-    fn index_lines(&mut self, file: File, name: &str, places: &mut Places) -> Result<(), String> {
+    fn index_lines(&mut self, file: File, name: &str, begin: u64, places: &mut Places) -> Result<(), String> {
         let since_row = Rc::new(Cell::new(0));
         let mut reader = BufReader::with_capacity(BUFFER, Bounded { file, since_row: Rc::clone(&since_row) });
-        let (mut place, mut number, mut line) = (0, 0, Vec::new());
+        let (mut place, mut number, mut line) = (begin, 0, Vec::new());
         loop {
             line.clear();
             let length = reader.read_until(b'\n', &mut line).map_err(|e| format!("cannot read {name}: {e}"))?;

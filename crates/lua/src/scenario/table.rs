@@ -63,9 +63,21 @@ impl Table {
     }
 
     /// Takes the names of the columns from the first line.
-    pub(super) fn name_columns(&mut self, record: &csv::ByteRecord) {
+    ///
+    /// # Errors
+    /// When two columns have one name: a row could hold one of the two values alone.
+    pub(super) fn name_columns(&mut self, name: &str, record: &csv::ByteRecord) -> Result<(), String> {
         let names = record.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned());
         self.columns = names.collect();
+        for (place, column) in self.columns.iter().enumerate() {
+            if self.columns.iter().take(place).any(|earlier| earlier == column) {
+                return Err(format!(
+                    "{name}, line 1: two columns are called '{column}', and a row holds one value by that name: rename one, \
+                     or name all columns by columns = {{ … }}"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

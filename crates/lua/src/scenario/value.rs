@@ -16,6 +16,10 @@ const DEEPEST: usize = 64;
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// The registry key of the metatable that marks JSON's arrays.
 const ARRAY: &str = "brunt.array";
+/// The registry key of the metatable that marks JSON's whole numbers beyond [`MOST_EXACT`], and its name.
+const INTEGER: &str = "brunt.integer";
+/// The field with such a number's digits.
+const DIGITS: &str = "digits";
 
 /// A value of Lua as a value for protocols.
 ///
@@ -43,6 +47,7 @@ pub(super) fn given_to_lua(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValu
     let table = lua.create_table_with_capacity(0, entries.len())?;
     for (key, value) in entries {
         match (key, value) {
+            (Value::Nil, Value::Text(digits)) => return integer_to_lua(lua, &String::from_utf8_lossy(digits)),
             // The mark of a list.
             (Value::Nil, _) => {
                 table.set_metatable(Some(lua.named_registry_value::<Table>(ARRAY)?))?;
@@ -66,6 +71,11 @@ fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<V
         LuaValue::Table(table) => {
             if depth >= DEEPEST {
                 return Err(format!("a table is more than {DEEPEST} tables deep: is it within itself?"));
+            }
+            if let Some(digits) = digits_of(table) {
+                let digits = Value::Text(Cow::Owned(digits.into_bytes()));
+                let is_kept = arrays.is_some();
+                return Ok(if is_kept { Value::Table(vec![(Value::Nil, digits)]) } else { digits });
             }
             let mut entries = Vec::new();
             if arrays.is_some_and(|arrays| table.metatable().is_some_and(|mark| mark == *arrays)) {
@@ -111,6 +121,39 @@ pub(super) fn prepare_arrays(lua: &Lua) -> mlua::Result<Table> {
     Ok(mark)
 }
 
+/// Makes the metatable that marks JSON's whole numbers beyond [`MOST_EXACT`].
+pub(super) fn prepare_integers(lua: &Lua) -> mlua::Result<Table> {
+    let mark = lua.create_table()?;
+    mark.raw_set("__name", INTEGER)?;
+    lua.set_named_registry_value(INTEGER, &mark)?;
+    Ok(mark)
+}
+
+/// A whole number that Lua's numbers cannot hold, by its digits.
+fn integer_to_lua(lua: &Lua, digits: &str) -> mlua::Result<LuaValue> {
+    let table = lua.create_table_with_capacity(0, 1)?;
+    table.raw_set(DIGITS, digits)?;
+    table.set_metatable(Some(lua.named_registry_value::<Table>(INTEGER)?))?;
+    Ok(LuaValue::Table(table))
+}
+
+/// The digits of such a number; `None` for any other table.
+fn digits_of(table: &Table) -> Option<String> {
+    let mark = table.metatable()?;
+    let name = mark.raw_get::<Option<mlua::LuaString>>("__name").ok()??;
+    if name.as_bytes() != INTEGER.as_bytes() {
+        return None;
+    }
+    table.raw_get(DIGITS).ok()
+}
+
+/// A number in digits: a whole one with all of them, a fraction with as many as read back as the same number.
+pub(super) fn number_text(number: f64) -> String {
+    let size = number.abs();
+    let is_plain = size == 0.0 || (1e-7..1e21).contains(&size);
+    if is_plain { format!("{number}") } else { format!("{number:e}") }
+}
+
 /// Reads JSON straight into Lua: `null` becomes `brunt.null`, and arrays are marked so that they are written as arrays
 /// again.
 ///
@@ -153,11 +196,17 @@ impl<'de> Visitor<'de> for Reader<'_> {
         Ok(LuaValue::Boolean(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<LuaValue, E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<LuaValue, E> {
+        if value.unsigned_abs() > MOST_EXACT as u64 {
+            return integer_to_lua(self.lua, &value.to_string()).map_err(E::custom);
+        }
         Ok(LuaValue::Number(value as f64))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<LuaValue, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<LuaValue, E> {
+        if value > MOST_EXACT as u64 {
+            return integer_to_lua(self.lua, &value.to_string()).map_err(E::custom);
+        }
         Ok(LuaValue::Number(value as f64))
     }
 
@@ -217,6 +266,13 @@ impl Writer<'_> {
 
         if self.depth >= DEEPEST {
             return Err(S::Error::custom(format!("a table is more than {DEEPEST} tables deep: is it within itself?")));
+        }
+        if let Some(digits) = digits_of(table) {
+            return match (digits.parse::<i64>(), digits.parse::<u64>()) {
+                (Ok(number), _) => serializer.serialize_i64(number),
+                (_, Ok(number)) => serializer.serialize_u64(number),
+                _ => Err(S::Error::custom(format!("'{digits}' is no whole number of 64 bits"))),
+            };
         }
         let length = table.raw_len();
         let marked = table.metatable().is_some_and(|mark| mark == *self.arrays);

@@ -21,6 +21,8 @@ const TIMED: u32 = 16;
 
 /// The most requests that are made ahead in one call: a slow script has to return soon.
 const MOST_AHEAD: usize = 16;
+/// The most calls of `request` in a row that may return nil.
+const MOST_PASSED_OVER: u32 = 1000;
 
 /// One more than the largest number of a timed hook.
 const HOOKS: usize = Hook::Delay as usize + 1;
@@ -35,6 +37,8 @@ enum Source {
 
 /// A script on one worker.
 pub(super) struct ScriptUser {
+    /// How often in a row `request` has returned nil.
+    passed_over: u32,
     lua: Lua,
     file: String,
     thread: Arc<Thread>,
@@ -113,6 +117,7 @@ impl ScriptUser {
             requests: Vec::new(),
             taken: 0,
             expected: 0,
+            passed_over: 0,
             ending: None,
             refusal: None,
             meter: Meter { heart, clocks: [Clock::default(); HOOKS] },
@@ -146,6 +151,19 @@ impl ScriptUser {
             }
         };
         let returned = returned.map_err(|error| from_lua("request()", &self.file, &error))?;
+        // The script has stopped its thread, and has no request left to return.
+        if returned.is_nil() && self.thread.is_stopped() {
+            self.ending = Some(Ending::Stopped);
+            self.bytes.clear();
+            self.requests.clear();
+            return Ok(());
+        }
+        if returned.is_nil() && !matches!(self.source, Source::Static) {
+            self.bytes.clear();
+            self.requests.clear();
+            return self.pass_over();
+        }
+        self.passed_over = 0;
         let text = self.text(returned)?;
         let text = text.as_bytes();
         // Most scripts whose requests have the same path return the same text again.
@@ -155,6 +173,16 @@ impl ScriptUser {
             self.append(&text)?;
         }
         Ok(())
+    }
+
+    /// Passes over a call of `request` that returned nil. wrk leaves the connection idle that asked for it; here the next
+    /// request is asked for.
+    fn pass_over(&mut self) -> Result<(), ScriptError> {
+        self.passed_over += 1;
+        if self.passed_over < MOST_PASSED_OVER {
+            return Ok(());
+        }
+        self.text(Value::Nil).map(drop)
     }
 
     /// The result of `request`, if it is a string.
@@ -247,7 +275,17 @@ impl ScriptUser {
         let returned: Vec<Value> =
             (1..=count).map(|place| made.raw_get(place)).collect::<Result<_, _>>().map_err(wrong)?;
         for value in returned {
+            if value.is_nil() && !self.thread.is_stopped() {
+                self.pass_over()?;
+                continue;
+            }
+            if value.is_nil() && self.thread.is_stopped() {
+                // Another in its place: the request during which a script stops is taken back.
+                self.requests.push(Request { from: self.bytes.len(), piece: Piece { length: 0, idempotent: false }, more: false });
+                return Ok(());
+            }
             let text = self.text(value)?;
+            self.passed_over = 0;
             self.append(&text.as_bytes())?;
         }
         Ok(())

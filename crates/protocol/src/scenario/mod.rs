@@ -57,7 +57,7 @@ use crate::flags::ReadFile;
 use crate::traced::TraceIds;
 use crate::{AnswerParts, Client, OptionsError};
 
-pub use value::{Fields, Value, duration_ns, unknown};
+pub use value::{Fields, Value, duration_ns, unknown, unknown_name};
 
 /// What a protocol is in scenarios: a library in Lua, and the clients that scripts make by it.
 ///

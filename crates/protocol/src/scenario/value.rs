@@ -221,7 +221,16 @@ pub fn duration_ns(value: &Value<'_>) -> Option<u64> {
 
 /// The message that `whose` has nothing called `name`, with a suggestion.
 pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
-    let mut text = format!("{whose} has no option '{name}'");
+    near(format!("{whose} has no option '{name}'"), name, known)
+}
+
+/// The error about a name that a module or an object does not have, with the nearest of those that it has.
+pub fn unknown_name(whose: &str, name: &str, known: &[&str]) -> String {
+    near(format!("{whose} has no '{name}'"), name, known)
+}
+
+/// Adds the nearest name to an error, or all of them where none is near.
+fn near(mut text: String, name: &str, known: &[&str]) -> String {
     match known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min() {
         Some((distance, near)) if distance <= 2 => {
             let _ = write!(text, "; did you mean '{near}'?");

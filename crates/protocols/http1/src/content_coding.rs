@@ -9,6 +9,9 @@ use brunt_protocol::OptionsError;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// The most codings that are undone one after the other.
 const MOST_CODINGS: usize = 4;
+/// The codings of IANA's registry that change bytes.
+const CODINGS: [&str; 12] =
+    ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "exi", "aes128gcm", "dcb", "dcz", "pack200-gzip"];
 
 /// `body` without the codings that the values of Content-Encoding name, in the order in which they were applied.
 ///
@@ -22,7 +25,8 @@ pub(super) fn decoded<'a, 'f>(
     for field in fields {
         for coding in field.split(|byte| *byte == b',') {
             let coding = String::from_utf8_lossy(coding.trim_ascii()).to_ascii_lowercase();
-            if !coding.is_empty() && coding != "identity" {
+            // A word that is no coding, such as the charset that some servers write here, says nothing of the bytes.
+            if CODINGS.contains(&coding.as_str()) {
                 codings.push(coding);
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn said(field: &[u8], now: OffsetDateTime) -> Option<Value<'_>> {
     }
     // Name and value are any bytes, and stay as they are; only the attributes behind them are text.
     let attributes = format!("n=v{}", String::from_utf8_lossy(attributes));
-    let said = cookie::Cookie::parse(attributes).ok()?;
+    let said = cookie::Cookie::parse(attributes.as_str()).ok()?;
     let mut entries = vec![
         (Value::text("name"), Value::Text(Cow::Borrowed(name))),
         (Value::text("value"), Value::Text(Cow::Borrowed(value))),
@@ -40,11 +40,75 @@ pub(super) fn said(field: &[u8], now: OffsetDateTime) -> Option<Value<'_>> {
         say("secure", Value::Boolean(true));
     }
     // Max-Age comes before Expires (section 4.1.2.2).
-    let lasts = said.max_age().or_else(|| said.expires_datetime().map(|expires| expires - now));
+    let lasts = said.max_age().or_else(|| expires(&attributes).map(|expires| expires - now));
     if let Some(lasts) = lasts {
         say("lasts", Value::Number(lasts.as_seconds_f64()));
     }
     Some(Value::Table(entries))
+}
+
+/// The last Expires among attributes that is a date.
+fn expires(attributes: &str) -> Option<OffsetDateTime> {
+    let values = attributes.split(';').filter_map(|attribute| {
+        let (name, value) = attribute.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("expires").then_some(value)
+    });
+    values.filter_map(date).last()
+}
+
+/// A date by its tokens, in whatever order and way they are written (RFC 6265, section 5.1.1): time, day, month, year.
+fn date(text: &str) -> Option<OffsetDateTime> {
+    let is_delimiter = |c: char| {
+        !(c.is_ascii_alphanumeric() || c == ':' || c > '\u{7e}' || c < ' ' && c != '\t')
+    };
+    let (mut clock, mut day, mut month, mut year) = (None, None, None, None);
+    for token in text.split(is_delimiter).filter(|token| !token.is_empty()) {
+        if clock.is_none()
+            && let Some(found) = clock_of(token)
+        {
+            clock = Some(found);
+        } else if day.is_none()
+            && let Some(found) = number_of(token, 1..=2)
+        {
+            day = Some(found);
+        } else if month.is_none()
+            && let Some(found) = month_of(token)
+        {
+            month = Some(found);
+        } else if year.is_none()
+            && let Some(found) = number_of(token, 2..=4)
+        {
+            year = Some(found);
+        }
+    }
+    let year = match year? {
+        year @ 70..=99 => year + 1900,
+        year @ 0..=69 => year + 2000,
+        year => year,
+    };
+    let (hour, minute, second) = clock?;
+    let date = cookie::time::Date::from_calendar_date(i32::from(year), month?, u8::try_from(day?).ok()?).ok()?;
+    let time = cookie::time::Time::from_hms(hour, minute, second).ok()?;
+    (year >= 1601).then(|| cookie::time::PrimitiveDateTime::new(date, time).assume_utc())
+}
+
+/// The number that a token begins with, of so many digits; what is behind them is passed over.
+fn number_of(token: &str, digits: std::ops::RangeInclusive<usize>) -> Option<u16> {
+    let end = token.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(token.len());
+    digits.contains(&end).then(|| token.get(..end)?.parse().ok()).flatten()
+}
+
+/// `hour:minute:second`, of one or two digits each.
+fn clock_of(token: &str) -> Option<(u8, u8, u8)> {
+    let mut parts = token.splitn(3, ':').map(|part| number_of(part, 1..=2).and_then(|number| u8::try_from(number).ok()));
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+fn month_of(token: &str) -> Option<cookie::time::Month> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let start = token.get(..3)?.to_ascii_lowercase();
+    let place = MONTHS.iter().position(|month| *month == start)?;
+    cookie::time::Month::try_from(u8::try_from(place + 1).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -77,6 +141,12 @@ mod tests {
         assert_eq!(lasts("Expires=Wed, 31 Dec 2025 23:59:59 GMT; Max-Age=5"), Some(5.0), "Max-Age comes first");
         assert_eq!(lasts("Path=/"), None, "as long as its user");
         assert_eq!(lasts("Expires=whenever"), None);
+        for written in ["1 Jan 2026 0:00:10", "thu,01-january-2026 00:00:10 gmt", "2026 Jan 1 00:00:10 EST", "00:00:10 1 Jan 26"] {
+            assert_eq!(lasts(&format!("Expires={written}")), Some(10.0), "{written}");
+        }
+        for none in ["2026-01-01T00:00:10Z", "1 Jan 2026", "32 Jan 2026 00:00:00", "1 Jan 2026 25:00:00", "1 Jan 1600 00:00:00"] {
+            assert_eq!(lasts(&format!("Expires={none}")), None, "{none}");
+        }
     }
 
     #[test]

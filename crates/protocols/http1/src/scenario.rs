@@ -63,6 +63,12 @@ impl Dialect for HttpDialect {
         let own_host = sets("host");
         let host = if own_host { Vec::new() } else { base.map(host_field).unwrap_or_default() };
         let headers = given.into_iter().map(|(name, value)| (name, value.into_owned())).collect();
+        if let Some(base) = base.filter(|base| base.path.contains(['?', '#'])) {
+            return Err(OptionsError(format!(
+                "brunt.http: base '{}' has a query, and paths come behind the base: give query = {{ … }} with each request",
+                base.path
+            )));
+        }
         // The hint of each call has the framing of its answer, if it has one.
         let streaming = Streaming::hinted(&MessageOptions {
             framing: Framing::Sse,

@@ -205,7 +205,7 @@ impl WebSocketClient {
         if !wants(hint::RECEIVE) || mailbox.take(from) {
             return Started::Sent(NO_STATUS);
         }
-        mailbox.wait(from, sends, message.hint & hint::LISTEN != 0);
+        mailbox.wait(from, message.hint & hint::LISTEN != 0);
         Started::Awaited
     }
 }

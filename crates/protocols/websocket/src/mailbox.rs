@@ -52,9 +52,6 @@ enum Waiter {
     Message {
         /// The number of the first message that the call has not seen.
         from: u64,
-        /// Whether the call has sent a message. If it times out, its answer may still come, and would be taken for
-        /// another call's.
-        has_sent: bool,
         /// Whether the call takes only messages that no other call takes.
         listens: bool,
     },
@@ -115,10 +112,9 @@ impl Mailbox {
         self.came
     }
 
-    /// Makes the call that has begun wait for a message whose number is at least `from`. `has_sent`: whether the call
-    /// has sent a message. `listens`: whether it takes only what no other call takes.
-    pub(super) fn wait(&mut self, from: u64, has_sent: bool, listens: bool) {
-        self.waiters.push_back(Waiter::Message { from, has_sent, listens });
+    /// Makes the call that has begun wait for a message whose number is at least `from`.
+    pub(super) fn wait(&mut self, from: u64, listens: bool) {
+        self.waiters.push_back(Waiter::Message { from, listens });
     }
 
     /// Makes the call that has begun wait for the peer's Close frame.
@@ -197,11 +193,11 @@ impl Mailbox {
         self.last = ReceivedMessage::default();
     }
 
-    /// Ends the wait of the call at this position. Returns false if something may still come that belongs to this call
-    /// alone.
+    /// Ends the wait of the call at this position. A message that comes later in answer to what it sent can be received
+    /// as any other. Returns false where no message is waited for.
     pub(super) fn give_up(&mut self, position: usize) -> bool {
         // No other call waits for the pong to the same payload.
-        if !matches!(self.waiters.get(position), Some(Waiter::Message { has_sent: false, .. } | Waiter::Pong(_))) {
+        if !matches!(self.waiters.get(position), Some(Waiter::Message { .. } | Waiter::Pong(_))) {
             return false;
         }
         self.waiters.remove(position).is_some()
@@ -242,7 +238,7 @@ mod tests {
     fn pass_by(mailbox: &mut Mailbox) {
         let from = mailbox.begin(true);
         assert!(!mailbox.take(from));
-        mailbox.wait(from, false, false);
+        mailbox.wait(from, false);
     }
 
     #[test]
@@ -250,7 +246,7 @@ mod tests {
         let mut mailbox = Mailbox::default();
         for _ in 0..3 {
             assert_eq!(mailbox.begin(false), 0);
-            mailbox.wait(0, false, false);
+            mailbox.wait(0, false);
         }
         assert_eq!(mailbox.receive(true, b"a"), Some(0));
         pass_by(&mut mailbox);
@@ -271,9 +267,9 @@ mod tests {
     fn calls_keep_their_positions_beside_a_goodbye() {
         let mut mailbox = Mailbox::default();
         mailbox.await_goodbye();
-        mailbox.wait(0, true, false);
-        mailbox.wait(0, false, false);
-        assert!(!mailbox.give_up(0) && !mailbox.give_up(1), "what may still come is theirs");
+        mailbox.wait(0, false);
+        mailbox.wait(0, false);
+        assert!(!mailbox.give_up(0), "a goodbye may still come");
         assert_eq!(mailbox.receive(true, b"a"), Some(1));
         assert!(mailbox.give_up(1));
         assert_eq!((mailbox.say_goodbye(), mailbox.waits()), (Some(0), false));
@@ -282,7 +278,7 @@ mod tests {
     #[test]
     fn a_pong_is_the_answer_to_its_ping() {
         let mut mailbox = Mailbox::default();
-        mailbox.wait(0, false, false);
+        mailbox.wait(0, false);
         mailbox.await_pong(1);
         mailbox.await_pong(2);
         assert_eq!(mailbox.receive_pong(&2_u64.to_be_bytes()), Some(2));
@@ -294,8 +290,8 @@ mod tests {
     #[test]
     fn who_listens_has_what_no_other_call_takes() {
         let mut mailbox = Mailbox::default();
-        mailbox.wait(0, false, true);
-        mailbox.wait(0, false, false);
+        mailbox.wait(0, true);
+        mailbox.wait(0, false);
         assert_eq!(mailbox.receive(true, b"a"), Some(1), "the call that asks comes first");
         pass_by(&mut mailbox);
         assert_eq!(mailbox.pass_on(), Some(0), "then the one that listens");

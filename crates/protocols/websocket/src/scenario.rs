@@ -110,7 +110,9 @@ impl WebSocketCaller {
                 match base {
                     Some(base) if url.starts_with('/') => {
                         target::check_path(url).map_err(|e| OptionsError(e.to_string()))?;
-                        Target { path: url.to_owned(), ..base.clone() }
+                        // As in brunt.http, a path stands behind that of the base.
+                        let path = format!("{}{url}", base.path.trim_end_matches('/'));
+                        Target { path, ..base.clone() }
                     }
                     _ => {
                         let whole = Url::parse(url).map_err(|e| OptionsError(e.to_string()))?.target;

@@ -211,13 +211,18 @@ impl ScenarioFigures {
 
     /// An error ended an iteration; `traceback` is its message and its place.
     pub fn script_error(&mut self, traceback: &str) {
+        self.errors += 1;
+        self.stop_error(traceback);
+    }
+
+    /// An error ended a user's last function, which is no iteration: it is shown, and not counted among them.
+    pub fn stop_error(&mut self, traceback: &str) {
         if traceback.len() <= LONGEST_TRACEBACK {
             self.add_traceback(traceback, 1);
         } else {
             let end = (0..=LONGEST_TRACEBACK - '…'.len_utf8()).rev().find(|&at| traceback.is_char_boundary(at));
             self.add_traceback(&format!("{}…", traceback.get(..end.unwrap_or(0)).unwrap_or("")), 1);
         }
-        self.errors += 1;
     }
 
     fn add_traceback(&mut self, traceback: &str, n: u64) {

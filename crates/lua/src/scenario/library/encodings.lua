@@ -2,7 +2,7 @@
 
 local host, brunt, core, shared = ...
 
-local type, tostring, format = type, tostring, string.format
+local type, plain_tostring, format, find, tonumber = type, tostring, string.format, string.find, tonumber
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
 -- Rejects arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it
@@ -26,14 +26,52 @@ local function text_of(value)
     return value
   end
   if type(value) ~= "number" then
-    return nil
+    return getmetatable(value) == host.integers and value.digits or nil
   end
-  -- Lua shows fourteen digits; a whole number up to 2^53 is shown with all of its digits.
-  local is_whole = value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53
-  return is_whole and format("%d", value) or tostring(value)
+  -- Lua shows fourteen digits. Here a whole number has all of its digits, and a fraction as many as tell it from its
+  -- neighbours.
+  if value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53 then
+    return format("%d", value)
+  end
+  local short = plain_tostring(value)
+  return tonumber(short) == value and not find(short, "e", 1, true) and short or host.number_text(value)
 end
 
-core.text_of = text_of
+core.text_of, core.null = text_of, host.null
+
+-- As Lua's own, but numbers have all of their digits.
+local function exact_tostring(value)
+  return type(value) == "number" and text_of(value) or plain_tostring(value)
+end
+
+_G.tostring = exact_tostring
+
+-- Whole numbers beyond 2^53 of JSON, which numbers of Lua cannot hold: values of their own that are texts, or numbers of
+-- JSON, with all of their digits, and cannot be calculated with.
+local integers = host.integers
+integers.__index = false
+integers.__tostring = function(self)
+  return self.digits
+end
+integers.__concat = function(one, other)
+  return plain_tostring(one) .. plain_tostring(other)
+end
+integers.__eq = function(one, other)
+  return one.digits == other.digits
+end
+integers.__lt = function(one, other)
+  local a, b = one.digits, other.digits
+  local is_negative = a:sub(1, 1) == "-"
+  if is_negative ~= (b:sub(1, 1) == "-") then
+    return is_negative
+  elseif #a ~= #b then
+    return (#a < #b) ~= is_negative
+  end
+  return a ~= b and (a < b) ~= is_negative
+end
+integers.__le = function(one, other)
+  return not (other < one)
+end
 
 -- Defines `brunt[name]`, a function of a text, by a function that returns a problem, or nil and the result.
 local function of_text(name, carry_out)
@@ -86,7 +124,12 @@ function json.encode(value)
   if made_up then
     return made_up
   end
-  return host.json_encode(value)
+  local text, problem = host.json_encode(value)
+  if problem then
+    -- A nil would be a request without a body.
+    return misused("brunt.json.encode: " .. problem, value)
+  end
+  return text
 end
 
 function json.decode(text)

@@ -57,13 +57,21 @@ local function shown(value)
   return type(value) == "number" and tostring(value) or (value == nil and "nil" or "a " .. type(value))
 end
 
+-- Raises such an error about the arguments of a call. It is certain unless one of them, `...`, is made up: then another
+-- answer may have given another argument.
+local function wrong_call(message, ...)
+  wrong(message, not (shared.is_hidden() or shared.made_up(...)))
+end
+
+core.wrong_call = wrong_call
+
 -- Checks that a table of options has only known options, given as a set.
 local function check_options(whose, options, known)
   if options == nil then
     return
   end
   if type(options) ~= "table" then
-    wrong(whose .. " takes a table of options, not " .. shown(options))
+    wrong_call(whose .. " takes a table of options, not " .. shown(options), options)
   end
   for name in pairs(options) do
     if not known[name] then
@@ -86,7 +94,7 @@ local function seconds(what, value)
     read = host.duration(value)
   end
   if type(read) ~= "number" or not (read >= 0) or read > 2592000 then
-    wrong(what .. " must be a duration such as 2 (seconds) or \"500ms\", not " .. shown(value), type(value) == "string")
+    wrong(what .. " must be a duration such as 2 (seconds) or \"500ms\", not " .. shown(value), type(value) == "string" or not (shared.is_hidden() or shared.made_up(value)))
   end
   return read
 end

@@ -15,6 +15,19 @@ local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
 local null = host.null
 local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAILED, operations.CHECK_PASSED
 
+-- What scripts print is for people: it goes to standard error, where no result of a program's is, and without what would
+-- steer a terminal.
+local stderr, gsub = io.stderr, string.gsub
+local function print_aside(...)
+  local texts = { ... }
+  for place = 1, select("#", ...) do
+    texts[place] = gsub(tostring(texts[place]), "[%z\1-\8\11-\31\127]", "?")
+  end
+  stderr:write(table.concat(texts, "\t"), "\n")
+end
+
+_G.print = print_aside
+
 local function wait(user, length)
   if length > 0 then
     local began = user.now
@@ -79,7 +92,7 @@ end
 function brunt.group(name, run, ...)
   local user = waiting("brunt.group")
   if type(name) ~= "string" or type(run) ~= "function" then
-    wrong("brunt.group takes a name and a function, not " .. shown(name) .. " and " .. shown(run))
+    core.wrong_call("brunt.group takes a name and a function, not " .. shown(name) .. " and " .. shown(run), name, run)
   end
   local outer = user.group
   local path = outer and outer .. "/" .. name or name
@@ -140,7 +153,7 @@ end
 function brunt.check(subject, held_by_name)
   me("brunt.check")
   if type(held_by_name) ~= "table" then
-    wrong("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name))
+    core.wrong_call("brunt.check takes an answer and a table of checks, not " .. shown(held_by_name), held_by_name)
   end
   local missing
   if next(held_by_name) == nil then
@@ -200,7 +213,7 @@ local reasons = {}
 function shared.fail_answer(answer, reason)
   local label = rawget(answer, "label")
   if type(reason) ~= "string" or reason == "" then
-    wrong("answer:fail takes the reason, not " .. shown(reason))
+    core.wrong_call("answer:fail takes the reason, not " .. shown(reason), reason)
   end
   count_failed(reasons[label] and reasons[label][reason] or check_id(label, reason, reasons, true), answer, true, label)
 end

@@ -10,8 +10,17 @@ function brunt.nothing_for(length)
   return { kind = "nothing_for", seconds = seconds("a length", length) }
 end
 
+-- A number of users or iterations: a whole one.
+local function count(what, value, least)
+  value = number(what, value, least)
+  if value % 1 ~= 0 then
+    wrong(what .. " must be a whole number, not " .. shown(value))
+  end
+  return value
+end
+
 function brunt.at_once(users)
-  return { kind = "at_once", users = number("users", users, 1) }
+  return { kind = "at_once", users = count("users", users, 1) }
 end
 
 function brunt.rate(rate, length)
@@ -34,25 +43,25 @@ function brunt.ramp(users, length)
 end
 
 function brunt.peak(users, length)
-  return { kind = "peak", users = number("users", users, 1), seconds = seconds("a length", length) }
+  return { kind = "peak", users = count("users", users, 1), seconds = seconds("a length", length) }
 end
 
 function brunt.users(users, length)
-  users = number("users", users, 0)
+  users = count("users", users, 0)
   return { kind = "users", from = users, to = users, seconds = seconds("a length", length) }
 end
 
 function brunt.ramp_users(from, to, length)
-  from, to = number("users", from, 0), number("users", to, 0)
+  from, to = count("users", from, 0), count("users", to, 0)
   return { kind = "users", from = from, to = to, seconds = seconds("a length", length) }
 end
 
 function brunt.iterations_each(users, iterations)
-  return { kind = "iterations_each", users = number("users", users, 1), iterations = number("iterations", iterations, 1) }
+  return { kind = "iterations_each", users = count("users", users, 1), iterations = count("iterations", iterations, 1) }
 end
 
 function brunt.iterations_shared(users, iterations)
-  return { kind = "iterations_shared", users = number("users", users, 1), iterations = number("iterations", iterations, 1) }
+  return { kind = "iterations_shared", users = count("users", users, 1), iterations = count("iterations", iterations, 1) }
 end
 
 -- The steps of stairs: the first level, the increment, their number, the length of each, and the length between them.
@@ -333,7 +342,15 @@ function brunt.env(name, default)
     end
     return default
   end
-  return value
+  if type(default) ~= "number" then
+    return value
+  end
+  -- The value takes the place of a number.
+  local read = tonumber(value)
+  if not read or read ~= read then
+    wrong("brunt.env: " .. name .. " must be a number, as " .. shown(default) .. " is, which it replaces: not " .. shown(value))
+  end
+  return read
 end
 
 -- The place of a scenario, by its name.

@@ -2,6 +2,7 @@
 
 local host, brunt, core, shared = ...
 
+local find = string.find
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
 -- Methods of answers of any protocol; each searches the body.
@@ -24,13 +25,28 @@ local function beginning(body)
   return "; it begins: " .. shown .. (is_cut and "…" or "")
 end
 
+-- The body as text in UTF-8, from the charset that its byte order mark, its Content-Type or itself states. A body of
+-- ASCII alone is the same in all of them, but for those that write ASCII's bytes for other letters.
+local function text_of_body(self)
+  local body = self.body
+  if not find(body, "[\27\128-\255]") then
+    return body
+  end
+  local headers = self.headers
+  local problem, text = host.text_in_charset(body, type(headers) == "table" and headers["content-type"] or nil)
+  if problem then
+    raise(described(self) .. " " .. problem)
+  end
+  return text or body
+end
+
 -- The body as JSON: a table, or another value. Raises an error if it is not JSON.
 function reading.json(self)
   -- A made-up body is not parsed: the result would not show that it is made up.
   local value = rawget(self, "decoded") or core.made_up()
   if value == nil then
     local problem
-    value, problem = brunt.json.decode(self.body)
+    value, problem = brunt.json.decode(text_of_body(self))
     shared.count_demand(self, "json", nil, problem == nil)
     if problem then
       raise(described(self) .. " is not JSON: " .. problem .. beginning(self.body))
@@ -128,7 +144,7 @@ local function look_for(kind, answer, question, all, namespaces)
   elseif namespaces ~= nil and type(namespaces) ~= "table" then
     wrong("xpath takes namespaces as { prefix = uri }, not " .. shown(namespaces), true)
   end
-  local problem, certain, found = host.look_for(kind, answer.body, question, all, namespaces)
+  local problem, certain, found = host.look_for(kind, text_of_body(answer), question, all, namespaces)
   if problem and certain then
     wrong(kind .. " " .. shown(question) .. ": " .. problem, true)
   elseif shared.is_rehearsing() then
@@ -191,7 +207,7 @@ local function text_of_schema(schema)
   end
   local text, problem = schemas[schema], nil
   if not text then
-    text, problem = brunt.json.encode(schema)
+    text, problem = host.json_encode(schema)
     if not text then
       wrong("matches_schema: " .. problem, true)
     end
@@ -203,7 +219,7 @@ end
 -- Whether the body is JSON that matches a schema. It counts as a check called `name`; a failed one tells the place and
 -- the reason of the mismatch.
 function reading.matches_schema(self, schema, name)
-  local problem, certain, found = host.look_for("schema", self.body, text_of_schema(schema), false)
+  local problem, certain, found = host.look_for("schema", text_of_body(self), text_of_schema(schema), false)
   if problem and certain then
     wrong("matches_schema: " .. problem, true)
   elseif shared.is_rehearsing() then

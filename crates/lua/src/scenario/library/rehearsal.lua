@@ -259,10 +259,10 @@ function shared.withhold()
   end
 end
 
--- An error of Lua that no answer can cause: a missing global or method.
+-- An error of Lua that no answer can cause: a missing global, method or function of a library.
 local function of_no_answer(problem)
   local is_one = type(problem) == "string"
-    and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call method '[^']*' %(a nil value%)"))
+    and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call %a+ '[^']*' %(a nil value%)"))
   return is_one and problem or nil
 end
 

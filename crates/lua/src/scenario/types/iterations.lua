@@ -217,10 +217,9 @@ function brunt.file(file) end
 local json = {}
 brunt.json = json
 
--- A Lua value as JSON; nil and the problem if it has none.
+-- A Lua value as JSON. What has none, such as NaN or a list with holes, is an error.
 ---@param value any
----@return string? text
----@return string? problem
+---@return string
 function json.encode(value) end
 
 -- JSON text as a Lua value; nil and the problem if it is not JSON. JSON's null is `brunt.null`.

@@ -3,6 +3,7 @@
 -- What a call is made of, as `core.call` takes it.
 local function prepare(self, method, url, options, jar)
   local body, content_type, headers
+  url = based(self, url)
   check_options("a request", options, call_options)
   local user, password
   if find(url, "@", 1, true) then
@@ -10,7 +11,11 @@ local function prepare(self, method, url, options, jar)
   end
   if options.query then
     local query = form_of("query", options.query)
-    url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
+    -- A fragment stays with who asks, and a query would be part of it behind the #.
+    url = match(url, "^[^#]*")
+    if query ~= "" then
+      url = url .. (find(url, "?", 1, true) and "&" or "?") .. query
+    end
   end
   body, content_type = body_of(options)
   local authorized = authorization("", options)
@@ -23,7 +28,7 @@ end
 
 -- The jar of the user that runs, with scheme, host and path of a URL, or of the client's base.
 local function jar_at(self, what, url)
-  local jar, _, _, scheme, host, path = jar_of(self), url_of(whole(self, url or "/"))
+  local jar, _, _, scheme, host, path = jar_of(self), url_of(whole(self, based(self, url or "/")))
   if not jar then
     wrong(what .. ": this client keeps no cookies (cookies = false)")
   elseif not scheme then
@@ -46,7 +51,7 @@ end
 function Client:set_cookie(name, value, options)
   check_options("set_cookie", options, { url = true, domain = true, path = true, secure = true })
   options = options or empty
-  local said = { name = tostring(name), value = core.text_of(value) or tostring(value), secure = options.secure }
+  local said = { name = tostring(name), value = field_text("set_cookie", name, value), secure = options.secure }
   said.path, said.domain = options.path or "/", options.domain and lower(options.domain)
   if find(said.name, "[%c;=, ]") or find(said.value, "[%c;]") then
     raise("set_cookie: a name has no =, ; or space, and a value no ;: " .. said.name .. "=" .. said.value)
@@ -86,13 +91,20 @@ local function is_plain(options)
   return true
 end
 
+-- The client's methods are called by a colon. A dot would give them the path for the client.
+local function check_client(self, word)
+  if getmetatable(self) ~= Client then
+    wrong("http." .. word .. "(…) is called with a dot: write http:" .. word .. "(…), with a colon", true)
+  end
+end
+
 local function request(self, method, url, options)
   local jar = self.cookies and jar_of(self)
   local known = known_request(self, method, url)
   if not (jar and jar[1]) and not self.signer and not known.has_user and is_plain(options) then
     local prepared = known.prepared
     if prepared == nil then
-      prepared = core.prepare(self.client, method, url, nil, nil, nil, nil, nil, nil, nil, most_redirects(self) > 0) or false
+      prepared = core.prepare(self.client, method, known.url, nil, nil, nil, nil, nil, nil, nil, most_redirects(self) > 0) or false
       known.prepared = prepared
     end
     if prepared then
@@ -100,8 +112,8 @@ local function request(self, method, url, options)
       if answer.flags == 0 and not redirecting[answer.status] then
         return answer
       end
-      keep_cookies(jar, answer, whole(self, url))
-      return follow(self, answer, method, url, options and options.name or known.name, options or empty, nil, nil, nil, jar)
+      keep_cookies(jar, answer, whole(self, known.url))
+      return follow(self, answer, method, known.url, options and options.name or known.name, options or empty, nil, nil, nil, jar)
     end
   end
   options = options or empty
@@ -119,12 +131,14 @@ end
 for _, method in ipairs({ "get", "head", "post", "put", "patch", "delete", "options" }) do
   local upper = method:upper()
   Client[method] = function(self, url, options)
+    check_client(self, method)
     return request(self, upper, url, options)
   end
 end
 
 -- A request with whatever method.
 function Client:request(method, url, options)
+  check_client(self, "request")
   if type(method) ~= "string" then
     wrong("request takes a method such as \"GET\" and a path, not a " .. type(method))
   end
@@ -178,12 +192,39 @@ local function send_challenged(self, made, answers, jar, see)
   end
 end
 
+local batch
+
+-- Several requests at once, by names: gives the answers by the same names.
+local function batch_by_names(self, requests, see)
+  local names, list = {}, {}
+  for name in pairs(requests) do
+    if type(name) ~= "string" then
+      wrong("batch takes a list of requests, or requests by names: " .. core.shown(name) .. " is no name", true)
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for place, name in ipairs(names) do
+    list[place] = requests[name]
+  end
+  local by_name = {}
+  for place, answer in ipairs(batch(self, list, see)) do
+    by_name[names[place]] = answer
+  end
+  return by_name
+end
+
 -- Several requests at once. `see` is shown each answer before another call is made, which a redirect is.
-local function batch(self, requests, see)
+local function batch_in_order(self, requests, see)
   if type(requests) ~= "table" then
     wrong("batch takes a table of paths, or of { method, path, options }, not a " .. type(requests))
   end
   local jar, made = jar_of(self), {}
+  for key in pairs(requests) do
+    if type(key) ~= "number" then
+      return batch_by_names(self, requests, see)
+    end
+  end
   for place, one in ipairs(requests) do
     local method, url, options
     if type(one) == "string" then
@@ -217,7 +258,7 @@ local function batch(self, requests, see)
     headers, cookies = joined(headers, cookies)
     local follows = most_redirects(self, options) > 0
     if one.counted ~= name then
-      options = { name = one.counted, tags = options.tags, ok = options.ok, timeout = options.timeout }
+      options = { name = one.counted, tags = options.tags, ok = CHALLENGED, timeout = options.timeout }
     end
     core.start(
       self.client, name, options, method, full, headers, cookies, body, content_type, options.discard, nil, nil, follows
@@ -249,7 +290,11 @@ local function batch(self, requests, see)
   return answers
 end
 
--- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options }.
+batch = batch_in_order
+
+-- Several requests at once, over as many connections as the client may have: paths to GET, or { method, path, options };
+-- a list, or by names.
 function Client:batch(requests)
+  check_client(self, "batch")
   return batch(self, requests)
 end

@@ -30,6 +30,14 @@ local function ended(stream, answer)
   stream.answer = setmetatable(answer, Answer)
   stream[1] = answer[1]
   keep_cookies(stream.jar, answer, stream.url)
+  -- A page in place of events, such as that of a login, is no stream.
+  if stream.is_events and answer.ok and not answer.error and not core.is_rehearsing() then
+    local kind = answer.headers["content-type"] or "nothing"
+    if not find(lower(kind), "text/event-stream", 1, true) then
+      answer:fail("the answer is no stream of events: its Content-Type is " .. kind)
+      rawset(answer, "ok", false)
+    end
+  end
 end
 
 -- The next message, or nil at the end: what `for message in stream do` asks for.
@@ -64,6 +72,7 @@ end
 -- A request whose answer comes as messages: server-sent events or, with `messages`, lines or chunks. Gives a stream, which
 -- is called for its next message, and has what its answer has once it is over.
 function Client:events(url, options)
+  check_client(self, "events")
   check_options("events", options, stream_options)
   local passed = {}
   for name, value in pairs(options or empty) do
@@ -102,7 +111,7 @@ function Client:events(url, options)
   local stream = core.stream(
     self.client, known.name, passed, method, full, headers, cookies, body, content_type, false, false, framing
   )
-  return setmetatable({ stream = stream, label = stream.label, jar = jar, url = whole(self, full) }, Stream)
+  return setmetatable({ stream = stream, label = stream.label, jar = jar, url = whole(self, full), is_events = framing == "sse" }, Stream)
 end
 
 -- Pages ---------------------------------------------------------------------------------------------------------------
@@ -154,6 +163,7 @@ end
 -- connections as the client may have. What the user's cache has is not fetched, or only asked for again. Gives the page's
 -- answer, with the others in `resources`.
 function Client:page(url, options)
+  check_client(self, "page")
   check_options("page", options, page_options)
   local passed = {}
   for name, value in pairs(options or empty) do
@@ -171,11 +181,12 @@ function Client:page(url, options)
     return answer
   end
   local missing, places, now = {}, {}, core.user("a call").now
-  for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, url))) do
+  for _, place in ipairs(resources_of(answer, rawget(answer, "url") or whole(self, based(self, url)))) do
     local known = cache[place]
     if not known or known.until_ns <= now then
       local _, origin, _, _, path = url_of(place)
-      local own = origin == self.origin and path or place
+      -- A path would get the base's own before it once more.
+      local own = self.prefix and place or own_of(self, origin, path, place)
       local headers = known and { ["If-None-Match"] = known.etag, ["If-Modified-Since"] = known.modified } or nil
       missing[#missing + 1] = { "GET", own, { name = named, headers = headers } }
       places[#places + 1] = place
@@ -256,16 +267,18 @@ return function(options)
     wrong("brunt.http: cookies must be false for none, or \"iteration\" for those that are forgotten after each iteration")
   end
   local client = core.client("http", passed)
-  local base = core.base(client)
+  local base, prefix = core.base(client)
   local _, origin = url_of(base or "")
   return setmetatable({
     client = client,
-    base = base,
-    origin = origin,
+    base = base or false,
+    -- The base's own path, before that of each request.
+    prefix = prefix or false,
+    origin = origin or false,
     redirects = redirects == nil and MOST_REDIRECTS or redirects,
     cookies = cookies == nil or cookies,
     known = {},
-    signer = signer,
+    signer = signer or false,
     headers = signer and passed.headers or empty,
   }, Client)
 end

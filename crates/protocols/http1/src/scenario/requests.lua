@@ -9,35 +9,53 @@ local call_options = {
 
 local boundaries = 0
 
--- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }; a list of those is several parts of one name.
-local function multipart_of(fields)
-  if type(fields) ~= "table" then
-    wrong("multipart must be a table of names and values, not a " .. type(fields))
-  end
-  boundaries = boundaries + 1
-  local boundary = string.format("brunt-%d-%08x", boundaries, math.random(0, 2 ^ 31 - 1))
-  local names, texts = {}, {}
-  for name in pairs(fields) do
-    names[#names + 1] = name
-  end
-  table.sort(names, function(one, other)
-    return tostring(one) < tostring(other)
-  end)
-  local function add(name, value)
-    local quoted = gsub(gsub(tostring(name), '"', "%%22"), "[\r\n]", "")
-    local head = '--' .. boundary .. '\r\nContent-Disposition: form-data; name="' .. quoted .. '"'
-    if type(value) == "table" then
-      check_options("a part of multipart", value, { filename = true, content = true, type = true })
-      local filename = gsub(gsub(tostring(value.filename or "file"), '"', "%%22"), "[\r\n]", "")
-      head = head .. '; filename="' .. filename .. '"\r\nContent-Type: '
-        .. gsub(tostring(value.type or "application/octet-stream"), "[\r\n]", "")
-      value = value.content or ""
+-- A text within quotation marks of a part's head.
+local function quoted(text)
+  return '"' .. gsub(gsub(gsub(tostring(text), '"', "%%22"), "\r", "%%0D"), "\n", "%%0A") .. '"'
+end
+
+-- The Content-Type among header fields, or nil.
+local function content_type_in(headers)
+  for name, value in pairs(type(headers) == "table" and headers or {}) do
+    if type(name) == "string" and lower(name) == "content-type" and type(value) == "string" then
+      return value
     end
-    texts[#texts + 1] = head .. "\r\n\r\n" .. (core.text_of(value) or tostring(value)) .. "\r\n"
   end
-  for _, name in ipairs(names) do
-    local value = fields[name]
-    for _, one in ipairs(type(value) == "table" and value[1] ~= nil and value or { value }) do
+end
+
+-- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }; a list of those is several
+-- parts of one name. The boundary is that of the request's Content-Type, if it has one.
+local function multipart_of(fields, headers)
+  local given = content_type_in(headers)
+  local boundary = given and (match(given, ';%s*[Bb][Oo][Uu][Nn][Dd][Aa][Rr][Yy]="([^"]+)"') or match(given, ";%s*[Bb][Oo][Uu][Nn][Dd][Aa][Rr][Yy]=([^;%s]+)"))
+  if given and not boundary then
+    wrong("multipart: the Content-Type '" .. given .. "' has no boundary, so nobody could read the parts: add ; boundary=…, or leave the header out", true)
+  end
+  if not boundary then
+    boundaries = boundaries + 1
+    boundary = string.format("brunt-%d-%08x", boundaries, math.random(0, 2 ^ 31 - 1))
+  end
+  local texts = {}
+  local function add(name, value)
+    local head = "--" .. boundary .. "\r\nContent-Disposition: form-data; name=" .. quoted(name)
+    if type(value) == "table" and value ~= core.made_up() then
+      check_options("the part '" .. name .. "' of multipart", value, { filename = true, content = true, type = true })
+      local has_file = value.filename ~= false
+      if has_file then
+        head = head .. "; filename=" .. quoted(value.filename or "file")
+      end
+      local media_type = value.type or has_file and "application/octet-stream"
+      if media_type then
+        head = head .. "\r\nContent-Type: " .. gsub(tostring(media_type), "[\r\n]", "")
+      end
+      value = value.content == nil and "" or value.content
+    end
+    texts[#texts + 1] = head .. "\r\n\r\n" .. field_text("multipart", name, value) .. "\r\n"
+  end
+  for _, field in ipairs(ordered("multipart", fields)) do
+    local name, value = field[1], field[2]
+    local is_list = type(value) == "table" and rawget(value, 1) ~= nil
+    for _, one in ipairs(is_list and value or { value }) do
       add(name, one)
     end
   end
@@ -56,15 +74,12 @@ local function body_of(options)
   if options.body ~= nil then
     return options.body, nil
   elseif options.json ~= nil then
-    local text, problem = require("brunt").json.encode(options.json)
-    if not text then
-      raise("json: " .. problem)
-    end
-    return text, "application/json"
+    return require("brunt").json.encode(options.json), "application/json"
   elseif options.form ~= nil then
-    return form_of("form", options.form), "application/x-www-form-urlencoded"
+    -- A form has + for a blank (the WHATWG's URL standard, §5.2), where a query has %20.
+    return gsub(form_of("form", options.form), "%%20", "+"), "application/x-www-form-urlencoded"
   elseif options.multipart ~= nil then
-    return multipart_of(options.multipart)
+    return multipart_of(options.multipart, options.headers)
   end
 end
 
@@ -102,6 +117,22 @@ local function name_of(method, url)
   return method .. " " .. (origin and sub(origin, #scheme + 4) or "") .. gsub(path or url, "%?.*$", "")
 end
 
+-- A path behind that of the base: `base = "http://host/api"` and "/users" make "/api/users".
+local function based(self, url)
+  if self.prefix and type(url) == "string" and byte(url) == 47 then
+    return self.prefix .. url
+  end
+  return url
+end
+
+-- A URL as the client's own connections take it: by its path, where its origin is the base's.
+local function own_of(self, origin, path, url)
+  return origin == self.origin and path or url
+end
+
+-- A number in a URL of which Lua has shown fewer digits than it has.
+local SHORTENED = "%d%.?%d*e%+%d+"
+
 -- What is known of a request by its method and URL: `name`, what it is counted as by itself, and `prepared`, by which it is
 -- made as often as it is the same. Of URLs that scripts make up without end the first are remembered.
 local requests_known = 0
@@ -114,7 +145,14 @@ local function known_request(self, method, url)
     if type(url) ~= "string" then
       wrong("a request takes a path such as \"/\" or a whole URL, not a " .. type(url))
     end
-    known = { name = name_of(method, url), has_user = find(url, "@", 1, true) ~= nil and without_user(url) ~= url }
+    local number = match(url, SHORTENED)
+    if number then
+      misused("the URL has " .. number .. ", a number of which Lua's .. shows 14 digits at most: write tostring(id), which has all of them")
+    end
+    known = {
+      name = name_of(method, url), url = based(self, url),
+      has_user = find(url, "@", 1, true) ~= nil and without_user(url) ~= url,
+    }
     if requests_known < MOST_KNOWN then
       requests_known = requests_known + 1
       if not of_method then
@@ -228,6 +266,9 @@ local function signable(self, method, url, headers, body, content_type)
   }
 end
 
+-- The statuses that are a success of a call that is made to be challenged.
+local CHALLENGED = "2xx,3xx,401"
+
 -- Makes a request, and once more where it was challenged to authorize itself. What is sent to be challenged is a call of its own.
 local function send(self, signer, name, options, method, url, headers, cookies, body, content_type, elsewhere, follows)
   headers, cookies = joined(headers, cookies)
@@ -241,7 +282,8 @@ local function send(self, signer, name, options, method, url, headers, cookies, 
   local signed, is_first = signer:authorize(request)
   local so_named = options
   if is_first then
-    so_named = { name = (options.name or name) .. " challenge", tags = options.tags, timeout = options.timeout }
+    -- To be challenged is what this call is for.
+    so_named = { name = (options.name or name) .. " challenge", tags = options.tags, timeout = options.timeout, ok = CHALLENGED }
   end
   local answer = setmetatable(
     call(
@@ -261,6 +303,9 @@ local function send(self, signer, name, options, method, url, headers, cookies, 
       ),
       Answer
     )
+  elseif answer.status == 401 and is_first and not options.ok then
+    answer:fail("answered by 401 without a challenge that brunt can meet")
+    rawset(answer, "ok", false)
   end
   return answer
 end
@@ -309,10 +354,14 @@ local function follow(self, answer, method, url, name, options, headers, body, c
     url, origin = target, target_origin
     local again = { name = name, tags = options.tags, ok = options.ok, timeout = options.timeout, discard = options.discard, continues = answer }
     local cookies = cookie_field(jar, url)
-    local own = origin == self.origin and path or url
+    local own = own_of(self, origin, path, url)
     answer = send(self, signer, name, again, method, own, headers, cookies, body, content_type, elsewhere, hops < most)
     keep_cookies(jar, answer, url)
   end
   rawset(answer, "url", url)
+  if hops > 0 and hops >= most and redirecting[answer.status] and answer.ok and answer.headers.location then
+    answer:fail("more than " .. most .. " redirects in a row")
+    rawset(answer, "ok", false)
+  end
   return answer
 end

@@ -5,6 +5,7 @@ local core = ...
 local next, pairs, setmetatable, type = next, pairs, setmetatable, type
 local call, call_prepared, read = core.call, core.call_prepared, core.read
 local wrong, raise, check_options, reading = core.wrong, core.raise, core.check_options, core.reading
+local misused = core.misused
 local byte, find, match, gsub, lower, sub = string.byte, string.find, string.match, string.gsub, string.lower, string.sub
 -- A whole URL, or a reference with the URL that it is resolved against: the URL without fragment and user, its origin, scheme, host, path with
 -- query, user and password. Nil where it is none.
@@ -68,26 +69,67 @@ end
 
 -- Forms and URLs ------------------------------------------------------------------------------------------------------
 
-local function escape(text)
-  return core.url_encode(core.text_of(text) or tostring(text))
+-- A value of a field as text. What has no text is an error that names the field: a table's address is no text.
+local function field_text(what, name, value)
+  local text = core.text_of(value)
+  if text then
+    return text
+  elseif type(value) == "boolean" then
+    return tostring(value)
+  elseif value == core.null then
+    return tostring(misused(what .. ": '" .. tostring(name) .. "' is null: leave it out, or write \"\" for an empty value"))
+  end
+  local advice = type(value) == "table" and ": give each of its values a name of its own, such as '" .. tostring(name) .. "[key]'" or ""
+  return tostring(misused(what .. ": '" .. tostring(name) .. "' is " .. core.shown(value) .. ", and a value is a text or a number" .. advice, value))
 end
 
--- A table as application/x-www-form-urlencoded, in the order of its names. A value that is a list comes several times.
-local function form_of(what, fields)
+-- The fields of a table as { name, value } in the order in which they are sent: sorted by name, or as written where the
+-- table is a list of pairs.
+local function ordered(what, fields)
   if type(fields) ~= "table" then
-    wrong(what .. " must be a table of names and values, not a " .. type(fields))
+    wrong(what .. " must be a table of names and values, or a list of { name, value }, not " .. core.shown(fields), true)
   end
-  local names, pairs_of = {}, {}
+  local list = {}
+  if rawget(fields, 1) == nil then
+    for name, value in pairs(fields) do
+      if type(name) ~= "string" then
+        misused(what .. ": a name is a text, not " .. core.shown(name) .. "; a list has { name, value } at each place", fields)
+      end
+      list[#list + 1] = { tostring(name), value }
+    end
+    table.sort(list, function(one, other)
+      return one[1] < other[1]
+    end)
+    return list
+  end
+  for place, pair in ipairs(fields) do
+    local name = type(pair) == "table" and core.text_of(pair[1])
+    if not name or pair[2] == nil then
+      misused(what .. ": a list has { name, value } at each place, as its order is kept; place " .. place .. " has something else", fields)
+    else
+      list[#list + 1] = { name, pair[2] }
+    end
+  end
   for name in pairs(fields) do
-    names[#names + 1] = name
+    if type(name) ~= "number" then
+      misused(what .. ": give names and values, or a list of { name, value }: '" .. tostring(name) .. "' is in a list", fields)
+    end
   end
-  table.sort(names, function(one, other)
-    return tostring(one) < tostring(other)
-  end)
-  for _, name in ipairs(names) do
-    local value = fields[name]
-    for _, one in ipairs(type(value) == "table" and value or { value }) do
-      pairs_of[#pairs_of + 1] = escape(name) .. "=" .. escape(one)
+  return list
+end
+
+-- Fields as application/x-www-form-urlencoded. A value that is a list comes several times.
+local function form_of(what, fields)
+  local pairs_of = {}
+  for _, field in ipairs(ordered(what, fields)) do
+    local name, value = field[1], field[2]
+    local encoded = core.url_encode(name)
+    if type(value) == "table" and (rawget(value, 1) ~= nil or next(value) == nil) and value ~= core.made_up() then
+      for _, one in ipairs(value) do
+        pairs_of[#pairs_of + 1] = encoded .. "=" .. core.url_encode(field_text(what, name, one))
+      end
+    else
+      pairs_of[#pairs_of + 1] = encoded .. "=" .. core.url_encode(field_text(what, name, value))
     end
   end
   return table.concat(pairs_of, "&")
