@@ -182,8 +182,14 @@ fn turned_away(summary: &Summary) -> Vec<Statement> {
         let arrived = scenario.users_started + scenario.not_admitted + scenario.out_of_rows;
         if scenario.not_admitted > 0 {
             let not = Number(scenario.not_admitted as f64);
-            let text = format!("{name}: {not} of {} users were not admitted: as many were there as may be", Number(arrived as f64));
-            all.push(Statement { advice: "raise most_alive, or lower the rate".to_owned(), ..Statement::new(Tone::Warning, text) });
+            let text = format!(
+                "{name}: {not} of {} users were not admitted: as many were there as may be",
+                Number(arrived as f64)
+            );
+            all.push(Statement {
+                advice: "raise most_alive, or lower the rate".to_owned(),
+                ..Statement::new(Tone::Warning, text)
+            });
         }
         if scenario.out_of_rows > 0 {
             let text = format!("{name}: its data was used up, and it ended with its last row");

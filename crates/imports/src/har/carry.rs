@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::archive::{Entry, Sent};
 use super::choice::Chosen;
 use super::source::Sources;
-use crate::call::{form_body, is_own_form, Authorization, Body, Call, Part};
+use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form};
 use crate::encoded::{decoded, form_decoded, is_field_value, is_token, url_safe};
 use crate::lua::{Step, value, weight};
 use crate::script::Script;

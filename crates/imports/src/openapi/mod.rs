@@ -34,9 +34,13 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     let mut script = Script::default();
     let prefix = server(&root, &mut script);
     let operations = operations(document, &prefix, &mut script);
-    let elsewhere = root.fields_at("paths").iter().find_map(|(_, item)| item.text_at("$ref").filter(|to| !to.starts_with('#')));
+    let elsewhere =
+        root.fields_at("paths").iter().find_map(|(_, item)| item.text_at("$ref").filter(|to| !to.starts_with('#')));
     if let (true, Some(file)) = (operations.is_empty(), elsewhere) {
-        let problem = format!("its paths are references to other files, such as $ref {}: bundle them into one file first, as by redocly bundle", comment(file, 60));
+        let problem = format!(
+            "its paths are references to other files, such as $ref {}: bundle them into one file first, as by redocly bundle",
+            comment(file, 60)
+        );
         return Err(ImportError::Nothing(problem));
     }
     if operations.is_empty() {

@@ -7,7 +7,8 @@ use super::document::Document;
 use crate::value::Value;
 
 /// The fields of a parameter that say where and how it is sent; the others describe its value.
-const OF_PARAMETERS: [&str; 7] = ["name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"];
+const OF_PARAMETERS: [&str; 7] =
+    ["name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"];
 
 /// The description as one of OpenAPI 3.0.
 pub(super) fn converted(root: &Value) -> Value {
@@ -152,7 +153,8 @@ fn form_body(fields: &[&Value], consumes: &[String]) -> Value {
             && !consumes.iter().any(|kind| kind == "application/x-www-form-urlencoded");
     let kind = if is_multipart { "multipart/form-data" } else { "application/x-www-form-urlencoded" };
     let named = |field: &&Value| Some((field.text_at("name")?.to_owned(), schema_of(field)));
-    let required = fields.iter().filter(|field| field.is_true("required")).filter_map(|field| field.get("name").cloned());
+    let required =
+        fields.iter().filter(|field| field.is_true("required")).filter_map(|field| field.get("name").cloned());
     let schema = object([
         ("type", text("object")),
         ("required", Value::List(required.collect())),

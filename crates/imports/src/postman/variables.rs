@@ -97,7 +97,8 @@ impl<'c> Variables<'c> {
             };
         }
         let is_known = self.known.iter().any(|(known, _)| *known == name);
-        let is_early = !is_known && self.set.iter().any(|known| known == name) && !self.done.iter().any(|done| done == name);
+        let is_early =
+            !is_known && self.set.iter().any(|known| known == name) && !self.done.iter().any(|done| done == name);
         if is_early && !self.early.iter().any(|known| known == name) {
             self.early.push(name.to_owned());
         }

@@ -96,14 +96,20 @@ mod tests {
     fn a_body_is_read_in_the_charset_that_it_states() {
         let polish = b"<p>\xb3\xf3d\xbc</p>";
         assert_eq!(read(polish, Some("text/html; Charset=\"ISO-8859-2\"")), "<p>łódź</p>");
-        assert_eq!(read(b"<?xml version='1.0' encoding='windows-1251'?><a>\xef</a>", None), "<?xml version='1.0' encoding='windows-1251'?><a>п</a>");
+        assert_eq!(
+            read(b"<?xml version='1.0' encoding='windows-1251'?><a>\xef</a>", None),
+            "<?xml version='1.0' encoding='windows-1251'?><a>п</a>"
+        );
         let meta = b"<html><meta http-equiv=Content-Type content='text/html; charset=euc-kr'>\xb0\xa1";
         assert!(read(meta, Some("text/html")).ends_with('가'));
         assert_eq!(read(b"\xff\xfeh\0i\0", Some("text/plain; charset=utf-8")), "hi", "a mark comes first");
         assert_eq!(read(b"\xef\xbb\xbf{}", Some("application/json")), "{}");
         assert_eq!(read("é".as_bytes(), Some("text/html; charset=utf-8")), "the same");
         assert_eq!(read("é".as_bytes(), None), "the same");
-        assert_eq!(read(b"\xe9", Some("text/plain; charset=klingon")), CharsetError::Unknown("klingon".to_owned()).to_string());
+        assert_eq!(
+            read(b"\xe9", Some("text/plain; charset=klingon")),
+            CharsetError::Unknown("klingon".to_owned()).to_string()
+        );
     }
 
     proptest! {

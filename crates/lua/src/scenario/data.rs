@@ -38,7 +38,8 @@ impl Rows {
         let rows = match kind {
             Kind::Csv => csv(name, content, options)?,
             Kind::Json => {
-                let value = serde_json::from_slice(without_mark(content)).map_err(|e| format!("{name} is not JSON: {e}"))?;
+                let value =
+                    serde_json::from_slice(without_mark(content)).map_err(|e| format!("{name} is not JSON: {e}"))?;
                 match value {
                     serde_json::Value::Array(values) => Self::Values(values),
                     _ => return Err(format!("{name}: expected an array of rows")),
@@ -152,10 +153,8 @@ fn lines(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
 /// A table in the format of RFC 4180, with names in its first line unless `columns` gives them.
 fn csv(name: &str, content: &[u8], options: &Value<'_>) -> Result<Rows, String> {
     let mut table = Table::from_options(name, options)?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(table.separator)
-        .has_headers(false)
-        .from_reader(without_mark(content));
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(table.separator).has_headers(false).from_reader(without_mark(content));
     let (mut cells, mut text) = (Vec::new(), Vec::new());
     for record in reader.byte_records() {
         let record = record.map_err(|e| wrong_record(name, &e))?;

@@ -174,9 +174,8 @@ fn parsed<'l>(last: &'l mut Option<(Form, Vec<u8>, Parsed)>, form: Form, body: &
 
 impl Reader {
     fn css(&mut self, body: &[u8], question: &str, most: usize) -> Result<Vec<Found>, Problem> {
-        let selector = compiled(&mut self.selectors, question, |text| {
-            Selector::parse(text).map_err(|e| wrong_selector(&e))
-        })?;
+        let selector =
+            compiled(&mut self.selectors, question, |text| Selector::parse(text).map_err(|e| wrong_selector(&e)))?;
         let Parsed::Html(html) = parsed(&mut self.last, Form::Html, body)? else { return Ok(Vec::new()) };
         let (mut left, mut visits) = (MOST_BYTES, MOST_VISITS);
         let found = html.select(selector).take(most).map(|element| {

@@ -281,7 +281,11 @@ impl ScriptUser {
             }
             if value.is_nil() && self.thread.is_stopped() {
                 // Another in its place: the request during which a script stops is taken back.
-                self.requests.push(Request { from: self.bytes.len(), piece: Piece { length: 0, idempotent: false }, more: false });
+                self.requests.push(Request {
+                    from: self.bytes.len(),
+                    piece: Piece { length: 0, idempotent: false },
+                    more: false,
+                });
                 return Ok(());
             }
             let text = self.text(value)?;

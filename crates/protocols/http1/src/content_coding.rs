@@ -10,8 +10,20 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// The most codings that are undone one after the other.
 const MOST_CODINGS: usize = 4;
 /// The codings of IANA's registry that change bytes.
-const CODINGS: [&str; 12] =
-    ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "exi", "aes128gcm", "dcb", "dcz", "pack200-gzip"];
+const CODINGS: [&str; 12] = [
+    "gzip",
+    "x-gzip",
+    "deflate",
+    "br",
+    "zstd",
+    "compress",
+    "x-compress",
+    "exi",
+    "aes128gcm",
+    "dcb",
+    "dcz",
+    "pack200-gzip",
+];
 
 /// `body` without the codings that the values of Content-Encoding name, in the order in which they were applied.
 ///

@@ -58,9 +58,7 @@ fn expires(attributes: &str) -> Option<OffsetDateTime> {
 
 /// A date by its tokens, in whatever order and way they are written (RFC 6265, section 5.1.1): time, day, month, year.
 fn date(text: &str) -> Option<OffsetDateTime> {
-    let is_delimiter = |c: char| {
-        !(c.is_ascii_alphanumeric() || c == ':' || c > '\u{7e}' || c < ' ' && c != '\t')
-    };
+    let is_delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':' || c > '\u{7e}' || c < ' ' && c != '\t');
     let (mut clock, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(is_delimiter).filter(|token| !token.is_empty()) {
         if clock.is_none()
@@ -100,7 +98,8 @@ fn number_of(token: &str, digits: std::ops::RangeInclusive<usize>) -> Option<u16
 
 /// `hour:minute:second`, of one or two digits each.
 fn clock_of(token: &str) -> Option<(u8, u8, u8)> {
-    let mut parts = token.splitn(3, ':').map(|part| number_of(part, 1..=2).and_then(|number| u8::try_from(number).ok()));
+    let mut parts =
+        token.splitn(3, ':').map(|part| number_of(part, 1..=2).and_then(|number| u8::try_from(number).ok()));
     Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
@@ -141,10 +140,14 @@ mod tests {
         assert_eq!(lasts("Expires=Wed, 31 Dec 2025 23:59:59 GMT; Max-Age=5"), Some(5.0), "Max-Age comes first");
         assert_eq!(lasts("Path=/"), None, "as long as its user");
         assert_eq!(lasts("Expires=whenever"), None);
-        for written in ["1 Jan 2026 0:00:10", "thu,01-january-2026 00:00:10 gmt", "2026 Jan 1 00:00:10 EST", "00:00:10 1 Jan 26"] {
+        for written in
+            ["1 Jan 2026 0:00:10", "thu,01-january-2026 00:00:10 gmt", "2026 Jan 1 00:00:10 EST", "00:00:10 1 Jan 26"]
+        {
             assert_eq!(lasts(&format!("Expires={written}")), Some(10.0), "{written}");
         }
-        for none in ["2026-01-01T00:00:10Z", "1 Jan 2026", "32 Jan 2026 00:00:00", "1 Jan 2026 25:00:00", "1 Jan 1600 00:00:00"] {
+        for none in
+            ["2026-01-01T00:00:10Z", "1 Jan 2026", "32 Jan 2026 00:00:00", "1 Jan 2026 25:00:00", "1 Jan 1600 00:00:00"]
+        {
             assert_eq!(lasts(&format!("Expires={none}")), None, "{none}");
         }
     }

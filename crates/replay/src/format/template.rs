@@ -170,7 +170,12 @@ impl Template {
                 return Err(TemplateError::Adjoining(second.name.clone()));
             }
         }
-        Ok(Self { pieces, stamps_end: is_nginx, is_json: text.trim_start().starts_with('{'), times: LastTime::default() })
+        Ok(Self {
+            pieces,
+            stamps_end: is_nginx,
+            is_json: text.trim_start().starts_with('{'),
+            times: LastTime::default(),
+        })
     }
 
     /// Reads a line.
@@ -404,9 +409,10 @@ fn unescaped_url(value: &str, is_json: bool) -> Cow<'_, str> {
     match String::from_utf8(bytes) {
         Ok(text) => Cow::Owned(text),
         Err(error) => {
-            let escaped = error.as_bytes().iter().map(|byte| {
-                if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
-            });
+            let escaped = error
+                .as_bytes()
+                .iter()
+                .map(|byte| if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") });
             Cow::Owned(escaped.collect())
         }
     }

@@ -98,7 +98,9 @@ fn sum(texts: &[&str], unit_ns: f64) -> Option<u64> {
 /// `CLIENT:PORT [TIME] FRONTEND BACKEND/SERVER TIMERS STATUS BYTES - - FLAGS CONNECTIONS QUEUES "REQUEST"`, after a prefix of
 /// syslog.
 fn haproxy<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
-    let time = all.iter().position(|token| matches!(token, Token::Bracketed(text) if text.contains('/') && text.contains(':')))?;
+    let time = all
+        .iter()
+        .position(|token| matches!(token, Token::Bracketed(text) if text.contains('/') && text.contains(':')))?;
     let timers = text(all, time + 3)?;
     if timers.split('/').count() != 5 {
         return None;
@@ -187,7 +189,9 @@ fn entry(found: Found<'_>, options: &Options) -> Result<Entry, Skip> {
     entry.headers = given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     entry.session = match &options.session {
         SessionBy::Client => Some(without_port(found.client).to_owned()),
-        SessionBy::Cookie(name) => header(&entry.headers, "cookie").and_then(|field| cookie(field, name)).map(str::to_owned),
+        SessionBy::Cookie(name) => {
+            header(&entry.headers, "cookie").and_then(|field| cookie(field, name)).map(str::to_owned)
+        }
         SessionBy::Field(name) => header(&entry.headers, name).map(str::to_owned),
         SessionBy::None => None,
     };
@@ -209,7 +213,13 @@ mod tests {
         match read(layout, line, &Options::default()) {
             Ok(entry) => format!(
                 "{} {} {} {:?} {:?} {:?} {:?}",
-                entry.session.as_deref().unwrap_or("-"), entry.method, entry.url, entry.host, entry.status, entry.bytes, entry.duration_ns
+                entry.session.as_deref().unwrap_or("-"),
+                entry.method,
+                entry.url,
+                entry.host,
+                entry.status,
+                entry.bytes,
+                entry.duration_ns
             ),
             Err(skip) => format!("{skip:?}"),
         }
@@ -217,12 +227,28 @@ mod tests {
 
     #[test]
     fn lines_of_each_layout_are_read() {
-        assert_eq!(shown(Layout::Haproxy, HAPROXY), "10.0.1.2 GET /index.html?a=1 None Some(200) Some(2750) Some(109000000)");
-        assert_eq!(shown(Layout::Elb, ELB), "192.168.131.39 GET /a?b Some(\"www.example.com:80\") Some(200) Some(29) Some(1178000)");
-        assert_eq!(shown(Layout::Elb, ALB), "[2001:db8::7]:2817 POST / Some(\"www.example.com:443\") Some(404) Some(366) Some(2000000000)".replace("[2001:db8::7]:2817", "2001:db8::7"));
-        assert_eq!(shown(Layout::S3, S3), "192.0.2.3 GET /examplebucket/s3-dg.pdf None Some(200) Some(4406583) Some(70000000)");
+        assert_eq!(
+            shown(Layout::Haproxy, HAPROXY),
+            "10.0.1.2 GET /index.html?a=1 None Some(200) Some(2750) Some(109000000)"
+        );
+        assert_eq!(
+            shown(Layout::Elb, ELB),
+            "192.168.131.39 GET /a?b Some(\"www.example.com:80\") Some(200) Some(29) Some(1178000)"
+        );
+        assert_eq!(
+            shown(Layout::Elb, ALB),
+            "[2001:db8::7]:2817 POST / Some(\"www.example.com:443\") Some(404) Some(366) Some(2000000000)"
+                .replace("[2001:db8::7]:2817", "2001:db8::7")
+        );
+        assert_eq!(
+            shown(Layout::S3, S3),
+            "192.0.2.3 GET /examplebucket/s3-dg.pdf None Some(200) Some(4406583) Some(70000000)"
+        );
         for layout in [Layout::Haproxy, Layout::Elb, Layout::S3] {
-            assert_eq!(shown(layout, r#"203.0.113.7 - - [01/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl/8""#), "Malformed");
+            assert_eq!(
+                shown(layout, r#"203.0.113.7 - - [01/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl/8""#),
+                "Malformed"
+            );
         }
         assert_eq!(without_port("2001:db8::7"), "2001:db8::7");
     }

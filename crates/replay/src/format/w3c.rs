@@ -54,7 +54,10 @@ impl Columns {
             _ => stem.to_owned(),
         });
         put("url", url);
-        put("host", column("x-host-header").or_else(|| column("cs-host")).or_else(|| column("cs(Host)")).map(str::to_owned));
+        put(
+            "host",
+            column("x-host-header").or_else(|| column("cs-host")).or_else(|| column("cs(Host)")).map(str::to_owned),
+        );
         put("status", column("sc-status").map(str::to_owned));
         put("bytes", column("sc-bytes").map(str::to_owned));
         put("client", column("c-ip").map(str::to_owned));
@@ -108,7 +111,12 @@ mod tests {
             Ok(None) => None,
             Ok(Some(entry)) => Some(format!(
                 "{} {} {} {} {:?} {:?}",
-                entry.at.unwrap().ns / 1_000_000, entry.session.unwrap_or_default(), entry.method, entry.url, entry.duration_ns, entry.headers
+                entry.at.unwrap().ns / 1_000_000,
+                entry.session.unwrap_or_default(),
+                entry.method,
+                entry.url,
+                entry.duration_ns,
+                entry.headers
             )),
             Err(skip) => Some(format!("{skip:?}")),
         });
@@ -118,8 +126,14 @@ mod tests {
     #[test]
     fn iis_and_cloudfront_are_read() {
         let iis = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status sc-substatus sc-win32-status time-taken\n2026-01-01 10:00:01 10.0.0.1 GET /a b=1 80 - 203.0.113.7 Mozilla/5.0+(X11) - 200 0 0 1000\n2026-01-01 10:00:02 10.0.0.1\n";
-        assert_eq!(shown(iis), "1767261600000 203.0.113.7 GET /a?b=1 Some(1000000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]\nIncomplete");
+        assert_eq!(
+            shown(iis),
+            "1767261600000 203.0.113.7 GET /a?b=1 Some(1000000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]\nIncomplete"
+        );
         let front = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query x-host-header time-taken\n2026-01-01\t10:00:01\tFRA2\t2390\t2001:db8::7\tPOST\td1.cloudfront.net\t/v\t200\t-\tMozilla/5.0%20(X11)\t-\tshop.test\t0.500\n";
-        assert_eq!(shown(front), "1767261600500 2001:db8::7 POST /v Some(500000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]");
+        assert_eq!(
+            shown(front),
+            "1767261600500 2001:db8::7 POST /v Some(500000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]"
+        );
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
         text.push(format!("{}{}", label("bodies", paint), paint.warning(sent)));
     }
     if replayed.redacted > 0 {
-        let left = format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
+        let left =
+            format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
         text.push(format!("{}{}", label("headers", paint), paint.warning(left)));
     }
     text.extend(differences(&replayed.all, paint));
