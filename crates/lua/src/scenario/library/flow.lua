@@ -15,19 +15,6 @@ local GROUP, GROUP_ENDED = operations.GROUP, operations.GROUP_ENDED
 local null = host.null
 local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAILED, operations.CHECK_PASSED
 
--- What scripts print is for people: it goes to standard error, where no result of a program's is, and without what would
--- steer a terminal.
-local stderr, gsub = io.stderr, string.gsub
-local function print_aside(...)
-  local texts = { ... }
-  for place = 1, select("#", ...) do
-    texts[place] = gsub(tostring(texts[place]), "[%z\1-\8\11-\31\127]", "?")
-  end
-  stderr:write(table.concat(texts, "\t"), "\n")
-end
-
-_G.print = print_aside
-
 local function wait(user, length)
   if length > 0 then
     local began = user.now
