@@ -8,6 +8,8 @@ use brunt_plan::random::mix;
 use super::{Act, Peer, Reaction};
 use crate::transport::Ready;
 
+// What has happened to a socket, each on its own.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Default)]
 pub(super) struct Socket {
     pub(super) connection: u64,
