@@ -44,10 +44,19 @@ pub fn file(path: &Path) -> Option<String> {
             let (kind, what) = document(path)?;
             format!("it is {what}: brunt import {kind} {name} -o {} makes a script of it", lua.display())
         }
-        "lua" if is_of_wrk(path) => format!("it is a script of wrk: brunt -s {name} URL runs it"),
         _ => return None,
     };
     Some(format!("{name}: {here}"))
+}
+
+/// What to type instead of giving a file of another tool, or a script of wrk, as a scenario; none for any other file.
+pub fn scenario(path: &Path) -> Option<String> {
+    let is_lua = path.extension().is_some_and(|extension| extension == "lua");
+    if is_lua && is_of_wrk(path) {
+        let name = path.display();
+        return Some(format!("{name}: it is a script of wrk: brunt -s {name} URL runs it"));
+    }
+    file(path)
 }
 
 /// The most bytes of a file that tell whose it is.

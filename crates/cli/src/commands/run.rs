@@ -303,7 +303,7 @@ fn workers(run: &Run, scenarios: &Scenarios) -> Result<u32> {
 /// # Errors
 /// The wrong file or line.
 pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
-    if let Some(way) = foreign::file(&run.file) {
+    if let Some(way) = foreign::scenario(&run.file) {
         bail!("{way}");
     }
     let Change { env, base_url, inject, only, .. } = &run.change;
