@@ -47,7 +47,7 @@ impl Exit {
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
             Ending::Aborted(_) | Ending::GivenUp(_) => Self::ThresholdFailed,
             // Nothing was measured, so nothing has passed.
-            _ if due == 0 => Self::ThresholdFailed,
+            _ if due == 0 && !summary.has_only_carried() => Self::ThresholdFailed,
             // No answer was as expected, and there is no threshold (`--once`).
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed

@@ -11,11 +11,11 @@ pub fn totals(summary: &Summary) -> Totals {
     let workers = f64::from(summary.plan.workers.max(1));
     Totals {
         measured_ns: summary.run.measured_ns,
-        answered: measured.statuses.total(),
+        answered: summary.total.numbers.get(Counter::EndedAnswered),
         bytes_in: measured.numbers.get(Counter::ClearIn),
         errors: errors(summary),
         response: summary.total.times.get(Timing::Response).lower().into_owned(),
-        rates: summary.run.series.points().iter().map(|point| (point.rate() / workers) as u64).collect(),
+        rates: summary.run.series.points().iter().map(|point| (point.answered_per_s() / workers) as u64).collect(),
     }
 }
 

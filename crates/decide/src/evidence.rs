@@ -39,8 +39,10 @@ pub struct Evidence {
     /// `failed` over `due`, 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_ratio: f64,
-    /// Calls answered a second.
+    /// Calls a second that were answered within the measured time, whenever they were due.
     pub answered_per_s: f64,
+    /// Calls a second that ended within it with success: the rate that decides.
+    pub ok_per_s: f64,
     /// The mean, in nanoseconds; `None` where nothing was answered.
     pub mean_ns: Option<AtLeast<f64>>,
     /// The median, in nanoseconds.
@@ -104,6 +106,7 @@ impl Evidence {
             failed: summary.not_ok,
             error_ratio: summary.error_rate,
             answered_per_s: summary.rates.answered_per_s,
+            ok_per_s: summary.rates.ok_per_s,
             mean_ns: response.map(|times| times.mean),
             p50_ns: quantile("p50"),
             p90_ns: quantile("p90"),
@@ -139,11 +142,6 @@ impl Evidence {
     /// Whether every threshold held.
     pub fn held(&self) -> bool {
         self.thresholds.iter().all(|result| result.held)
-    }
-
-    /// Calls a second that are a success, of those answered in the measured part: the rate that decides.
-    pub fn ok_per_s(&self) -> f64 {
-        if self.answered > 0 { self.answered_per_s * self.ok as f64 / self.answered as f64 } else { 0.0 }
     }
 
     /// Whether the generator had room to spare.
@@ -340,7 +338,7 @@ mod tests {
         (0..answered).for_each(|_| run.measured.failures.record(Failure::Mismatch, "the body has no 'ok'"));
         let evidence = Evidence::from_summary(&Summary::new(plan, run));
         assert_eq!((evidence.answered, evidence.mismatched), (0, answered));
-        assert!(evidence.is_answered() && evidence.ok_per_s() == 0.0);
+        assert!(evidence.is_answered() && evidence.ok_per_s == 0.0);
         assert_eq!(evidence.failure, "mismatch: the body has no 'ok'");
     }
 

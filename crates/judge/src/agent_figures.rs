@@ -58,7 +58,7 @@ impl AgentFigures {
             due: total.numbers.get(Counter::Due),
             answered: total.statuses.total(),
             not_ok: total.not_ok(&plan.ok_status),
-            answered_per_s: answered_per_s(part.measured.statuses.total()),
+            answered_per_s: answered_per_s(total.numbers.get(Counter::EndedAnswered)),
             response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile("p99")?.value)),
             lag_p99_ns: total.times.known(Timing::Lag).quantile(0.99),
             judgement: Verdict::of_judged(judged, &total, response.as_ref()).judgement,

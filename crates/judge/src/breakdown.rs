@@ -28,7 +28,7 @@ pub struct CallBreakdown {
     pub not_ok: u64,
     /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
     pub error_rate: f64,
-    /// Answers a second, over the measured part.
+    /// Answers a second within the measured time, whenever their calls were due.
     pub answered_per_s: f64,
     /// Bytes of answers, after decryption.
     pub bytes_in: u64,
@@ -98,7 +98,6 @@ impl Whole<'_> {
 impl CallBreakdown {
     fn all(
         total: &NamedFigures<CallFigures>,
-        measured: &NamedFigures<CallFigures>,
         ok: &OkStatus,
         seconds: f64,
         whole: &Whole<'_>,
@@ -107,8 +106,8 @@ impl CallBreakdown {
             let not_ok = calls.not_ok(ok);
             let not_ok_times = calls.response_not_ok();
             let are_apart = not_ok_times.count() > 0;
-            let in_time = measured.get(name).map_or(0, |calls| calls.statuses.total());
-            let messages = measured.get(name).map_or(0, |calls| calls.messages().count());
+            let in_time = calls.numbers.get(Counter::EndedAnswered);
+            let messages = calls.numbers.get(Counter::EndedMessages);
             Self {
                 name: name.to_owned(),
                 due: calls.numbers.get(Counter::Due),
@@ -249,10 +248,9 @@ impl Breakdown {
     /// The figures of `run`, whose totals are `total`.
     pub(crate) fn new(plan: &Plan, run: &Recording, total: &Figures, whole: &Whole<'_>) -> Self {
         let (ok, seconds) = (&plan.ok_status, run.measured_ns as f64 / 1e9);
-        let measured = &run.measured.figures;
         Self {
-            requests: CallBreakdown::all(&total.requests, &measured.requests, ok, seconds, whole),
-            tags: CallBreakdown::all(&total.tags, &measured.tags, ok, seconds, whole),
+            requests: CallBreakdown::all(&total.requests, ok, seconds, whole),
+            tags: CallBreakdown::all(&total.tags, ok, seconds, whole),
             groups: groups(total),
             checks: checks(total),
             scenarios: scenarios(total),

@@ -43,6 +43,7 @@ pub fn run() -> (Plan, Recording) {
     measured.times.record(Timing::Response, 2 * SECOND_NS);
     measured.times.record(Timing::Service, 2 * SECOND_NS);
     measured.times.record(Timing::Failed, 2 * SECOND_NS);
+    measured.count_ends(&OkStatus::default());
     let mut series = Series::default();
     series.push(2 * SECOND_NS, &measured, &OkStatus::default());
     let run = Recording {

@@ -191,12 +191,13 @@ fn counts_up_to<const N: usize>(known: &Packed, limits: [u64; N]) -> [u64; N] {
     counts
 }
 
-/// The interval of calls answered a second, over the points of one length.
-pub fn rate(points: &[Point]) -> Option<(f64, f64)> {
+/// The interval of calls a second that ended with success, over the points of one length as blocks. `with_in_flight` is
+/// the rate if the calls in flight at the end had ended, too: whether they are in it is where the run was cut.
+pub fn rate(points: &[Point], with_in_flight: f64) -> Option<(f64, f64)> {
     let usual = points.first()?.length_ns;
-    let rates: Vec<_> = points.iter().filter(|point| point.length_ns == usual).map(Point::rate).collect();
+    let rates: Vec<_> = points.iter().filter(|point| point.length_ns == usual).map(Point::ok_per_s).collect();
     let (low, high) = Estimate::of_time(&rates)?.interval();
-    Some((low.max(0.0), high))
+    Some((low.max(0.0), high.max(with_in_flight)))
 }
 
 /// The value of `times` at the share `rank`; `None` where it is known only from below, or lies beyond the largest.

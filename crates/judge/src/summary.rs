@@ -68,20 +68,21 @@ pub struct Times {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
-    /// Calls answered a second.
+    /// Calls a second that were answered within the measured time, whenever they were due.
     pub answered_per_s: f64,
-    /// Calls answered a second with success. A threshold on `rate` limits this figure.
+    /// Calls a second that ended within the measured time with success, whenever they were due. A threshold on `rate`
+    /// limits this figure.
     pub ok_per_s: f64,
-    /// Lower end of its 95 % sampling interval: the rate of an endless run under the same load lies within in 95 % of cases.
-    /// Missing where the run was too short to say.
+    /// Lower end of the 95 % interval of `ok_per_s`: the rate of an endless run under the same load lies within in 95 % of
+    /// cases. Missing where the run was too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered_low_per_s: Option<f64>,
-    /// Upper end of that interval.
+    pub ok_low_per_s: Option<f64>,
+    /// Upper end of that interval. It reaches at least to the rate with the calls that were in flight at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered_high_per_s: Option<f64>,
+    pub ok_high_per_s: Option<f64>,
     /// Calls due a second: the rate that was asked for, in the open model.
     pub due_per_s: f64,
-    /// Messages a second, over all calls whose answers come as messages; missing where none does.
+    /// Messages a second within the measured time, of all calls whose answers come as messages; missing where none does.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages_per_s: f64,
     /// Bytes received a second, at the socket.
@@ -142,6 +143,7 @@ impl Summary {
     pub fn new(plan: Plan, run: Recording) -> Self {
         let mut total = run.measured.clone();
         total.merge(&run.drained);
+        total.settle_ends();
         // The generator's health in the drain's fractions of a second says nothing about the figures.
         total.numbers.set_health(&run.measured.numbers);
         let seconds = run.measured_ns as f64 / 1e9;
@@ -151,7 +153,9 @@ impl Summary {
         let remarks = remarks::find(&plan, &run, &total);
         // Sampling errors are those of a steady state, which a run with an outage does not have.
         let is_steady = !remarks.iter().any(|remark| remark.about.is_unsteady());
-        let rate = sampling::rate(points).filter(|_| is_steady);
+        let ended_ok = total.numbers.ended_ok();
+        let in_flight = run.drained.ended_late() + total.numbers.get(Counter::CarriedUnderWay);
+        let rate = sampling::rate(points, per_s(ended_ok + in_flight)).filter(|_| is_steady);
         let responses = Clusters::of_response(points).filter(|_| is_steady);
         let services = Clusters::of_service(points).filter(|_| is_steady);
         let (of_response, of_service) =
@@ -180,12 +184,12 @@ impl Summary {
                 0.0
             },
             rates: Rates {
-                answered_per_s: per_s(run.measured.statuses.total()),
-                ok_per_s: per_s(run.measured.ok(&plan.ok_status)),
-                answered_low_per_s: rate.map(|(low, _)| low),
-                answered_high_per_s: rate.map(|(_, high)| high),
+                answered_per_s: per_s(total.numbers.get(Counter::EndedAnswered)),
+                ok_per_s: per_s(ended_ok),
+                ok_low_per_s: rate.map(|(low, _)| low),
+                ok_high_per_s: rate.map(|(_, high)| high),
                 due_per_s: per_s(run.measured.numbers.get(Counter::Due)),
-                messages_per_s: per_s(run.measured.messages().count()),
+                messages_per_s: per_s(total.numbers.get(Counter::EndedMessages)),
                 wire_in_per_s: per_s(run.measured.numbers.get(Counter::WireIn)),
                 wire_out_per_s: per_s(run.measured.numbers.get(Counter::WireOut)),
                 clear_in_per_s: per_s(run.measured.numbers.get(Counter::ClearIn)),
@@ -258,6 +262,19 @@ impl Summary {
         self.plan.guards.iter().any(|guard| result.threshold == guard::name(guard) && guard::ended(guard, reason))
     }
 
+    /// Whether its throughput is a lower bound: calls of a lost agent may have ended, too.
+    pub fn is_rate_at_least(&self) -> bool {
+        self.total.numbers.get(Counter::Unknown) > 0
+    }
+
+    /// Whether anything ended within the measured time, of a run in which no call was due: calls of the warm-up, or messages of
+    /// these.
+    pub fn has_only_carried(&self) -> bool {
+        let numbers = &self.total.numbers;
+        numbers.get(Counter::Due) == 0
+            && numbers.get(Counter::EndedAnswered) + numbers.get(Counter::EndedMessages) > 0
+    }
+
     /// Since when the run was paused, if nobody resumed it before its end, in nanoseconds of the measured part.
     pub fn paused_to_end(&self) -> Option<u64> {
         let measured_ns = self.run.measured_ns;
@@ -299,6 +316,7 @@ mod tests {
     #[test]
     fn rates_leave_the_drain_out_and_latencies_do_not() {
         let (plan, mut run) = run();
+        run.measured.numbers.set(Counter::EndedAnswered, 1999);
         run.drained.statuses.record(200);
         run.drained.times.record(Timing::Response, 5 * SECOND_NS);
         run.measured.numbers.add(Counter::Due, 1);

@@ -20,6 +20,7 @@
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Step};
+use brunt_record::catalogue::Counter;
 use brunt_record::histogram::Censored;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -80,7 +81,7 @@ impl Watched {
     fn of_point(self, point: &Point) -> Option<f64> {
         match self.quantile() {
             Some(q) => point.response_quantile(q).map(|value| value.value as f64),
-            None => Some(point.rate()),
+            None => Some(point.answered_per_s()),
         }
     }
 
@@ -94,7 +95,7 @@ impl Watched {
             return all.quantile(q).map(|value| value.value as f64);
         }
         let length: u64 = points.iter().map(|point| point.length_ns).sum();
-        let answered: u64 = points.iter().map(|point| point.answered).sum();
+        let answered: u64 = points.iter().map(|point| point.numbers.get(Counter::EndedAnswered)).sum();
         (length > 0).then(|| answered as f64 * 1e9 / length as f64)
     }
 
@@ -157,7 +158,14 @@ impl Settled {
         }
         let watched = Watched::ALL.iter().filter(|figure| **figure != Watched::Rate || plan.load == Load::Closed {});
         let watched: Vec<_> = watched.copied().collect();
-        let warming_up = watched.iter().filter_map(|figure| warming_up(*figure, whole));
+        // Before the first calls can have ended, a rate says nothing.
+        let median_ns = total.response_times().quantile(0.5).map_or(0, |median| median.value);
+        let is_filled = |point: &Point| point.start_ns.saturating_add(plan.warmup_ns) >= median_ns;
+        let first = whole.iter().position(is_filled).unwrap_or(0);
+        let warming_up = watched.iter().filter_map(|figure| {
+            let skipped = if *figure == Watched::Rate { first } else { 0 };
+            warming_up(*figure, whole.get(skipped..)?)
+        });
         if let Some(longest) = warming_up.max_by_key(|found| found.0) {
             return longest.1;
         }

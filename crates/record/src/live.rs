@@ -102,7 +102,7 @@ pub struct InLog {
 pub struct AgentSecond {
     /// The agent's name.
     pub name: Arc<str>,
-    /// Calls that were answered.
+    /// Calls that were answered, whenever they were due.
     pub answered: u64,
     /// Calls that ended without success.
     pub not_ok: u64,
@@ -123,7 +123,7 @@ impl AgentSecond {
         let said = snapshot.unwrap_or(&empty);
         Self {
             name: Arc::clone(name),
-            answered: said.statuses.total(),
+            answered: said.numbers.get(Counter::EndedAnswered),
             not_ok: said.not_ok(ok),
             p99_ns: said.response_times().quantile(0.99),
             lag_p99_ns: said.times.known(Timing::Lag).quantile(0.99),

@@ -161,9 +161,23 @@ impl Point {
         (self.length_ns, self.users, self.open_connections) = (length_ns, users, open_connections);
     }
 
-    /// Answers a second.
-    pub fn rate(&self) -> f64 {
-        if self.length_ns == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.length_ns as f64 }
+    /// Calls a second that ended here with success, whenever they were due.
+    pub fn ok_per_s(&self) -> f64 {
+        self.per_s(self.numbers.ended_ok())
+    }
+
+    /// From when to when it is, and the calls that ended here with success, whenever they were due.
+    pub fn ended_ok(&self) -> (u64, u64, u64) {
+        (self.start_ns, self.end_ns(), self.numbers.ended_ok())
+    }
+
+    /// Calls a second that were answered here, whenever they were due.
+    pub fn answered_per_s(&self) -> f64 {
+        self.per_s(self.numbers.get(Counter::EndedAnswered))
+    }
+
+    fn per_s(&self, n: u64) -> f64 {
+        if self.length_ns == 0 { 0.0 } else { n as f64 * 1e9 / self.length_ns as f64 }
     }
 }
 

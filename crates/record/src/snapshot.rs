@@ -206,6 +206,25 @@ impl Snapshot {
         instrument::record_not_ok(&mut self.times, times.response(), weight);
     }
 
+    /// Counts its answers and messages as ended within the measured time. The engine counts each when it ends; this is for
+    /// snapshots that are made by hand, and after which nothing was under way.
+    pub fn count_ends(&mut self, ok: &OkStatus) {
+        let (is_ok, answered, messages) = (self.ok(ok), self.statuses.total(), self.messages().count());
+        self.numbers.set_ends(is_ok, answered, messages);
+        self.figures.count_ends(ok);
+    }
+
+    /// Takes calls that a check failed out of those that ended with success, once all are known.
+    pub fn settle_ends(&mut self) {
+        self.numbers.revoke_ended();
+        self.figures.settle_ends();
+    }
+
+    /// Calls that were under way when the measured time ended: of this part of a run, which is its drain.
+    pub fn ended_late(&self) -> u64 {
+        self.statuses.total() + self.failures.total() + self.numbers.get(Counter::Unfinished)
+    }
+
     /// Puts [`REDACTED`](crate::redaction::REDACTED) in place of secrets in every text: names, reasons, examples, errors of scripts.
     pub fn hide(&mut self, secrets: &Secrets) {
         if secrets.is_empty() {

@@ -231,7 +231,7 @@ fn second(point: &Point, has_users: bool) -> Row {
     for n in [point.numbers.get(Counter::Due), point.answered, point.not_ok] {
         row.put(n);
     }
-    row.put(format_args!("{:.3}", point.rate()));
+    row.put(format_args!("{:.3}", point.answered_per_s()));
     row.put_times("response", of_times(&point.response_times()));
     row.put_times("service", of_times(&point.service.unpack().into()));
     row.put_bytes(&point.numbers);

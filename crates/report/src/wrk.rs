@@ -87,8 +87,8 @@ fn latency(summary: &Summary) -> Row {
 /// Requests a second of one thread, a value from each point of the series; whole numbers, as in wrk.
 fn thread_rate(summary: &Summary) -> Row {
     let workers = f64::from(summary.plan.workers.max(1));
-    let rates: Vec<_> = summary.run.series.points().iter().map(|point| (point.rate() / workers).floor()).collect();
-    if summary.run.measured.statuses.total() == 0 || rates.is_empty() {
+    let rates: Vec<_> = summary.run.series.points().iter().map(|point| (point.answered_per_s() / workers).floor()).collect();
+    if summary.total.numbers.get(Counter::EndedAnswered) == 0 || rates.is_empty() {
         return Row::EMPTY;
     }
     let n = rates.len() as f64;
@@ -124,7 +124,7 @@ fn write_totals(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let measured = &summary.run.measured;
     let took = microseconds(summary.run.measured_ns as f64 / 1e3);
     let read = binary(measured.numbers.get(Counter::ClearIn) as f64);
-    writeln!(out, "  {} requests in {took}, {read}B read", measured.statuses.total())?;
+    writeln!(out, "  {} requests in {took}, {read}B read", summary.total.numbers.get(Counter::EndedAnswered))?;
     let errors = SocketErrors::from_summary(summary);
     if errors != SocketErrors::default() {
         let SocketErrors { connect, read, write, timeout } = errors;

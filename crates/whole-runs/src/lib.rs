@@ -22,6 +22,7 @@ mod streams;
 mod targets;
 mod tcp;
 mod thrift;
+mod throughput;
 mod users;
 mod websocket;
 
@@ -134,6 +135,15 @@ fn check(summary: &Summary) {
         total.statuses.total() + total.failures.total(),
         total.times.known(Timing::Response).count(),
         "calls that ended have one that is known"
+    );
+    let of = |counter| total.numbers.get(counter);
+    let in_time = summary.run.measured.numbers.get(Counter::EndedAnswered);
+    let by_second = summary.run.series.points().iter().map(|point| point.numbers.get(Counter::EndedAnswered));
+    assert_eq!(by_second.sum::<u64>(), in_time, "each end is in its second");
+    assert!(of(Counter::EndedOk) <= of(Counter::EndedAnswered));
+    assert!(
+        of(Counter::EndedAnswered) <= total.statuses.total() + of(Counter::EndedCarried),
+        "what ended in time was due in it, or carried over: {total:#?}"
     );
     let points: Vec<_> = total.timeline.points().map(|(_, point)| point).collect();
     let sum = |count: fn(&DuePoint) -> u64| points.iter().map(|point| count(point)).sum::<u64>();

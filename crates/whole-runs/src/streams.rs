@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_http1::options::Options;
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
@@ -51,6 +51,12 @@ impl Peer for Stream {
         });
         std::iter::repeat_n(acts, requests).flatten().collect()
     }
+}
+
+/// A protocol whose answers are server-sent events, with this last one.
+pub(super) fn streaming(last: Option<&str>) -> ProtocolOptions {
+    let messages = MessageOptions { framing: Framing::Sse, last: last.map(str::to_owned), stall_ns: None };
+    Options { messages: Some(messages), ..Options::default() }.to_protocol()
 }
 
 /// A plan of this many calls, whose answers are server-sent events.

@@ -298,7 +298,7 @@ fn told(run: &Evidence) -> String {
         format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, brunt_plan::units::Duration(p99.value))
     });
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
-    format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.ok_per_s().round()))
+    format!("{}/s{p99}{verdict}", brunt_plan::units::Number(run.ok_per_s.round()))
 }
 
 /// The common settings of both sides' runs.

@@ -338,7 +338,7 @@ fn told(step: &Step) -> String {
         .map_or(String::new(), |p99| format!(", p99 {}{}", if p99.at_least { "≥" } else { "" }, Duration(p99.value)));
     let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
-    format!("{}/s{p99}{failed}{verdict}", Number(run.ok_per_s().round()))
+    format!("{}/s{p99}{failed}{verdict}", Number(run.ok_per_s.round()))
 }
 
 fn exit_of(sweep: &Found) -> Exit {

@@ -1,7 +1,7 @@
 //! The figures of one run, or of one block of its seconds, that are compared.
 
 use brunt_judge::summary::Summary;
-use brunt_record::catalogue::Counter;
+use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::messages::Messages;
 use brunt_record::series::Point;
@@ -188,21 +188,19 @@ pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
 
 fn block(points: &[Point]) -> Figures {
     let mut response = Censored::default();
-    let (mut answered, mut ok, mut not_ok, mut messages, mut length_ns) = (0, 0, 0, 0, 0);
+    let (mut answered, mut not_ok, mut length_ns, mut numbers) = (0, 0, 0, Numbers::default());
     for point in points {
         response.merge(&point.response_times());
         answered += point.answered;
-        ok += point.ok();
         not_ok += point.not_ok;
-        messages += point.numbers.get(Counter::Messages);
+        numbers.merge(&point.numbers);
         length_ns += point.length_ns;
     }
-    let rate = if length_ns > 0 { ok as f64 * 1e9 / length_ns as f64 } else { 0.0 };
+    let per_s = |n: u64| if length_ns > 0 { n as f64 * 1e9 / length_ns as f64 } else { 0.0 };
+    let rate = per_s(numbers.ended_ok());
     let calls = response.count();
     let error_ratio = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
-    let per_s = if length_ns > 0 { messages as f64 * 1e9 / length_ns as f64 } else { 0.0 };
-    let messages = Snapshot::with_numbers([(Counter::Messages, messages)]);
-    let messages =
-        MessageFigures::new(messages.messages(), per_s).map(|figures| MessageFigures { is_whole: false, ..figures });
+    let messages = Snapshot { numbers, ..Snapshot::default() };
+    let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages))).map(|figures| MessageFigures { is_whole: false, ..figures });
     Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
 }

@@ -59,8 +59,8 @@ impl Step {
     /// Connections and successful calls a second, where those are the target's doing and not the generator's.
     fn point(&self) -> Option<(f64, f64)> {
         let run = self.evidence.as_ref()?;
-        let counts = run.is_answered() && run.is_rate_believed && run.ok_per_s() > 0.0;
-        counts.then_some((self.value as f64, run.ok_per_s()))
+        let counts = run.is_answered() && run.is_rate_believed && run.ok_per_s > 0.0;
+        counts.then_some((self.value as f64, run.ok_per_s))
     }
 }
 
@@ -113,7 +113,7 @@ pub struct Choice<'a> {
 impl Choice<'_> {
     /// Successful calls a second at `enough` over those at `most`, 0 to 1.
     pub fn throughput_ratio(&self) -> f64 {
-        self.enough.1.ok_per_s() / self.most.1.ok_per_s()
+        self.enough.1.ok_per_s / self.most.1.ok_per_s
     }
 
     /// The percentile that latency is compared by, and its quotient; `None` where the generator spoiled both sides.
@@ -133,9 +133,9 @@ impl Sweep {
             let good = self.steps.iter().filter(|step| step.is_good() && step.point().is_some());
             good.filter_map(|step| Some((step.value, step.evidence.as_ref()?)))
         };
-        let most = runs().max_by(|a, b| a.1.ok_per_s().total_cmp(&b.1.ok_per_s()))?;
+        let most = runs().max_by(|a, b| a.1.ok_per_s.total_cmp(&b.1.ok_per_s))?;
         let enough =
-            runs().filter(|(_, run)| run.ok_per_s() >= ENOUGH * most.1.ok_per_s()).min_by_key(|(value, _)| *value)?;
+            runs().filter(|(_, run)| run.ok_per_s >= ENOUGH * most.1.ok_per_s).min_by_key(|(value, _)| *value)?;
         Some(Choice { enough, most })
     }
 

@@ -170,6 +170,8 @@ pub(crate) struct MessageOf<T> {
     pub(crate) status: u16,
     /// Its times.
     pub(crate) came: MessageArrival,
+    /// When it came.
+    pub(crate) at: u64,
     /// Whether it is recorded.
     pub(crate) counts: bool,
     /// When it was read.

@@ -43,7 +43,7 @@ use self::deadlines::Deadlines;
 pub(crate) use self::deadlines::NEVER;
 pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
 use self::origins::Origins;
-pub(crate) use self::recorder::Recorder;
+pub(crate) use self::recorder::{Core, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{Driver, Ready};

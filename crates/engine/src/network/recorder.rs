@@ -1,5 +1,6 @@
 //! The recorder: writes down outcomes and times of a worker's calls.
 
+mod by_end;
 mod by_name;
 mod examples;
 
@@ -19,6 +20,9 @@ use super::deadlines::NEVER;
 use super::looks::Looks;
 use super::losing::GIVEN_UP;
 use super::sampler::{SLOW, Sampler, Timed};
+use by_end::ByEnd;
+
+pub(crate) use by_end::Core;
 
 /// The arrival time of the bytes being handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +50,8 @@ pub(crate) struct Recorder {
     tick: (u64, u64),
     /// Calls of the measured part by when they were due.
     by_due: DueLog,
+    /// Calls and messages by when they ended, whenever they were due.
+    by_end: ByEnd,
     /// Such calls by the kernel's time of arrival, weighted, and their number.
     exact: Histogram,
     exact_calls: u64,
@@ -98,13 +104,23 @@ impl Recorder {
         self.warming_up = false;
         self.by_due = DueLog::beginning_at(now);
         // Where each arrival is timed, the target's part of each call is known.
-        self.tick = if self.sampler.timed == Timed::All { (NEVER, 0) } else { self.by_due.tick_around(now) };
+        self.tick = if self.sampler.timed == Timed::All { (NEVER, 0) } else { self.tick_around(now) };
+    }
+
+    /// The tick around `now`. It lies on one side of the end of the open second, so that its calls count there together.
+    fn tick_around(&self, now: u64) -> (u64, u64) {
+        let ((begins, ends), until) = (self.by_due.tick_around(now), self.by_end.until());
+        if now < until { (begins, ends.min(until)) } else { (begins.max(until), ends) }
     }
 
     /// Writes the calls of the current tick into the timeline.
     fn end_tick(&mut self) {
         if !self.in_tick.is_empty() {
             let (begins, _) = self.tick;
+            let calls = self.in_tick.count();
+            for counter in [Counter::EndedAnswered, Counter::EndedOk] {
+                self.count_end(Core::All, counter, begins, calls);
+            }
             self.by_due.answered_all(begins, &self.in_tick);
             self.by_due.completed(begins);
             self.plain.merge(&self.in_tick);
@@ -122,7 +138,7 @@ impl Recorder {
         let (begins, ends) = self.tick;
         if begins < ends && now >= ends {
             self.end_tick();
-            self.tick = self.by_due.tick_around(now);
+            self.tick = self.tick_around(now);
         }
         if !matches!(failure, Some(Failure::Timeout | Failure::ConnectTimeout | Failure::Stalled)) {
             self.by_due.completed(at);
@@ -278,6 +294,9 @@ impl Recorder {
         }
         self.due(call);
         if !self.counts(call) {
+            if let End::Answered(status) = end {
+                self.carried(status, now);
+            }
             return;
         }
         match end {
@@ -371,11 +390,25 @@ impl Recorder {
             snapshot.times.record(Timing::FirstByte, call.service_ns(call.first_byte.min(now)));
         }
         let at = self.arrival(now);
+        self.answered_by_end(Core::All, at, is_ok);
+        if !call.measured {
+            self.count_end(Core::All, Counter::EndedCarried, at, 1);
+        }
         match self.completes(call, None, at, now) {
             Some(by_due) if is_ok => by_due.answered(call.due, response_ns),
             Some(by_due) => by_due.refused(call.due, response_ns),
             None => {}
         }
+    }
+
+    /// A call of the warm-up was answered in the measured time: it counts in the throughput, and in no other figure.
+    #[cold]
+    fn carried(&mut self, status: u16, now: u64) {
+        let is_excused = std::mem::take(&mut self.excused);
+        let (at, is_ok) = (self.arrival(now), is_excused || self.is_ok(status));
+        self.answered_by_end(Core::All, at, is_ok);
+        self.count_end(Core::All, Counter::EndedCarried, at, 1);
+        self.by_due.completed(at);
     }
 
     /// Whether the next answer, whose status is no success, counts as one all the same.

@@ -4,6 +4,7 @@ use brunt_record::outcome::Failure;
 
 use super::call::{End, LATE, Place};
 use super::calls::CallId;
+use super::recorder::Core;
 use super::{Load, MessageOf, Network};
 use crate::transport::Driver;
 
@@ -41,7 +42,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if counts {
             self.recorder.snapshot.came(&came);
         }
-        load.streamed(self, &MessageOf { token, id, tag, status, came, counts, now });
+        self.recorder.message_by_end(Core::All, at);
+        load.streamed(self, &MessageOf { token, id, tag, status, came, at, counts, now });
         self.connections[token].generation == generation
     }
 

@@ -4,7 +4,7 @@ use brunt_plan::threshold::{Selection, Traits};
 use brunt_record::figures::{CallFigures, Example, Figures, NameId};
 use brunt_record::outcome::OkStatus;
 
-use crate::network::Recorder;
+use crate::network::{Core, Recorder};
 
 /// The label of calls: their name and their tags.
 #[derive(Debug, Default)]
@@ -174,6 +174,18 @@ impl Names {
         for (selection, statuses) in selected {
             if statuses.as_ref().is_none_or(|statuses| statuses.holds(status)) {
                 record(figures.selected.at(*selection));
+            }
+        }
+    }
+
+    /// Calls `count` for each core that counts a call with this label, and this status if it was answered, apart from that of all calls.
+    pub(super) fn each_core(&self, label: u32, status: Option<u16>, mut count: impl FnMut(Core)) {
+        let Some(Label { id: Some(id), tags, selected, .. }) = self.get(label) else { return };
+        count(Core::Request(*id));
+        tags.iter().for_each(|tag| count(Core::Tag(*tag)));
+        for (selection, statuses) in selected {
+            if statuses.as_ref().is_none_or(|taken| status.is_some_and(|status| taken.holds(status))) {
+                count(Core::Selected(*selection));
             }
         }
     }

@@ -5,7 +5,7 @@ use brunt_record::outcome::Failure;
 
 use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, Load, MessageOf, Recorder};
+use crate::network::{AnswerOf, Call, CallId, Core, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
@@ -228,7 +228,9 @@ impl VirtualUsers {
             let is_ok = self.expects(ended, status).unwrap_or(usual);
             if usual && !is_ok {
                 self.names.unexpected(recorder, label, status);
+                recorder.revoke_end(Core::All, at);
             }
+            self.names.each_core(label, Some(status), |core| recorder.answered_by_end(core, at, is_ok));
             self.names.record_answered(recorder, label, status, |calls| {
                 calls.due();
                 calls.answered(status, response, service);

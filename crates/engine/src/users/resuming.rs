@@ -10,7 +10,7 @@ use brunt_record::outcome::Failure;
 
 use super::slots::slot_of;
 use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::Recorder;
+use crate::network::{Core, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
 use crate::worker::Leaving;
@@ -287,6 +287,8 @@ impl VirtualUsers {
             Operation::Excuse { label, status } => {
                 recorder.snapshot.excused.record(*status);
                 self.names.record_answered(recorder, *label, *status, |calls| calls.excused(*status));
+                self.names.each_core(*label, Some(*status), |core| recorder.excuse_end(core, now));
+                recorder.excuse_end(Core::All, now);
                 None
             }
             Operation::Log { level, text } => {
@@ -319,6 +321,7 @@ impl VirtualUsers {
         reason: Option<&str>,
     ) {
         let call = self.ticketed(ticket);
+        let ended = call.and_then(|call| call.ended).map_or(0, |(_, now)| now);
         let status = call.and_then(|call| match call.state {
             State::Answered(status) => Some(status),
             _ => None,
@@ -340,6 +343,11 @@ impl VirtualUsers {
         if first && let Some(status) = status {
             recorder.snapshot.failed_check.record(status);
             self.names.record_answered(recorder, label, status, |calls| calls.failed_check(status));
+            let is_ok = self.names.expects(label, status).unwrap_or_else(|| recorder.is_ok(status));
+            if is_ok {
+                self.names.each_core(label, Some(status), |core| recorder.revoke_end(core, ended));
+                recorder.revoke_end(Core::All, ended);
+            }
         }
     }
 

@@ -249,6 +249,7 @@ impl VirtualUsers {
         if message.counts {
             self.names.record(&mut network.recorder, call.label, |calls| calls.message(&message.came));
         }
+        self.names.each_core(call.label, None, |core| network.recorder.message_by_end(core, message.at));
         let client = &network.connections[message.token].client;
         if self.trace.is_some() && call.before.len() < MOST_SHOWN {
             let mut time = String::new();

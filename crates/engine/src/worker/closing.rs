@@ -5,7 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::{Interval, Phases, Report, Worker};
-use crate::network::NEVER;
+use crate::network::{NEVER, Recorder};
 use crate::transport::Driver;
 
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
@@ -28,6 +28,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             || numbers.get(Counter::Due) > 0
             || !figures.is_empty()
             || self.network.recorder.snapshot.ended() > 0
+            || self.network.recorder.has_ends()
         {
             self.hand_over(phase, end, left);
         }
@@ -71,6 +72,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         let interval = self.interval(phase, length_ns);
         self.network.recorder.looks.fit();
         self.second += 1;
+        let next = Recorder::second_ends(self.phase_began, self.second);
+        self.network.recorder.open_second(next.min(self.load_until));
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
 }

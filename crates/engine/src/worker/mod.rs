@@ -32,7 +32,7 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{NEVER, Network, Terms};
+use crate::network::{NEVER, Network, Recorder, Terms};
 use crate::transport::{Driver, Machine, Ready};
 
 /// The times of making a connection.
@@ -233,6 +233,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             }
             if now >= self.network.next_deadline() || self.drain_is_over(now) {
                 self.network.expire(&mut self.load, now, &mut events)?;
+            } else if self.closes_second(now) {
+                // What has come by the end of a second counts in it.
+                self.network.settle(&mut self.load, now, &mut events)?;
             }
             self.tick(now);
             if self.stage == Stage::Over {
@@ -262,6 +265,15 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     #[inline]
     fn drain_is_over(&self, now: u64) -> bool {
         self.stage == Stage::Loading(Phase::Drain) && now >= self.drain_until
+    }
+
+    /// Whether a second, or the phase of the load, is over at `now` and not reported yet.
+    #[inline]
+    fn closes_second(&self, now: u64) -> bool {
+        matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
+            && (now >= self.load_until
+                || now >= Recorder::second_ends(self.phase_began, self.second)
+                || self.shared.stop.is_stopped())
     }
 
     /// How long to let answers gather, in nanoseconds.
@@ -421,6 +433,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         (self.phase_began, self.second) = (began, 0);
         self.next_part = if self.load.may_hang() { began } else { NEVER };
         self.load_until = length_ns.map_or(NEVER, |length| began.saturating_add(length));
+        // What comes after the warm-up counts in the measured part, however late this worker closes the one and begins the other.
+        let stop = if phase == Phase::Measured { self.load_until } else { NEVER };
+        let until = Recorder::second_ends(began, self.second).min(self.load_until);
+        self.network.recorder.begin_ends(began, until, stop);
         self.stage = Stage::Loading(phase);
         self.load.begin(&mut self.network, phase, began, self.load_until);
     }
@@ -428,6 +444,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// The measured part is over: calls that were due and not sent never will be; calls in flight may still end.
     fn end_measured(&mut self, end: u64) {
         self.measured_ns = end.saturating_sub(self.measured_began);
+        if end < self.load_until {
+            // The answer that ended it is part of it.
+            self.network.recorder.stop_ends(end.saturating_add(1));
+        }
+        let carried = self.network.calls_alive() - self.network.under_way();
+        self.network.recorder.carried_under_way(carried);
         self.load.end_load(&mut self.network, end);
         self.close_phase(Phase::Measured, end);
         (self.phase_began, self.second) = (end, 0);

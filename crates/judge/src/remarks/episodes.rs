@@ -406,7 +406,8 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     let of = points.get(first..=last)?;
     let seconds = stretch.length() as f64 / SECOND_NS as f64;
     let due_rate = of.iter().map(|point| point.numbers.get(Counter::Due)).sum::<u64>() as f64 / seconds;
-    let rate = of.iter().map(|point| point.answered + failures_of(point)).sum::<u64>() as f64 / seconds;
+    let ended = |point: &Point| point.numbers.get(Counter::EndedAnswered) + failures_of(point);
+    let rate = of.iter().map(ended).sum::<u64>() as f64 / seconds;
     // As many calls as a rate keeps in flight wait after the first point already, and become no more.
     let in_first = waiting.get(first).copied().unwrap_or(0);
     let in_middle = waiting.get(first.midpoint(last)).copied().unwrap_or(0);

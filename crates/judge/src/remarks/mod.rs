@@ -24,6 +24,8 @@ use brunt_record::snapshot::Snapshot;
 const BUSY: f64 = 0.05;
 /// The least ratio of connections to the average calls in flight.
 const ROOM: f64 = 1.25;
+/// The share of the measured time above which the median call makes ok/s read low.
+const CUT_OFF: f64 = 0.02;
 /// The most agents that are named after the first.
 const MOST_NAMED: usize = 4;
 
@@ -70,6 +72,8 @@ pub enum About {
     Address,
     /// Answers were of another kind than before, with a status that is a success.
     AnotherAnswer,
+    /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
+    CutOff,
 }
 
 impl About {
@@ -80,7 +84,7 @@ impl About {
 
     /// Whether it only explains figures, and is not a complaint about the run.
     pub const fn is_note(self) -> bool {
-        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes)
+        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::CutOff)
     }
 }
 
@@ -139,6 +143,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
         no_messages(plan, total),
         redirects(plan, run, total),
         busy(plan, run, total),
+        cut_off(plan, run, total),
     ];
     let mut remarks = episodes::all(plan, run, total);
     let is_disturbed = !remarks.is_empty();
@@ -280,6 +285,27 @@ fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
             advice: "aim at where they lead: brunt --once shows it".to_owned(),
             ..Remark::new(About::Redirects, what)
         },
+    })
+}
+
+/// Calls in flight at the end are in no throughput. After a warm-up those of the beginning make up for them; without one, ok/s
+/// at a rate λ reads low by about λ times the time of a call over the length of the run.
+fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
+    let p50_ns = total.response_times().quantile(0.5)?.value;
+    let share = p50_ns as f64 / run.measured_ns.max(1) as f64;
+    let in_flight = run.drained.ended_late();
+    if !plan.load.is_open() || plan.warmup_ns > 0 || share <= CUT_OFF || in_flight == 0 {
+        return None;
+    }
+    let message = format!(
+        "ok/s reads low: {} still in flight at the end, and p50 is {:.0}% of the measured time",
+        if in_flight == 1 { "1 call was".to_owned() } else { format!("{} calls were", count(in_flight)) },
+        share * 100.0
+    );
+    Some(Remark {
+        calls: Some(in_flight),
+        advice: "begin with a warm-up as long as calls take (-w), or measure for longer (-d)".to_owned(),
+        ..Remark::new(About::CutOff, message)
     })
 }
 

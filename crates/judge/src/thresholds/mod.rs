@@ -207,7 +207,7 @@ fn could_be_known_to_hold(threshold: &Threshold, standing: &Standing<'_>) -> boo
             let failed = total.not_ok(standing.ok).saturating_sub(unknown);
             holds(failed as f64 / total.due().max(1) as f64)
         }
-        Figure::Rate => holds((total.statuses.total() + unknown) as f64 * 1e9 / standing.measured_ns.max(1) as f64),
+        Figure::Rate => holds(standing.per_s(total.numbers.ended_ok() + unknown)),
         Figure::Time(_, statistic) => {
             of_times(statistic, &total.response_bracket().value).is_some_and(|value| holds(value.value))
         }

@@ -23,7 +23,7 @@ const MARGIN: f64 = 2.0;
 /// The calls that may still come in a run under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// The most calls that may still become due; infinite if that is unknown.
+    /// The most calls that may still become due, or end after having begun in the warm-up; infinite if that is unknown.
     pub remaining_calls: f64,
     /// The length of the measured part, in nanoseconds, if only time ends it.
     pub planned_ns: Option<u64>,
@@ -53,8 +53,15 @@ impl Outlook {
                 MARGIN * left * due as f64
             }
         });
+        // Calls of the warm-up end in the measured time.
+        let carried = if plan.warmup_ns > 0 {
+            f64::from(plan.connections.most()) * f64::from(plan.pipeline.max(1))
+        } else {
+            0.0
+        };
+        let remaining_calls = by_requests.unwrap_or(f64::INFINITY).min(by_time.unwrap_or(f64::INFINITY));
         Self {
-            remaining_calls: by_requests.unwrap_or(f64::INFINITY).min(by_time.unwrap_or(f64::INFINITY)),
+            remaining_calls: remaining_calls + carried,
             planned_ns: if plan.stop.requests.is_some() { None } else { duration_ns },
         }
     }

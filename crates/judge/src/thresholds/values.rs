@@ -4,7 +4,7 @@ use super::statistics::{NoSuchFigure, of_own, of_times, of_watched};
 use super::subject::{By, Share, Standing, Subject};
 use brunt_plan::threshold::{Count, Figure, OfOwn, Time};
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::{CallFigures, CheckFigures, OwnFigures, ScenarioFigures};
+use brunt_record::figures::{CheckFigures, OwnFigures, ScenarioFigures};
 use brunt_record::histogram::{AtLeast, Censored};
 
 impl Subject<'_> {
@@ -109,12 +109,12 @@ impl Subject<'_> {
         }
     }
 
-    /// How many of it ended in the measured part (calls: with success); `None` if it has no rate.
+    /// How many of it ended in the measured part (calls: with success, whenever they were due); `None` if it has no rate.
     pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
-            Self::All => Some(standing.measured.ok(standing.ok)),
-            Self::Calls { measured, by: By::Status, .. } => Some(measured.map_or(0, CallFigures::ended)),
-            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.ok(standing.ok))),
+            Self::All => Some(standing.total.numbers.ended_ok()),
+            Self::Calls { calls, by: By::Status, .. } => Some(calls.numbers.get(Counter::EndedAnswered)),
+            Self::Calls { calls, .. } => Some(calls.numbers.ended_ok()),
             Self::Group(_, measured) => Some(measured.map_or(0, |group| group.with_pauses.known.count())),
             Self::Scenario(_, measured) => Some(measured.map_or(0, |scenario| scenario.iterations.known.count())),
             Self::Check(_) | Self::Own(_) | Self::Unrecorded(_) | Self::Watched(_) => None,
@@ -124,8 +124,8 @@ impl Subject<'_> {
     /// Messages that came in the measured part; `None` if it has none of its own.
     fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
         match self {
-            Self::All => Some(standing.measured.messages().count()),
-            Self::Calls { measured, .. } => Some(measured.map_or(0, |calls| calls.messages().count())),
+            Self::All => Some(standing.total.numbers.get(Counter::EndedMessages)),
+            Self::Calls { calls, .. } => Some(calls.numbers.get(Counter::EndedMessages)),
             _ => None,
         }
     }
@@ -216,7 +216,12 @@ impl Subject<'_> {
             Figure::Checks => {
                 self.failed_checks(standing).map(|failed| share(failed.whole - failed.part, failed.whole))
             }
-            Figure::Rate => self.ended(standing).map(|ended| Some(standing.per_s(ended))),
+            Figure::Rate => {
+                // Calls of a lost agent may have ended, too.
+                let at_least = standing.total.numbers.get(Counter::Unknown) > 0;
+                let rate = self.ended(standing).map(|ended| AtLeast { value: standing.per_s(ended), at_least });
+                return rate.map(Some).ok_or(NoSuchFigure);
+            }
             Figure::MessageRate => self.messages(standing).map(|messages| Some(standing.per_s(messages))),
             Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
             Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),

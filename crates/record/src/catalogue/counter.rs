@@ -157,6 +157,18 @@ counters! {
     ArrivalsTimed = "arrivals_timed", Calls Sum at "arrivals.timed";
     /// Calls whose time of arrival is known within bounds only; each counts once.
     ArrivalsBounded = "arrivals_bounded", Calls Sum at "arrivals.bounded";
+    /// Calls that ended within the measured time with success, whenever they were due. Over its length this is ok/s.
+    EndedOk = "ended_ok", Calls Sum at "throughput.ok" named;
+    /// Calls that were answered within the measured time, whenever they were due.
+    EndedAnswered = "ended_answered", Calls Sum at "throughput.answered" named;
+    /// Calls among these that had begun in the warm-up.
+    EndedCarried = "ended_carried", Calls Sum at "throughput.carried";
+    /// Messages that came within the measured time, whenever their calls were due.
+    EndedMessages = "ended_messages", Messages Sum at "throughput.messages" named;
+    /// Calls that were counted as ended with success, and that a check failed afterwards.
+    EndedRevoked = "ended_revoked", Calls Sum at "" named;
+    /// Calls of the warm-up that had not ended when the measured time had.
+    CarriedUnderWay = "carried_under_way", Calls Sum at "throughput.carried_under_way";
 }
 
 impl Counter {

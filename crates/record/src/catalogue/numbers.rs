@@ -68,6 +68,24 @@ impl Numbers {
         self.set(counter, ratio.max(0.0).to_bits());
     }
 
+    /// Calls that ended within the measured time with success, as far as no check failed them afterwards.
+    pub const fn ended_ok(&self) -> u64 {
+        self.get(Counter::EndedOk).saturating_sub(self.get(Counter::EndedRevoked))
+    }
+
+    pub(crate) fn set_ends(&mut self, ok: u64, answered: u64, messages: u64) {
+        self.set(Counter::EndedOk, ok);
+        self.set(Counter::EndedAnswered, answered);
+        self.set(Counter::EndedMessages, messages);
+    }
+
+    /// Takes calls that a check failed out of those that ended with success. Some may have ended before these numbers.
+    pub fn revoke_ended(&mut self) {
+        let revoked = self.get(Counter::EndedRevoked).min(self.get(Counter::EndedOk));
+        self.set(Counter::EndedOk, self.get(Counter::EndedOk) - revoked);
+        self.set(Counter::EndedRevoked, self.get(Counter::EndedRevoked) - revoked);
+    }
+
     /// Numbers that are not 0, in the order of the catalogue.
     pub fn counted(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::ALL.into_iter().map(|counter| (counter, self.get(counter))).filter(|(_, n)| *n > 0)

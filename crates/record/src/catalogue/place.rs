@@ -53,6 +53,9 @@ places! {
     Health at "health";
     /// Of how many calls it is known when their answers arrived.
     Arrivals at "arrivals";
+    /// Calls and messages by when they ended, within the measured time: the numbers behind the rates. Calls that began in the
+    /// warm-up are among them.
+    Throughput at "throughput";
 }
 
 /// The numbers of one group in a JSON result, by their names there. Declaring a number for the group is enough for it

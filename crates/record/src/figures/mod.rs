@@ -55,6 +55,22 @@ impl Figures {
         }
     }
 
+    /// As [`Snapshot::count_ends`](crate::snapshot::Snapshot::count_ends).
+    pub(crate) fn count_ends(&mut self, ok: &crate::outcome::OkStatus) {
+        for named in [&mut self.requests, &mut self.tags, &mut self.selected] {
+            for calls in named.figures_mut() {
+                let (is_ok, answered, messages) = (calls.ok(ok), calls.statuses.total(), calls.messages().count());
+                calls.numbers.set_ends(is_ok, answered, messages);
+            }
+        }
+    }
+
+    pub(crate) fn settle_ends(&mut self) {
+        for named in [&mut self.requests, &mut self.tags, &mut self.selected] {
+            named.figures_mut().for_each(|calls| calls.numbers.revoke_ended());
+        }
+    }
+
     /// Names of statuses, over all calls.
     pub fn status_names(&self) -> BTreeMap<u16, String> {
         let mut names = BTreeMap::new();

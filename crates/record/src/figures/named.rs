@@ -107,6 +107,11 @@ impl<T: Figure> NamedFigures<T> {
         (!self.others.is_empty()).then_some(&self.others)
     }
 
+    /// The figures under every name, to change them.
+    pub(super) fn figures_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().map(|(_, figure)| figure).chain(std::iter::once(&mut self.others))
+    }
+
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.others.is_empty() && self.entries.iter().all(|(_, figure)| figure.is_empty())

@@ -42,7 +42,14 @@ enum Trend {
 impl Timeline {
     /// Calls by when they ended, for the stretches that begin before `until_ns`: a call ended its response time after
     /// it was due. `None` where times were left out.
-    pub fn flow(&self, until_ns: u64) -> Option<Vec<FlowPoint>> {
+    ///
+    /// How many ended with success is counted: `ended_ok` has that by second, as from, to and calls. Calls that began in the
+    /// warm-up are among them, and share the second with the others.
+    pub fn flow(
+        &self,
+        until_ns: u64,
+        ended_ok: impl IntoIterator<Item = (u64, u64, u64)>,
+    ) -> Option<Vec<FlowPoint>> {
         let stretches = usize::try_from(until_ns.div_ceil(self.width_ns)).ok()?;
         let mut flow = vec![FlowPoint::default(); stretches];
         let mut given_up = vec![0.0; stretches];
@@ -69,6 +76,15 @@ impl Timeline {
         for (stretch, given_up) in flow.iter_mut().zip(given_up) {
             waiting += stretch.due - stretch.ok - stretch.not_ok - given_up;
             stretch.waiting = f64::max(waiting, 0.0);
+        }
+        for (from, to, calls) in ended_ok {
+            let place = |ns: u64| usize::try_from(ns.div_ceil(self.width_ns)).unwrap_or(usize::MAX).min(stretches);
+            let within = flow.get_mut(place(from)..place(to)).unwrap_or_default();
+            let (estimated, of) = (within.iter().map(|stretch| stretch.ok).sum::<f64>(), within.len() as f64);
+            for stretch in within {
+                let share = if estimated > 0.0 { stretch.ok / estimated } else { 1.0 / of };
+                stretch.ok = calls as f64 * share;
+            }
         }
         Some(flow)
     }

@@ -107,7 +107,7 @@ fn what_ended_and_what_waits_follow_from_when_calls_were_due() {
         let frozen = (SECOND_NS..3 * SECOND_NS).contains(&due);
         log.answered(due, if frozen { 3 * SECOND_NS - due } else { 5_000_000 });
     }
-    let flow = log.take().flow(5 * SECOND_NS).unwrap();
+    let flow = log.take().flow(5 * SECOND_NS, []).unwrap();
     assert_eq!(flow.len(), 50);
     let calls = |from: usize, to: usize, count: fn(&FlowPoint) -> f64| flow[from..to].iter().map(count).sum::<f64>();
     assert!((calls(0, 50, |stretch| stretch.due) - 500.0).abs() < 1e-6);
@@ -127,7 +127,7 @@ fn what_ended_and_what_waits_follow_from_when_calls_were_due() {
 fn a_queue_that_grows_ends_evenly() {
     let mut log = DueLog::default();
     (0..4000_u64).for_each(|call| log.answered(call * SECOND_NS / 1000, call * SECOND_NS / 1000 + 2_000_000));
-    let flow = log.take().flow(4 * SECOND_NS).unwrap();
+    let flow = log.take().flow(4 * SECOND_NS, []).unwrap();
     assert!(flow[2..].iter().all(|stretch| (stretch.ok - 50.0).abs() < 2.0), "{flow:?}");
 }
 
@@ -137,11 +137,11 @@ fn calls_that_never_end_wait_until_the_end_and_unsent_ones_until_they_are_given_
     log.unfinished(0, 4 * SECOND_NS, 3);
     log.failed(SECOND_NS, SECOND_NS, false);
     log.unsent(2 * SECOND_NS, SECOND_NS, 2);
-    let flow = log.take().flow(5 * SECOND_NS).unwrap();
+    let flow = log.take().flow(5 * SECOND_NS, []).unwrap();
     let waiting: Vec<_> = [9, 15, 25, 35, 49].map(|at| flow[at].waiting.round() as u64).into();
     assert_eq!(waiting, [3, 4, 5, 3, 3]);
     assert!(flow.iter().map(|stretch| stretch.not_ok).sum::<f64>() < 1.01, "a call that was never sent has not ended");
     let mut timeline = timeline(&[(0, 0, 1_000)]);
     timeline.leave_histograms_out();
-    assert_eq!(timeline.flow(SECOND_NS), None, "nothing is known of when calls ended");
+    assert_eq!(timeline.flow(SECOND_NS, []), None, "nothing is known of when calls ended");
 }

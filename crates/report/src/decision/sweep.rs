@@ -156,7 +156,7 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     if value == most {
         let less = sweep.steps.iter().any(|step| step.value < value && step.evidence.is_some());
         let less = if less { format!("; fewer answer less than {} of that", percent(ENOUGH)) } else { String::new() };
-        let text = format!("{} {name} answer the most{met}: {} calls/s{less}", count(value), rate(run.ok_per_s()));
+        let text = format!("{} {name} answer the most{met}: {} calls/s{less}", count(value), rate(run.ok_per_s));
         return Some((Role::Strong, text));
     }
     let share = (choice.throughput_ratio() * 100.0).round();
@@ -173,8 +173,8 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let text = format!(
         "{} {name} answer {share}{met}{latency}: {} calls/s, and {} at {} {name}",
         count(value),
-        rate(run.ok_per_s()),
-        rate(at_most.ok_per_s()),
+        rate(run.ok_per_s),
+        rate(at_most.ok_per_s),
         count(most),
     );
     Some((Role::Strong, text))
@@ -219,7 +219,7 @@ fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
 
 /// The most calls answered a second, and where.
 fn highest(sweep: &Sweep) -> Option<(Role, String)> {
-    let runs = sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?.ok_per_s())));
+    let runs = sweep.steps.iter().filter_map(|step| Some((step.value, step.evidence.as_ref()?.ok_per_s)));
     let (value, per_s) = runs.filter(|(_, per_s)| *per_s > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!("most answered: {} calls/s at {} {}", rate(per_s), count(value), sweep.axis.name);
     Some((Role::Plain, text))
@@ -244,7 +244,7 @@ pub(super) fn table(sweep: &Sweep) -> Table {
         let mean = run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64));
         table.push([
             value,
-            rate(run.ok_per_s()).into(),
+            rate(run.ok_per_s).into(),
             runs::time(mean).into(),
             runs::time(run.p50_ns).into(),
             runs::time(run.p99_ns).into(),

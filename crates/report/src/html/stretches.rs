@@ -1,5 +1,6 @@
 //! The measured part in stretches as wide as percentiles need, each with the outcomes of its calls.
 
+use brunt_record::catalogue::Counter;
 use brunt_record::timeline::{DuePoint, FlowPoint, Timeline};
 
 use crate::json::SeriesPoint;
@@ -30,7 +31,10 @@ impl Stretch {
     pub(super) fn all(timeline: &Timeline, series: &[SeriesPoint]) -> Vec<Self> {
         let end = series.last().map_or(0, |point| point.start_ns + point.length_ns);
         let calls: u64 = timeline.points().map(|(_, point)| point.due()).sum();
-        match timeline.flow(end) {
+        let ended_ok = |point: &SeriesPoint| {
+            (point.start_ns, point.start_ns + point.length_ns, point.throughput.get(Counter::EndedOk))
+        };
+        match timeline.flow(end, series.iter().map(ended_ok)) {
             Some(flow) if calls > 0 && end > 0 => Self::by_due(timeline, series, &flow, calls, end),
             _ => Self::by_end(series),
         }
@@ -70,7 +74,7 @@ impl Stretch {
                 waiting = (waiting + point.due).saturating_sub(ok + point.not_ok);
                 let flow = FlowPoint {
                     due: point.due as f64,
-                    ok: ok as f64,
+                    ok: point.throughput.get(Counter::EndedOk) as f64,
                     not_ok: point.not_ok as f64,
                     waiting: waiting as f64,
                 };

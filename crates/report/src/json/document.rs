@@ -64,6 +64,9 @@ pub struct Document {
     pub connections: Connections,
     /// How the generator fared.
     pub health: Health,
+    /// Calls and messages that ended within the measured time, whenever they were due: the counts behind the rates.
+    #[serde(default)]
+    pub throughput: Placed<places::Throughput>,
     /// The number of calls whose arrival is known.
     pub arrivals: Arrivals,
     /// Each threshold with its result.
@@ -251,8 +254,14 @@ pub struct SeriesPoint {
     pub messages: Option<u64>,
     /// Calls that were due while no connection was free.
     pub waited_for_connection: u64,
-    /// Calls answered a second.
+    /// Calls a second that were answered in it, whenever they were due.
     pub answered_per_s: f64,
+    /// Calls a second that ended in it with success, whenever they were due.
+    #[serde(default)]
+    pub ok_per_s: f64,
+    /// Calls and messages that ended in it, whenever they were due.
+    #[serde(default)]
+    pub throughput: Placed<places::Throughput>,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// How the generator fared.
@@ -324,6 +333,7 @@ impl Document {
                 answered: run.measured.statuses.total(),
                 bytes: Placed::from_numbers(&run.measured.numbers),
             },
+            throughput: throughput_of(&total.numbers),
             bytes: Placed::from_numbers(&total.numbers),
             connections: Connections::from_snapshot(total),
             health: Placed::from_numbers(&total.numbers),
@@ -399,6 +409,13 @@ impl Connections {
     }
 }
 
+/// Ends within the measured time, without those that a check failed afterwards.
+fn throughput_of(numbers: &Numbers) -> Placed<places::Throughput> {
+    let mut settled = *numbers;
+    settled.revoke_ended();
+    Placed::from_numbers(&settled)
+}
+
 /// Numbers that are columns of CSV and stand in no field of a point.
 fn further_columns() -> impl Iterator<Item = Counter> {
     let is_placed = |counter: Counter| {
@@ -430,7 +447,9 @@ impl SeriesPoint {
             not_ok: point.not_ok,
             messages: Some(point.numbers.get(Counter::Messages)).filter(|count| *count > 0),
             waited_for_connection: point.numbers.get(Counter::WaitedForConnection),
-            answered_per_s: point.rate(),
+            answered_per_s: point.answered_per_s(),
+            ok_per_s: point.ok_per_s(),
+            throughput: throughput_of(&point.numbers),
             bytes: Placed::from_numbers(&point.numbers),
             health: Placed::from_numbers(&point.numbers),
             numbers: Numbers::from_values(further_columns().map(|counter| (counter, point.numbers.get(counter)))),

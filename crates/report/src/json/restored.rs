@@ -85,6 +85,7 @@ impl Document {
             self.connections.numbers.numbers(),
             self.health.numbers(),
             self.arrivals.numbers(),
+            self.throughput.numbers(),
         ];
         let agent_numbers = self.agents.as_ref().map(|agents| {
             let Agents { unsent_lost, unsent_held, unknown, .. } = *agents;

@@ -17,7 +17,7 @@ use super::{Document, SeriesPoint};
 impl Document {
     /// The figures that are compared.
     pub fn figures(&self) -> Figures {
-        let rate = self.evidence().ok_per_s();
+        let rate = self.rates.ok_per_s;
         let (answered, error_ratio) = (self.outcomes.answered, self.outcomes.error_ratio);
         let figures = Figures::new(rate, answered, error_ratio, &self.response_times());
         let numbers = self.numbers();
@@ -54,6 +54,7 @@ impl Document {
             failed: self.outcomes.not_ok,
             error_ratio: self.outcomes.error_ratio,
             answered_per_s: self.rates.answered_per_s,
+            ok_per_s: self.rates.ok_per_s,
             mean_ns: response.map(|times| times.mean),
             p50_ns: quantile("p50"),
             p90_ns: quantile("p90"),
@@ -92,7 +93,7 @@ impl SeriesPoint {
             (Counter::Messages, self.messages.unwrap_or(0)),
             (Counter::WaitedForConnection, self.waited_for_connection),
         ]);
-        for group in [self.bytes.numbers(), self.health.numbers(), &self.numbers] {
+        for group in [self.bytes.numbers(), self.health.numbers(), self.throughput.numbers(), &self.numbers] {
             numbers.merge(group);
         }
         Point {

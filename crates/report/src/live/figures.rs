@@ -94,7 +94,7 @@ pub(super) fn lines(total: Option<&Snapshot>, live: &Live, waiting: &Waiting, pl
     });
     let per_s = |n: u64| format!("{}/s", whole(n as f64 * 1e9 / live.length_ns.max(1) as f64));
     let last = Row {
-        answered: per_s(live.snapshot.statuses.total()),
+        answered: per_s(live.snapshot.numbers.get(Counter::EndedAnswered)),
         due: per_s(live.snapshot.numbers.get(Counter::Due)),
         failed: live.snapshot.not_ok(&plan.ok_status),
         percentiles: waiting.percentiles(&times_of(&live.snapshot), plan, live.length_ns),

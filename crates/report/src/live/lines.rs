@@ -39,6 +39,8 @@ pub struct Lines {
     since: Snapshot,
     since_ns: u64,
     phase: Option<Phase>,
+    /// When the last second ended, on the clock of the lines.
+    at_ns: i64,
     /// Whether the second before ended in a stall or an outage.
     was_still: bool,
     /// Findings that have had their line.
@@ -57,6 +59,7 @@ impl Lines {
             since: Snapshot::default(),
             since_ns: 0,
             phase: None,
+            at_ns: 0,
             was_still: false,
             told: Vec::new(),
         }
@@ -67,14 +70,19 @@ impl Lines {
         let mut text = String::new();
         if self.phase.is_none() {
             let title = self.screen.title().to_owned();
-            self.add(&mut text, 0, Role::Strong, "start", &title);
+            self.add(&mut text, live.span(self.plan.warmup_ns).0, Role::Strong, "start", &title);
         }
         if self.phase.is_some_and(|last| !counts_on(last, live.phase)) {
             (self.since, self.since_ns) = (Snapshot::default(), 0);
         }
         self.phase = Some(live.phase);
         self.screen.push(live);
-        let at_ns = self.screen.now_ns();
+        // One clock for the whole run: below 0 in the warm-up, and in the drain as it went on.
+        let at_ns = match live.phase {
+            Phase::Warmup => live.span(self.plan.warmup_ns).1,
+            Phase::Measured | Phase::Drain => i64::try_from(self.screen.now_ns()).unwrap_or(i64::MAX),
+        };
+        self.at_ns = at_ns;
         self.screen.conclude();
         self.since.merge(&live.snapshot);
         self.since_ns += live.length_ns;
@@ -105,7 +113,8 @@ impl Lines {
         let mut text = String::new();
         let headline = headline::headline(summary);
         let role = headline::tone_of(&headline).role();
-        self.add(&mut text, summary.run.measured_ns, role, "end", &headline);
+        let measured_ns = i64::try_from(summary.run.measured_ns).unwrap_or(i64::MAX);
+        self.add(&mut text, self.at_ns.max(measured_ns), role, "end", &headline);
         text
     }
 
@@ -140,7 +149,7 @@ impl Lines {
         let now_ns = stall.map_or(0, |stall| stall.from_ns + stall.silent_ns);
         let waiting = Waiting { calls: live.in_flight + live.waiting, oldest_ns: live.oldest_ns, stall, now_ns };
         let [p50, _, p99, _] = waiting.percentiles(&times_of(&self.since), &self.plan, self.since_ns);
-        let mut words = format!("{}/s", per_s(self.since.statuses.total()));
+        let mut words = format!("{}/s", per_s(self.since.numbers.get(Counter::EndedAnswered)));
         if self.plan.load.is_open() {
             let _ = write!(words, " of {}/s due", per_s(self.since.numbers.get(Counter::Due)));
         }
@@ -155,7 +164,7 @@ impl Lines {
         if let Some(users) = live.users {
             let _ = write!(words, "  {}", counted(users, "user"));
         }
-        let messages = self.since.messages().count();
+        let messages = self.since.numbers.get(Counter::EndedMessages);
         if messages > 0 {
             let _ = write!(words, "  {} messages/s", per_s(messages));
         }
@@ -173,7 +182,7 @@ impl Lines {
         (role, word, words)
     }
 
-    fn add(&self, text: &mut String, at_ns: u64, role: Role, word: &str, words: &str) {
+    fn add(&self, text: &mut String, at_ns: i64, role: Role, word: &str, words: &str) {
         let line = if word.is_empty() {
             format!("{:<TIME$}{words}", clock(at_ns))
         } else {
@@ -184,8 +193,9 @@ impl Lines {
     }
 }
 
-/// Such as `0:05.0`: all are as wide.
-fn clock(ns: u64) -> String {
-    let text = Clock(ns).to_string();
-    if text.contains('.') { text } else { format!("{text}.0") }
+/// Such as `0:05.0`: all are as wide. In the warm-up `-0:05.0` is five seconds before the measured part.
+fn clock(ns: i64) -> String {
+    let text = Clock(ns.unsigned_abs()).to_string();
+    let sign = if ns < 0 { "-" } else { "" };
+    if text.contains('.') { format!("{sign}{text}") } else { format!("{sign}{text}.0") }
 }

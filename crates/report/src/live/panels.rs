@@ -315,7 +315,7 @@ pub(super) fn brunt(summary: Option<&Summary>, live: &Live, width: usize) -> Pan
     if live.waiting > 0 {
         parts.push(format!("{} due and not sent", counted(live.waiting, "call")));
     }
-    let messages = live.snapshot.messages().count();
+    let messages = live.snapshot.numbers.get(Counter::EndedMessages);
     if messages > 0 {
         parts.push(format!("{} messages/s", whole(per_s(messages))));
     }

@@ -3,6 +3,7 @@
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{Clock, ExactDuration, counted};
+use brunt_record::series::Point;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Timing;
 use brunt_record::live::Live;
@@ -129,7 +130,8 @@ impl Screen {
             if let Some(Now::Stalled(stall)) = self.last.as_ref().map(|last| last.now) {
                 found.retain(|statement| statement.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
             }
-            let flow = self.timeline.flow(now_ns).unwrap_or_default();
+            let points = self.so_far.run.series.points();
+            let flow = self.timeline.flow(now_ns, points.iter().map(Point::ended_ok)).unwrap_or_default();
             Concluded { summary, found, flow }
         });
     }

@@ -1,6 +1,7 @@
 //! The figures of one second, as both live views show them.
 
 use brunt_plan::units::Number;
+use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::live::Live;
 use brunt_record::outcome::{Failure, OkStatus};
@@ -21,7 +22,7 @@ impl Second {
         let per_s = |n: u64| if live.length_ns > 0 { n as f64 * 1e9 / live.length_ns as f64 } else { 0.0 };
         let response = if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() };
         let [p50, p99] = response.quantiles([0.5, 0.99]);
-        Self { not_ok: snapshot.not_ok(ok), rate: per_s(snapshot.statuses.total()), p50, p99 }
+        Self { not_ok: snapshot.not_ok(ok), rate: per_s(snapshot.numbers.get(Counter::EndedAnswered)), p50, p99 }
     }
 }
 

@@ -61,6 +61,10 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         sections.push(over_time::section(summary, &statements, paint));
         sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
     } else {
+        if summary.has_only_carried() {
+            sections.push(throughput::section(summary, paint, false));
+            sections.push(messages::section(summary, paint, false));
+        }
         sections.push(verdict::all_findings(summary, paint));
     }
     let mut ends = outcomes::section(summary, paint, style.detail == Detail::Verbose);

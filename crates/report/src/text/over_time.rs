@@ -3,6 +3,7 @@
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
 use brunt_plan::units::{Clock, ExactDuration, count};
+use brunt_record::series::Point;
 use brunt_record::SECOND_NS;
 use brunt_record::timeline::{DuePoint, FlowPoint};
 
@@ -160,16 +161,16 @@ fn columns(summary: &Summary) -> (Vec<Column>, bool) {
             column.due.merge(point);
         }
     }
-    let flow = timeline.flow(span).filter(|_| !timeline.is_empty());
+    let flow = timeline.flow(span, points.iter().map(Point::ended_ok)).filter(|_| !timeline.is_empty());
     for (number, column) in (0..n).zip(&mut columns) {
         let (from, to) = (begin(number), begin(number + 1));
         let times = column.due.response_times();
         (column.p50, column.p99) = (value(times.quantile(0.5)), value(times.quantile(0.99)));
-        let within = |point: &&brunt_record::series::Point| point.start_ns < to && point.end_ns() > from;
+        let within = |point: &&Point| point.start_ns < to && point.end_ns() > from;
         let mut worst: (Option<u64>, Option<u64>) = (None, None);
         for point in points.iter().filter(within) {
             let shared = point.end_ns().min(to) - point.start_ns.max(from);
-            column.ended += point.answered as f64 * shared as f64 / point.length_ns.max(1) as f64;
+            column.ended += point.numbers.ended_ok() as f64 * shared as f64 / point.length_ns.max(1) as f64;
             column.users = column.users.max(point.users);
             column.spoiled |= verdict::is_spoiled(point);
             worst.0 = worst.0.max(value(point.response_quantile(0.5)));

@@ -7,7 +7,7 @@ use brunt_record::catalogue::Counter;
 
 use super::verdict;
 use super::{label, title};
-use crate::numbers::{bound, percent};
+use crate::numbers::{bound, count, percent};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
@@ -22,11 +22,21 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
 fn answered(summary: &Summary, paint: Paint) -> String {
     let rates = &summary.rates;
     let spoiled = verdict::is_spoiled(summary, &[Spoils::Throughput]);
-    let answered = format!("{}{}", bound(spoiled), Number(rates.ok_per_s));
+    let answered = format!("{}{}", bound(spoiled || summary.is_rate_at_least()), Number(rates.ok_per_s));
     let answered = if spoiled { paint.warning(answered) } else { paint.strong(answered) };
     let asked = if summary.is_open() { format!(" of {} due/s", Number(rates.due_per_s)) } else { String::new() };
     let off = paint.faint(sampling(summary));
-    format!("{}{answered} ok/s{asked}{off}", title("Throughput", paint))
+    format!("{}{answered} ok/s{asked}{off}{}", title("Throughput", paint), paint.faint(ended(summary)))
+}
+
+/// Where a number of calls was asked for and a warm-up came before: `, 250 ended, 50 of them begun in the warm-up`.
+fn ended(summary: &Summary) -> String {
+    let [answered, carried] =
+        [Counter::EndedAnswered, Counter::EndedCarried].map(|counter| summary.total.numbers.get(counter));
+    if summary.plan.stop.requests.is_none() || carried == 0 {
+        return String::new();
+    }
+    format!(": {} ended, {} of them begun in the warm-up", count(answered), count(carried))
 }
 
 fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
@@ -46,12 +56,15 @@ fn bytes(summary: &Summary, paint: Paint) -> Vec<String> {
 
 /// The uncertainty of the rate by chance, where the target and not the plan sets it: ` ±0.4%`.
 fn sampling(summary: &Summary) -> String {
-    let rate = summary.rates.answered_per_s;
-    let ends = summary.rates.answered_low_per_s.zip(summary.rates.answered_high_per_s);
+    let rate = summary.rates.ok_per_s;
+    let ends = summary.rates.ok_low_per_s.zip(summary.rates.ok_high_per_s);
     let Some((low, high)) = ends.filter(|_| !summary.is_open() && rate > 0.0) else {
         return String::new();
     };
     let off = (rate - low).max(high - rate) / rate;
+    if off >= 1.0 {
+        return format!(" ({} to {}/s)", Number(low), Number(high));
+    }
     if off < 0.0005 { String::new() } else { format!(" ±{}", percent((off * 1000.0).round() / 1000.0)) }
 }
 

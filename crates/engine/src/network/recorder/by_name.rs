@@ -2,12 +2,15 @@
 
 use brunt_record::figures::NameId;
 
-use super::Recorder;
+use super::{Core, Recorder};
 use crate::network::call::{Call, End};
 
 impl Recorder {
     /// A call has ended whose request has this name.
     pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: u64) {
+        if let End::Answered(status) = end {
+            self.answered_by_end(Core::Request(id), self.arrival(now), self.is_ok(status));
+        }
         if !self.counts(call) || end == End::Withdrawn {
             return;
         }

@@ -307,7 +307,7 @@ fn over_rounds(compared: &Compared) -> Option<Section> {
             Unit::Ns,
             sides(&|run| Some(run.p99_ns?.value.max(1) as f64)),
         ),
-        chart("Throughput of each run", "ok calls a second", Unit::PerSecond, sides(&|run| Some(run.ok_per_s()))),
+        chart("Throughput of each run", "ok calls a second", Unit::PerSecond, sides(&|run| Some(run.ok_per_s))),
     ];
     let mut axis =
         Axis::through(compared.runs.iter().map(|run| run.number as f64), "", |round| format!("round {round:.0}"));

@@ -42,7 +42,7 @@ pub(super) fn section(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Sect
         let cells = vec![
             Cell::new(name.as_str()),
             kept,
-            Cell::sorted(figures::rate(run.ok_per_s()), run.ok_per_s()),
+            Cell::sorted(figures::rate(run.ok_per_s), run.ok_per_s),
             time(run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))),
             time(run.p50_ns),
             time(run.p99_ns),

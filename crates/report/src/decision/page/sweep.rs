@@ -65,7 +65,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     let line = |name, class, places| Line { name, class, how: How::Joined, sign: Sign::Disc, places };
     let axis =
         Axis::through(sweep.steps.iter().map(|step| step.value as f64), &sweep.axis.name, |value| count(value as u64));
-    let mut throughput = vec![line("ok/s", "blue", places(&|run| Some(run.ok_per_s())))];
+    let mut throughput = vec![line("ok/s", "blue", places(&|run| Some(run.ok_per_s)))];
     let mut marks = Vec::new();
     let mut mark = |value: f64, words: String| {
         marks.push(Mark { class: "choice", from: axis.x(value), to: axis.x(value), words });
