@@ -353,6 +353,7 @@ mod tests {
                 snapshot.statuses.record(200);
                 snapshot.times.record(Timing::Response, second * 1_000_000);
             }
+            snapshot.count_ends(&plan.ok_status);
             run.measured.merge(&snapshot);
             run.series.push(1_000_000_000, &snapshot, &plan.ok_status);
         }

@@ -140,6 +140,7 @@ mod tests {
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
         let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
         (0..99).for_each(|_| measured.statuses.record(200));
+        measured.count_ends(&plan.ok_status);
         measured.failures.record(brunt_record::outcome::Failure::Timeout, "no answer in 2s");
         let mut counting = Counting(0);
         let so_far = RunningTotal {

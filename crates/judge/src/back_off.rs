@@ -167,6 +167,7 @@ mod tests {
                 snapshot.times.record(Timing::Response, waits_ns);
                 snapshot.statuses.record(200);
             }
+            snapshot.count_ends(&brunt_record::outcome::OkStatus::default());
             let changes = made.borrow()[told..].to_vec();
             told += changes.len();
             let live = Live {

@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn a_short_run_has_no_interval() {
         assert!(Clusters::of_response(Target(0.0, 0.0, 0.0).run(1, 4).points()).is_none());
-        assert_eq!(rate(&[]), None);
+        assert_eq!(rate(&[], 0.0), None);
     }
 
     #[test]
@@ -386,9 +386,12 @@ mod tests {
         for i in 0..20 {
             let mut second = Snapshot::default();
             (0..100 + i % 3).for_each(|_| second.statuses.record(200));
+            second.count_ends(&OkStatus::default());
             series.push(SECOND_NS, &second, &OkStatus::default());
         }
-        let (low, high) = rate(series.points()).unwrap();
+        let (_, with_in_flight) = rate(series.points(), 120.0).unwrap();
+        assert!((with_in_flight - 120.0).abs() < 1e-9, "calls in flight can belong to it: {with_in_flight}");
+        let (low, high) = rate(series.points(), 101.0).unwrap();
         assert!(low > 99.5 && low < 101.0 && high > 101.0 && high < 102.5, "{low} {high}");
     }
 }

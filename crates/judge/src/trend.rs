@@ -336,6 +336,7 @@ mod tests {
                 second.times.record(Timing::Response, (median * (0.5 + f64::from(call) / 200.0)) as u64);
                 second.statuses.record(200);
             }
+            second.count_ends(&OkStatus::default());
             series.push(SECOND_NS, &second, &OkStatus::default());
         }
         series

@@ -9,7 +9,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figure as _;
 use brunt_record::live::{AgentSecond, InLog, Live};
-use brunt_record::outcome::Failure;
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
 use brunt_record::watched::{WatchedFigure, WatchedUnit};
@@ -117,6 +117,7 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                 }
             }
             snapshot.timeline = log.take();
+            snapshot.count_ends(&OkStatus::default());
             Live {
                 planned_ns: Some(planned * SECOND_NS),
                 open_connections: 7,

@@ -56,6 +56,7 @@ fn summary(calls: u64) -> Summary {
         run.measured.times.record(Timing::Response, 1_000_000 + i * i);
         run.measured.times.record(Timing::Service, 900_000 + i);
     }
+    run.measured.count_ends(&plan.ok_status);
     run.series.push(1_000_000_000, &run.measured, &plan.ok_status);
     Summary::new(plan, run)
 }

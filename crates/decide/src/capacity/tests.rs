@@ -21,6 +21,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         failed: 0,
         error_ratio: 0.0,
         answered_per_s: 200.0,
+        ok_per_s: 200.0,
         mean_ns: None,
         p50_ns: None,
         p90_ns: None,

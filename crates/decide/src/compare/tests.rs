@@ -149,6 +149,7 @@ fn seconds(seed: u64, n: usize, memory: f64, cost: f64) -> Series {
         let answers = (2e9 / slow) as u64;
         second.numbers.set(Counter::Due, answers);
         (0..answers).for_each(|_| second.statuses.record(200));
+        second.count_ends(&OkStatus::default());
         for share in 1..=50 {
             second.times.record_n(Timing::Response, (slow * f64::from(share) / 25.0) as u64, answers.div_ceil(50));
         }

@@ -175,7 +175,7 @@ mod tests {
     fn sweep(steps: &[(u64, f64, u64, bool)]) -> Sweep {
         let step = |&(value, per_s, p99_ms, held): &(u64, f64, u64, bool)| {
             let mut run = Evidence::from_summary(&summary());
-            run.answered_per_s = per_s;
+            (run.answered_per_s, run.ok_per_s) = (per_s, per_s);
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
             run.thresholds = vec![ThresholdResult {
                 threshold: "p99<50ms".into(),

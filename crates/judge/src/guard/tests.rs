@@ -47,6 +47,7 @@ fn live(phase: Phase, ended_s: u64, calls: Calls) -> Live {
             snapshot.statuses.record(200);
         }
     }
+    snapshot.count_ends(&brunt_record::outcome::OkStatus::default());
     Live {
         phase,
         elapsed_ns: ended_s * SECOND_NS,

@@ -347,6 +347,7 @@ mod tests {
                 run.measured.times.record_n(Timing::Refused, ns, n);
             }
         }
+        run.measured.count_ends(&plan.ok_status);
         Summary::new(plan, run)
     }
 

@@ -276,6 +276,7 @@ mod tests {
         for _ in 0..300 {
             let mut part = brunt_record::snapshot::Snapshot::default();
             (0..10).for_each(|_| part.statuses.record(200));
+            part.count_ends(&plan.ok_status);
             run.series.push(SECOND_NS, &part, &plan.ok_status);
         }
         let (columns, _) = columns(&Summary::new(plan, run));

@@ -24,6 +24,7 @@ fn snapshot(calls: &[Call]) -> Snapshot {
             check.failed(Some("home"), "fine", brunt_record::figures::Example::default);
         }
     }
+    snapshot.count_ends(&OkStatus::default());
     snapshot
 }
 
