@@ -344,6 +344,7 @@ mod tests {
             home.due();
             home.answered(404, 1_000_000, 900_000);
         }
+        run.measured.count_ends(&plan.ok_status);
         let summary = Summary::new(plan, run);
         let [home] = &summary.breakdown.requests[..] else { panic!("{:?}", summary.breakdown) };
         assert_eq!((home.due, home.answered, home.not_ok), (2, 2, 2));

@@ -88,7 +88,8 @@ fn a_backlog_of_the_warm_up_takes_no_answer_from_the_rate() {
     // 375 of the 750 calls of the warm-up ended in it, the others in the measured time.
     let [ok, answered, carried, under_way] = ended(summary);
     assert!(ok == answered && carried.abs_diff(375) <= 2 && under_way == 0, "{:?}", ended(summary));
-    assert_eq!(summary.total.statuses.total(), answered - carried + summary.run.drained.statuses.total());
+    let by_due = answered - carried + summary.run.drained.statuses.total();
+    assert!(summary.total.statuses.total().abs_diff(by_due) <= 1, "one may arrive as the measured time ends");
     // Live, too, each second of the measured part has 250 answers. By due the first one has 0.
     let measured: Vec<_> = outcome.seconds.iter().filter(|(phase, ..)| *phase == Phase::Measured).collect();
     assert_eq!(measured.first().map(|second| second.2), Some(0));

@@ -143,12 +143,12 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
         no_messages(plan, total),
         redirects(plan, run, total),
         busy(plan, run, total),
-        cut_off(plan, run, total),
     ];
     let mut remarks = episodes::all(plan, run, total);
     let is_disturbed = !remarks.is_empty();
     remarks.extend(answers::another(total));
     remarks.extend(found.into_iter().flatten());
+    remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks
 }
