@@ -42,6 +42,7 @@ pub struct Evidence {
     /// Calls a second that were answered within the measured time, whenever they were due.
     pub answered_per_s: f64,
     /// Calls a second that ended within it with success: the rate that decides.
+    #[serde(default)]
     pub ok_per_s: f64,
     /// The mean, in nanoseconds; `None` where nothing was answered.
     pub mean_ns: Option<AtLeast<f64>>,

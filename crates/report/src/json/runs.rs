@@ -96,6 +96,11 @@ impl SeriesPoint {
         for group in [self.bytes.numbers(), self.health.numbers(), self.throughput.numbers(), &self.numbers] {
             numbers.merge(group);
         }
+        // A result from before ends were counted.
+        if self.throughput.is_nothing() && self.answered > 0 {
+            numbers.set(Counter::EndedAnswered, self.answered);
+            numbers.set(Counter::EndedOk, self.answered.saturating_sub(self.not_ok));
+        }
         Point {
             start_ns: self.start_ns,
             length_ns: self.length_ns,
