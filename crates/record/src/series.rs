@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
-use crate::catalogue::{Numbers, Timing};
+use crate::catalogue::{Counter, Numbers, Timing};
 use crate::drilldown::Drilldown;
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::Parts;
