@@ -218,6 +218,12 @@ impl<B: Body<Error: Into<BoxError>>> Body for CoalesceBody<B> {
         match &self.kind {
             Kind::Own { body, .. } => body.size_hint(),
             Kind::Whole { data } => SizeHint::with_exact(data.as_ref().map_or(0, |data| data.len() as u64)),
+            // A server that knows the length sends no trailers.
+            Kind::Held { held } if held.pieces.as_slice().iter().any(|piece| matches!(piece, Piece::Trailers(_))) => {
+                let mut hint = SizeHint::new();
+                hint.set_lower(held.left);
+                hint
+            }
             Kind::Held { held } => SizeHint::with_exact(held.left),
             Kind::Shared { left, .. } => *left,
         }

@@ -305,6 +305,8 @@ fn trailers_reach_everyone() {
     drop(source);
     for client in [&mut one, &mut two] {
         assert_eq!(client.header("trailer"), "x-sum");
+        let hint = http_body::Body::size_hint(client.head().body());
+        assert_eq!(hint.exact(), None, "a server that knows the length sends no trailers");
         client.reads("body");
         match client.piece() {
             Poll::Ready(Some(Ok(frame))) => assert_eq!(frame.into_trailers().unwrap(), trailers),
