@@ -123,7 +123,10 @@ impl ScriptUser {
             meter: Meter { heart, clocks: [Clock::default(); HOOKS] },
             lua,
         };
-        user.refill()?;
+        // A script that never returns a request is wrong before the load.
+        while user.requests.is_empty() && user.ending.is_none() {
+            user.refill()?;
+        }
         Ok(user)
     }
 
