@@ -337,6 +337,7 @@ mod tests {
         let (plan, mut run) = run();
         let answered = std::mem::take(&mut run.measured.statuses).total();
         (0..answered).for_each(|_| run.measured.failures.record(Failure::Mismatch, "the body has no 'ok'"));
+        run.measured.count_ends(&plan.ok_status);
         let evidence = Evidence::from_summary(&Summary::new(plan, run));
         assert_eq!((evidence.answered, evidence.mismatched), (0, answered));
         assert!(evidence.is_answered() && evidence.ok_per_s == 0.0);

@@ -267,7 +267,9 @@ fn steady_runs_have_no_episodes() {
             let normal = (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos();
             End::Ok((mean * [-(1.0 - one).ln(), normal.exp(), 1.0][seed as usize % 5 % 3]) as u64)
         };
-        let found = remarks(carried_out(u64::try_from(seconds).unwrap(), due.into_iter(), took));
+        let mut found = remarks(carried_out(u64::try_from(seconds).unwrap(), due.into_iter(), took));
+        // A short run without a warm-up is cut off, whatever the target does.
+        found.retain(|remark| remark.about != About::CutOff);
         if !found.is_empty() {
             false_alarms.push((seed, found));
         }
