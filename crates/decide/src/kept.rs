@@ -245,7 +245,8 @@ impl Sparkline {
     fn from_points(points: &[Point]) -> Self {
         let step = points.len().div_ceil(SPARKLINE_POINTS).max(1);
         let rate = |points: &[Point]| {
-            let (answered, ns) = points.iter().fold((0, 0), |(n, ns), p| (n + p.numbers.get(Counter::EndedAnswered), ns + p.length_ns));
+            let (answered, ns) =
+                points.iter().fold((0, 0), |(n, ns), p| (n + p.numbers.get(Counter::EndedAnswered), ns + p.length_ns));
             // Keeps one digit more than can be seen.
             if ns > 0 { (answered as f64 * 1e10 / ns as f64).round() / 10.0 } else { 0.0 }
         };

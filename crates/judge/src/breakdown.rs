@@ -96,12 +96,7 @@ impl Whole<'_> {
 }
 
 impl CallBreakdown {
-    fn all(
-        total: &NamedFigures<CallFigures>,
-        ok: &OkStatus,
-        seconds: f64,
-        whole: &Whole<'_>,
-    ) -> Vec<Self> {
+    fn all(total: &NamedFigures<CallFigures>, ok: &OkStatus, seconds: f64, whole: &Whole<'_>) -> Vec<Self> {
         let of = |(name, calls): (&str, &CallFigures)| {
             let not_ok = calls.not_ok(ok);
             let not_ok_times = calls.response_not_ok();

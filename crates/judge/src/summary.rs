@@ -271,8 +271,7 @@ impl Summary {
     /// these.
     pub fn has_only_carried(&self) -> bool {
         let numbers = &self.total.numbers;
-        numbers.get(Counter::Due) == 0
-            && numbers.get(Counter::EndedAnswered) + numbers.get(Counter::EndedMessages) > 0
+        numbers.get(Counter::Due) == 0 && numbers.get(Counter::EndedAnswered) + numbers.get(Counter::EndedMessages) > 0
     }
 
     /// Since when the run was paused, if nobody resumed it before its end, in nanoseconds of the measured part.

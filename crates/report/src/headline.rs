@@ -436,7 +436,10 @@ pub fn no_call(summary: &Summary) -> String {
         None => match [Counter::EndedCarried, Counter::CarriedUnderWay].map(|n| summary.total.numbers.get(n)) {
             [0, 0] => "no call was ever due".to_owned(),
             [ended, under_way] => {
-                format!("no call began in the measured time; {} of the warm-up were under way", count(ended + under_way))
+                format!(
+                    "no call began in the measured time; {} of the warm-up were under way",
+                    count(ended + under_way)
+                )
             }
         },
     }

@@ -87,7 +87,8 @@ fn latency(summary: &Summary) -> Row {
 /// Requests a second of one thread, a value from each point of the series; whole numbers, as in wrk.
 fn thread_rate(summary: &Summary) -> Row {
     let workers = f64::from(summary.plan.workers.max(1));
-    let rates: Vec<_> = summary.run.series.points().iter().map(|point| (point.answered_per_s() / workers).floor()).collect();
+    let rates: Vec<_> =
+        summary.run.series.points().iter().map(|point| (point.answered_per_s() / workers).floor()).collect();
     if summary.total.numbers.get(Counter::EndedAnswered) == 0 || rates.is_empty() {
         return Row::EMPTY;
     }

@@ -6,7 +6,7 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::snapshot::Phase;
 
-use super::streams::{END, HEAD, event, streaming, stream};
+use super::streams::{END, HEAD, event, stream, streaming};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 

@@ -126,7 +126,12 @@ impl Observer for Seconds {
             let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_record::SECOND_NS;
             let [p99] = live.snapshot.times.get(Timing::Response).quantiles([0.99]);
             // Nobody receives them once standard output has failed.
-            drop(self.send.send(Second { side: self.side, number, answered: live.snapshot.numbers.get(Counter::EndedAnswered), p99 }));
+            drop(self.send.send(Second {
+                side: self.side,
+                number,
+                answered: live.snapshot.numbers.get(Counter::EndedAnswered),
+                p99,
+            }));
         }
         ControlFlow::Continue(())
     }

@@ -201,6 +201,7 @@ fn block(points: &[Point]) -> Figures {
     let calls = response.count();
     let error_ratio = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
     let messages = Snapshot { numbers, ..Snapshot::default() };
-    let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages))).map(|figures| MessageFigures { is_whole: false, ..figures });
+    let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages)))
+        .map(|figures| MessageFigures { is_whole: false, ..figures });
     Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
 }

@@ -56,7 +56,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Ok(())
     }
 
-    pub(crate) fn settle<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64, events: &mut Vec<Ready>) -> io::Result<()> {
+    pub(crate) fn settle<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        now: u64,
+        events: &mut Vec<Ready>,
+    ) -> io::Result<()> {
         // One wait announces so many connections at most.
         for _ in 0..=self.connections.len() / MOST_EVENTS {
             self.driver.wait(now, events)?;

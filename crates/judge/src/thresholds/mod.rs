@@ -436,6 +436,7 @@ mod tests {
         (scenario.users_started, scenario.not_admitted) = (3, 1);
         scenario.iteration(1_000_000_000);
         scenario.script_error("oh");
+        run.measured.count_ends(&plan.ok_status);
         Summary::new(plan, run)
     }
 

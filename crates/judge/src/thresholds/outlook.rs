@@ -54,11 +54,8 @@ impl Outlook {
             }
         });
         // Calls of the warm-up end in the measured time.
-        let carried = if plan.warmup_ns > 0 {
-            f64::from(plan.connections.most()) * f64::from(plan.pipeline.max(1))
-        } else {
-            0.0
-        };
+        let carried =
+            if plan.warmup_ns > 0 { f64::from(plan.connections.most()) * f64::from(plan.pipeline.max(1)) } else { 0.0 };
         let remaining_calls = by_requests.unwrap_or(f64::INFINITY).min(by_time.unwrap_or(f64::INFINITY));
         Self {
             remaining_calls: remaining_calls + carried,

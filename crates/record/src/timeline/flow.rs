@@ -45,11 +45,7 @@ impl Timeline {
     ///
     /// How many ended with success is counted: `ended_ok` has that by second, as from, to and calls. Calls that began in the
     /// warm-up are among them, and share the second with the others.
-    pub fn flow(
-        &self,
-        until_ns: u64,
-        ended_ok: impl IntoIterator<Item = (u64, u64, u64)>,
-    ) -> Option<Vec<FlowPoint>> {
+    pub fn flow(&self, until_ns: u64, ended_ok: impl IntoIterator<Item = (u64, u64, u64)>) -> Option<Vec<FlowPoint>> {
         let stretches = usize::try_from(until_ns.div_ceil(self.width_ns)).ok()?;
         let mut flow = vec![FlowPoint::default(); stretches];
         let mut given_up = vec![0.0; stretches];

@@ -28,7 +28,8 @@ impl Document {
         summary.deliveries.clone_from(&self.deliveries);
         if let Some(names) = &self.names {
             names.correct(&mut summary.breakdown.requests, &mut summary.breakdown.groups);
-            for (calls, written) in summary.breakdown.tags.iter_mut().zip(&names.tags).filter(|(a, b)| a.name == b.name) {
+            for (calls, written) in summary.breakdown.tags.iter_mut().zip(&names.tags).filter(|(a, b)| a.name == b.name)
+            {
                 calls.answered_per_s = written.answered_per_s;
                 if let Some((messages, written)) = calls.messages.as_mut().zip(written.messages.as_ref()) {
                     messages.per_s = written.messages_per_s;

@@ -3,10 +3,10 @@
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{Clock, ExactDuration, counted};
-use brunt_record::series::Point;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Timing;
 use brunt_record::live::Live;
+use brunt_record::series::Point;
 use brunt_record::snapshot::Phase;
 use brunt_record::timeline::{FlowPoint, TICK_NS, Timeline};
 use ratatui_core::buffer::Buffer;

@@ -69,7 +69,9 @@ impl Now {
         let failures: u64 = live.snapshot.failures.total();
         let unreached: u64 =
             live.snapshot.failures.counted().filter(|(failure, _)| failure.is_unreached()).map(|(_, n)| n).sum();
-        if unreached >= FEWEST_CALLS && live.snapshot.numbers.get(Counter::EndedAnswered) == 0 && unreached as f64 >= OUT * failures as f64
+        if unreached >= FEWEST_CALLS
+            && live.snapshot.numbers.get(Counter::EndedAnswered) == 0
+            && unreached as f64 >= OUT * failures as f64
         {
             return Self::Out(unreached);
         }

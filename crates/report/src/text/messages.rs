@@ -28,7 +28,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     let all = summary.total.messages();
     if all.is_empty() {
         let rate = summary.rates.messages_per_s;
-        let line = || format!("{}{} messages/s, of streams that the warm-up began", title("Messages", paint), Number(rate));
+        let line =
+            || format!("{}{} messages/s, of streams that the warm-up began", title("Messages", paint), Number(rate));
         return if rate > 0.0 { vec![line()] } else { Vec::new() };
     }
     let mut lines = headline(all, summary, paint);

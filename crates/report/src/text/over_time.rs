@@ -3,8 +3,8 @@
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
 use brunt_plan::units::{Clock, ExactDuration, count};
-use brunt_record::series::Point;
 use brunt_record::SECOND_NS;
+use brunt_record::series::Point;
 use brunt_record::timeline::{DuePoint, FlowPoint};
 
 use super::label;
