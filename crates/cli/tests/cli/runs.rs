@@ -128,7 +128,7 @@ fn a_line_a_second() {
     let (_server, url) = plain();
     let done = run(["-v", "-d", "1100ms", "-w", "200ms", "-c", "2", &url]).with_status(0);
     let second = |text: &str| text.lines().any(|line| line.starts_with("0:01.0  steady ") && line.contains(" p99 "));
-    assert!(done.stdout.starts_with("0:00.0  start ") && second(&done.stdout), "{}", done.stdout);
+    assert!(done.stdout.starts_with("-0:00.2 start ") && second(&done.stdout), "{}", done.stdout);
     assert_eq!(done.stderr, "");
     let done = run(["-v", "-d", "1100ms", "-c", "2", "--format", "json", &url]).with_status(0);
     json(&done);
