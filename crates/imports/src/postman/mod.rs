@@ -41,7 +41,11 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     writer.script.notes.push(format!("The collection {}", comment(&title, 100)));
     let place = "the collection".to_owned();
     writer.events(root, &place);
-    let body = writer.items(root.list_at("item"), &Inherited { auth: root.get("auth").filter(is_there), place }, 0);
+    let body = writer.items(
+        root.list_at("item"),
+        &Inherited { auth: root.get("auth").filter(|auth| is_there(auth)), place },
+        0,
+    );
     if writer.count == 0 {
         return Err(ImportError::Nothing("it has no request".to_owned()));
     }
@@ -85,7 +89,7 @@ impl<'c> Writer<'c> {
                     continue;
                 }
                 self.events(item, &place);
-                let auth = item.get("auth").filter(is_there).or(inherited.auth);
+                let auth = item.get("auth").filter(|auth| is_there(auth)).or(inherited.auth);
                 let inner = self.items(item.list_at("item"), &Inherited { auth, place }, depth + 1);
                 if !inner.trim().is_empty() {
                     // A `/` separates a group from an inner one.
@@ -107,7 +111,7 @@ impl<'c> Writer<'c> {
                 self.script.leave("the collection", format!("requests after the first {MOST} are left out"));
                 break;
             }
-            let auth = item.at(&["request", "auth"]).filter(is_there).or(inherited.auth);
+            let auth = item.at(&["request", "auth"]).filter(|auth| is_there(auth)).or(inherited.auth);
             self.variables.set_by(item, "prerequest");
             let (before, request) = self.request(item, name, auth, &place);
             self.variables.set_by(item, "test");
@@ -140,8 +144,8 @@ impl<'c> Writer<'c> {
 }
 
 /// Whether a field has a value: null inherits, as if it were not there.
-fn is_there(value: &&Value) -> bool {
-    **value != Value::Null
+fn is_there(value: &Value) -> bool {
+    *value != Value::Null
 }
 
 /// Consecutive requests, which share one local in their own block.

@@ -34,7 +34,7 @@ pub enum Format {
     Common,
     /// A given format of nginx (`$request`) or Apache (`%r`).
     Template,
-    /// W3C's extended format, as IIS and CloudFront write it.
+    /// W3C's extended format, as IIS and `CloudFront` write it.
     W3c,
     /// HAProxy's `option httplog`.
     Haproxy,

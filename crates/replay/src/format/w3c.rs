@@ -1,4 +1,4 @@
-//! W3C's extended log format, as IIS and CloudFront write it: a line `#Fields:` names the columns, and date and time are two of
+//! W3C's extended log format, as IIS and `CloudFront` write it: a line `#Fields:` names the columns, and date and time are two of
 //! them.
 
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::{Entry, Options, Skip};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
     names: Vec<String>,
-    /// Whether its durations are seconds, as CloudFront's are, and not milliseconds.
+    /// Whether its durations are seconds, as `CloudFront`'s are, and not milliseconds.
     in_seconds: bool,
 }
 
@@ -74,7 +74,7 @@ impl Columns {
         Ok(entry)
     }
 
-    /// A value of a header field: IIS writes + for a blank, CloudFront escapes as URLs do.
+    /// A value of a header field: IIS writes + for a blank, `CloudFront` escapes as URLs do.
     fn unescaped(&self, value: &str) -> String {
         if !self.in_seconds {
             return value.replace('+', " ");
@@ -94,7 +94,7 @@ impl Columns {
                 }
             }
         }
-        // CloudFront escapes the percent sign of an escape, too.
+        // `CloudFront` escapes the percent sign of an escape, too.
         let once = String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned());
         once.replace("%20", " ")
     }
