@@ -1,7 +1,13 @@
 //! The flight's state machine under every interleaving of a few threads, by loom: the crate's own modules, with loom's
 //! mutex in the place of std's. A lost wake-up is a deadlock here, and so is found.
 
-#![allow(dead_code, unused_imports, clippy::modulo_one, clippy::large_enum_variant, reason = "a model of what is used elsewhere")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::modulo_one,
+    clippy::large_enum_variant,
+    reason = "a model of what is used elsewhere"
+)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "../src/answer.rs"]

@@ -333,8 +333,8 @@ fn setup() {
 #[test]
 fn thresholds() {
     let shown = show("thresholds.lua", &[]).with_status(1);
-    let why = shown.result["ending"]["aborted"].as_str().unwrap();
-    assert!(why.starts_with("the threshold failing:error_rate < 5% could no longer pass after"), "{why}");
+    let cause = &shown.result["ending"]["aborted"]["threshold"];
+    assert_eq!(cause["threshold"], "failing:error_rate < 5% abort", "{cause}");
     let held: BTreeSet<_> = shown.result["thresholds"]
         .as_array()
         .unwrap()

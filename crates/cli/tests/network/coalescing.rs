@@ -37,7 +37,11 @@ fn a_server_that_does_not_coalesce_is_safe_and_said_not_to() {
     let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
     assert!(done.stdout.contains("not coalesced: 16 requests, 16 origin hits"), "{}", done.stdout);
     assert!(done.stdout.contains("two POSTs"), "{}", done.stdout);
-    assert!(done.stdout.ends_with(" things tried was anybody given another's answer; nothing is coalesced\n"), "{}", done.stdout);
+    assert!(
+        done.stdout.ends_with(" things tried was anybody given another's answer; nothing is coalesced\n"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]
@@ -87,7 +91,7 @@ fn nginx_with_proxy_cache_lock_coalesces_and_gives_one_user_anothers_answer() {
     let count = format!("http://{upstream}/count");
     let done = check(&[&nginx.url("/x"), "--origin-count", &count]).with_status(1);
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits"), "{}", done.stdout);
-        assert!(done.stdout.contains("✗ Authorization"), "{}", done.stdout);
+    assert!(done.stdout.contains("✗ Authorization"), "{}", done.stdout);
     assert!(done.stdout.contains("| authorization: Bearer "), "{}", done.stdout);
 }
 

@@ -137,10 +137,9 @@ impl Ended {
             Ending::Completed => {}
             Ending::Interrupted => ended.interrupted = true,
             Ending::Failed(reason) => ended.failed = Some(reason),
+            Ending::Unreached(reason) => ended.unreached = Some(reason),
             // Thresholds and lost agents are the controller's, so that no part ends so.
-            Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
-                ended.unreached = Some(reason);
-            }
+            Ending::Aborted(_) | Ending::AgentsLost(_) => {}
             Ending::Stopped(reason) => ended.stopped = Some(Stop { reason, ok: true }),
             Ending::GivenUp(reason) => ended.stopped = Some(Stop { reason, ok: false }),
         }
