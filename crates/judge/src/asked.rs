@@ -242,6 +242,7 @@ fn held(step: &Step) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_plan::arrivals::Spread;
     use brunt_plan::replay::Replay;
 
     use super::*;
@@ -253,7 +254,7 @@ mod tests {
     fn played(steps: Vec<Step>, figures: impl FnOnce(&mut ScenarioFigures)) -> Summary {
         let (mut plan, mut run) = run();
         let population =
-            Population { scenarios: Vec::new(), steps, arrivals: Default::default(), most_alive: None, after: None };
+            Population { scenarios: Vec::new(), steps, arrivals: Spread::default(), most_alive: None, after: None };
         let scenarios = serde_json::json!({"files": [], "populations": []});
         let scenarios: Scenarios = serde_json::from_value(scenarios).unwrap();
         plan.scenarios = Some(Scenarios { populations: vec![population], ..scenarios });

@@ -4,6 +4,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::series::Point;
 use brunt_record::snapshot::Phase;
 
 use super::streams::{END, HEAD, event, stream, streaming};
@@ -152,7 +153,7 @@ fn an_answer_counts_in_the_second_in_which_it_arrived() {
     for (from_ms, still_ms) in [(800, 500), (1900, 300), (4900, 300)] {
         let net = VirtualNet::new(After(2 * MS)).standing_still(began + from_ms * MS, still_ms * MS);
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
-        let rates: Vec<_> = summary.run.series.points().iter().map(|point| point.ok_per_s()).collect();
+        let rates: Vec<_> = summary.run.series.points().iter().map(Point::ok_per_s).collect();
         // What is sent late arrives late: of a second, at most the calls due while the worker stood still.
         let late = still_ms as f64 / 1000.0 * 500.0 + 5.0;
         assert!(rates.iter().all(|rate| (rate - 500.0).abs() <= late), "{from_ms}: {rates:?}");

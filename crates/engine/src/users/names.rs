@@ -182,7 +182,9 @@ impl Names {
     pub(super) fn each_core(&self, label: u32, status: Option<u16>, mut count: impl FnMut(Core)) {
         let Some(Label { id: Some(id), tags, selected, .. }) = self.get(label) else { return };
         count(Core::Request(*id));
-        tags.iter().for_each(|tag| count(Core::Tag(*tag)));
+        for tag in tags {
+            count(Core::Tag(*tag));
+        }
         for (selection, statuses) in selected {
             if statuses.as_ref().is_none_or(|taken| status.is_some_and(|status| taken.holds(status))) {
                 count(Core::Selected(*selection));

@@ -140,6 +140,7 @@ impl<'c> Writer<'c> {
 }
 
 /// Whether a field has a value: null inherits, as if it were not there.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "a predicate of Option::filter")]
 fn is_there(value: &&Value) -> bool {
     **value != Value::Null
 }

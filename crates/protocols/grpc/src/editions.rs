@@ -6,7 +6,7 @@
 use prost::Message as _;
 use prost_reflect::prost_types::field_descriptor_proto::{Label, Type};
 use prost_reflect::prost_types::{
-    DescriptorProto, FieldDescriptorProto, FieldOptions, FileDescriptorProto, FileDescriptorSet,
+    DescriptorProto, FieldDescriptorProto, FieldOptions, FileDescriptorProto, FileDescriptorSet, MessageOptions,
 };
 
 /// The syntax of a file with an edition.
@@ -225,7 +225,7 @@ fn mark_presence(message: &mut DescriptorProto) {
             None => {}
         }
     }
-    let is_entry = |nested: &DescriptorProto| nested.options.as_ref().is_some_and(|options| options.map_entry());
+    let is_entry = |nested: &DescriptorProto| nested.options.as_ref().is_some_and(MessageOptions::map_entry);
     message.nested_type.iter_mut().filter(|nested| !is_entry(nested)).for_each(mark_presence);
 }
 

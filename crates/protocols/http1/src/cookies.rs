@@ -53,7 +53,7 @@ fn expires(attributes: &str) -> Option<OffsetDateTime> {
         let (name, value) = attribute.split_once('=')?;
         name.trim().eq_ignore_ascii_case("expires").then_some(value)
     });
-    values.filter_map(date).last()
+    values.rev().find_map(date)
 }
 
 /// A date by its tokens, in whatever order and way they are written (RFC 6265, section 5.1.1): time, day, month, year.

@@ -90,7 +90,9 @@ mod tests {
         let mut search = expected.search();
         search.take(expected.finder.needle());
         search.begin();
-        pieces.iter().for_each(|piece| search.take(piece));
+        for piece in pieces {
+            search.take(piece);
+        }
         search
     }
 

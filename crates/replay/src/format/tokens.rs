@@ -78,7 +78,7 @@ pub(super) fn read(layout: Layout, line: &str, options: &Options) -> Result<Entr
         Layout::Elb => elb(&all),
         Layout::S3 => s3(&all),
     };
-    entry(found.ok_or(Skip::Malformed)?, options)
+    entry(&found.ok_or(Skip::Malformed)?, options)
 }
 
 fn text<'a>(all: &[Token<'a>], place: usize) -> Option<&'a str> {
@@ -166,7 +166,7 @@ fn without_port(client: &str) -> &str {
     }
 }
 
-fn entry(found: Found<'_>, options: &Options) -> Result<Entry, Skip> {
+fn entry(found: &Found<'_>, options: &Options) -> Result<Entry, Skip> {
     let (method, url) = request_line(found.request).ok_or(Skip::NoRequest)?;
     let mut entry = Entry { method: method.to_owned(), url: url.to_owned(), ..Entry::default() };
     // Balancers write the whole URL, with their own name or the client's Host.

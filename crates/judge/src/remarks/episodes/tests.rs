@@ -77,7 +77,9 @@ pub(in super::super) fn carried_out(
     }
     (run.measured, run.series, run.measured_ns) = (Snapshot::default(), Series::default(), seconds * SECOND_NS);
     run.drained = parts.pop().unwrap();
-    parts.iter_mut().for_each(|part| part.count_ends(&OkStatus::default()));
+    for part in &mut parts {
+        part.count_ends(&OkStatus::default());
+    }
     for part in &parts {
         run.series.push(SECOND_NS, part, &OkStatus::default());
         run.measured.merge(part);
