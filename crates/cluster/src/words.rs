@@ -17,7 +17,10 @@ use serde_bytes::ByteBuf;
 use crate::frame::{Frame, Kind};
 
 /// An agent's identity and resources.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+///
+/// Agents of other versions may leave fields out, and are named all the same.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Announcement {
     /// Its name, which is its address: letters, digits, `-` and `_`.
     pub name: String,

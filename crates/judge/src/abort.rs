@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::Threshold;
-use brunt_plan::units::Clock;
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::{InLog, Live};
@@ -16,7 +15,7 @@ use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
 use crate::back_off::BackOff;
-use crate::guard::Guards;
+use crate::guard::{Guards, When};
 use crate::thresholds::{Outlook, Standing};
 
 /// Judges a run after each second by those thresholds and guards of its plan that may end it, then shows the second to
@@ -112,18 +111,6 @@ impl fmt::Display for Reason<'_> {
                 write!(f, "the guard '{guard}' fired {}: {found}", When(*phase, *elapsed_ns))
             }
             Cause::Observer(reason) => f.write_str(reason),
-        }
-    }
-}
-
-/// The moment at which a guard fired: `at 0:05`.
-pub(crate) struct When(pub(crate) Phase, pub(crate) u64);
-
-impl fmt::Display for When {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Phase::Warmup => write!(f, "{} into the warm-up", Clock(self.1)),
-            Phase::Measured | Phase::Drain => write!(f, "at {}", Clock(self.1)),
         }
     }
 }

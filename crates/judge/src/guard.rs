@@ -9,6 +9,7 @@
 //! call fires no guard.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Guard, Threshold};
@@ -21,11 +22,22 @@ use brunt_record::observer::RunningTotal;
 use brunt_record::recording::Cause;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::abort::When;
 use crate::thresholds::{Condition, Standing, ThresholdResult};
 
 /// By how much a second may be shorter than a second, in nanoseconds: it ends when the coordinator looks.
 const EARLY_NS: u64 = SECOND_NS / 20;
+
+/// The moment at which a guard fired: `at 0:05`.
+pub(crate) struct When(pub(crate) Phase, pub(crate) u64);
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Phase::Warmup => write!(f, "{} into the warm-up", Clock(self.1)),
+            Phase::Measured | Phase::Drain => write!(f, "at {}", Clock(self.1)),
+        }
+    }
+}
 
 /// Watches the last seconds of a run by the guards of its plan.
 pub(crate) struct Guards<'a> {

@@ -9,8 +9,8 @@ use brunt_record::outcome::Failure;
 
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::failures::reason_of;
 use super::looks::LookRequest;
-use super::sending::reason_of;
 use super::{Load, Network, State};
 use crate::channel::{Channel, Socket};
 use crate::rules::{Rule, is_broken};

@@ -8,9 +8,9 @@ use brunt_record::outcome::Failure;
 use super::call::{End, Place, Resend};
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::failures::{GIVEN_UP, WriteFailure};
 use super::origins::NoClient;
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
-use super::sending::WriteFailure;
 use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
 use crate::channel::Channel;
 use crate::rules::{Rule, is_broken};
@@ -31,9 +31,6 @@ struct Loss<'a> {
     sends_behind_again: bool,
 }
 
-/// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
-/// them.
-pub(super) const GIVEN_UP: &str = "brunt closed the connection, as an earlier call on it had failed";
 /// The reason of calls whose connection ended with an earlier answer.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 

@@ -16,6 +16,7 @@ mod connection;
 mod deadlines;
 mod examples;
 mod expiring;
+mod failures;
 mod holding;
 mod kinds;
 mod load;

@@ -17,8 +17,8 @@ use super::Terms;
 use super::call::{Call, Counted, End};
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::failures::GIVEN_UP;
 use super::looks::Looks;
-use super::losing::GIVEN_UP;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
 

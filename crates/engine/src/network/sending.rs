@@ -1,6 +1,5 @@
 //! Bytes out.
 
-use std::borrow::Cow;
 use std::io;
 
 use brunt_record::catalogue::Counter;
@@ -9,6 +8,7 @@ use brunt_record::outcome::Failure;
 use super::call::{Counted, End, Place, Resend};
 use super::calls::CallId;
 use super::deadlines::NEVER;
+use super::failures::WriteFailure;
 use super::{Load, Network, State};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
@@ -20,9 +20,6 @@ use brunt_protocol::{Pending, Started};
 /// a peer that asks and never reads must not fill our memory.
 const MOST_ASIDE_BYTES: usize = 64 << 10;
 
-/// The reason of a connection that its peer has reset.
-const RESET: &str = "connection reset by the peer";
-
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
@@ -32,33 +29,6 @@ pub(super) enum After {
     GoesOn,
     /// Its connection is gone.
     Gone,
-}
-
-/// Why a socket takes nothing any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum WriteFailure {
-    /// Its peer has reset the connection. The kernel says so once, to whoever asks first: a read may see an end in good
-    /// order after that.
-    Reset,
-    /// For another reason.
-    Other(String),
-}
-
-impl WriteFailure {
-    fn of(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::ConnectionReset => Self::Reset,
-            _ => Self::Other(reason_of(error)),
-        }
-    }
-
-    /// The reason of the failure.
-    pub(super) fn reason(&self) -> Cow<'_, str> {
-        match self {
-            Self::Reset => Cow::Borrowed(RESET),
-            Self::Other(reason) => Cow::Borrowed(reason),
-        }
-    }
 }
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
@@ -469,14 +439,5 @@ fn ends_sent(started: Started) -> Option<u16> {
     match started {
         Started::Awaited | Started::Streamed { .. } => None,
         Started::Sent(status) => Some(status),
-    }
-}
-
-/// The system's words for an error, without additions.
-pub(super) fn reason_of(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset => RESET.to_owned(),
-        io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
-        _ => error.to_string(),
     }
 }

@@ -1,0 +1,47 @@
+//! Why sockets and connections fail, in words.
+
+use std::borrow::Cow;
+use std::io;
+
+/// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
+/// them.
+pub(super) const GIVEN_UP: &str = "brunt closed the connection, as an earlier call on it had failed";
+/// The reason of a connection that its peer has reset.
+const RESET: &str = "connection reset by the peer";
+
+/// Why a socket takes nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WriteFailure {
+    /// Its peer has reset the connection. The kernel says so once, to whoever asks first: a read may see an end in good
+    /// order after that.
+    Reset,
+    /// For another reason.
+    Other(String),
+}
+
+impl WriteFailure {
+    /// Of a write that ended with this error.
+    pub(super) fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset => Self::Reset,
+            _ => Self::Other(reason_of(error)),
+        }
+    }
+
+    /// The reason of the failure.
+    pub(super) fn reason(&self) -> Cow<'_, str> {
+        match self {
+            Self::Reset => Cow::Borrowed(RESET),
+            Self::Other(reason) => Cow::Borrowed(reason),
+        }
+    }
+}
+
+/// The system's words for an error, without additions.
+pub(super) fn reason_of(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => RESET.to_owned(),
+        io::ErrorKind::BrokenPipe => "the peer had closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
+}
