@@ -142,7 +142,8 @@ fn threads_count_for_themselves_and_are_added_up() {
     let (_server, url) = target();
     for (name, done) in as_wrk(&["-t2", "-c4", "-d1", "-s", &example("count-over-threads.lua")], &url, &[]) {
         let [sum, all] = numbers(&done, "answers")[..] else { panic!("{name}: {done:#?}") };
-        assert_eq!((sum, all), (requests(&done), requests(&done)), "{name}");
+        // A script sees the answers of the calls that were under way at the end, too.
+        assert!(all == requests(&done) && (all..=all + 4).contains(&sum), "{name}: {sum} {all}");
         let own = [1, 2].map(|thread| numbers(&done, &format!("thread {thread} "))[1]);
         assert_eq!(own.iter().sum::<u64>(), sum, "{name}");
         assert_eq!(numbers(&done, "status "), [200, sum], "{name}");

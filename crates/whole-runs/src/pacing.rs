@@ -121,7 +121,8 @@ fn points_by_due_time_have_the_shape_of_a_stall() {
 fn a_steady_target_has_no_freeze_and_no_overload() {
     for (profile, takes) in [("5", MS), ("50", 300 * MS), ("1000", 5 * MS), ("200", 900 * MS)] {
         let summary = carry_out(&open(profile, 2000), Target::taking(takes)).summary;
-        assert_eq!(summary.remarks, [], "{profile} {takes}");
+        let remarks: Vec<_> = summary.remarks.iter().filter(|remark| remark.about != About::CutOff).collect();
+        assert!(remarks.is_empty(), "{profile} {takes}: {remarks:?}");
     }
     for (connections, takes) in [(1, 400 * MS), (1, MS), (8, 300 * MS), (64, 20 * MS)] {
         let mut closed = open("1", connections);

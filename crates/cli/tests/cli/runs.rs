@@ -65,7 +65,9 @@ fn a_threshold_beyond_repair_ends_the_run_where_it_is_to() {
     let done = run(["-c", "2", "-d", "30s", "--format", "json", "--threshold", threshold, &url]).with_status(1);
     let result = json(&done);
     let cause = &result["ending"]["aborted"]["threshold"];
-    assert_eq!((cause["threshold"].as_str(), cause["got"].as_str()), (Some(threshold), Some("100%")), "{cause}");
+    // The calls of two connections are under way when it is judged, and have not failed.
+    let got: f64 = cause["got"].as_str().unwrap().trim_end_matches('%').parse().unwrap();
+    assert!(cause["threshold"] == threshold && (99.0..=100.0).contains(&got), "{cause}");
     assert!(result["measured"]["length_ns"].as_u64().unwrap() < 25_000_000_000);
     assert!(done.stderr.contains("error: aborted: the threshold"), "{}", done.stderr);
     let done = run(["-c", "2", "-d", "1500ms", "--threshold", "error_rate < 1%", &url]).with_status(1);

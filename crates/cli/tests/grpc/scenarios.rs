@@ -25,7 +25,10 @@ brunt.scenario("all", function(vu)
   local answer = shop:call("shop.Cart/Add", given)
   brunt.check(answer, { ["came back"] = answer.ok })
   for name, value in pairs(given) do
-    brunt.check(nil, { [name] = brunt.json.encode(answer.value[name]) == brunt.json.encode(value) or name == "raw" and answer.value.raw == value })
+    -- Bytes and numbers as keys have no JSON.
+    local got = answer.value[name]
+    brunt.check(nil, { [name] = name == "raw" and got == value or name == "names" and got[-1] == "minus"
+      or name ~= "raw" and name ~= "names" and brunt.json.encode(got) == brunt.json.encode(value) })
   end
   brunt.check(nil, { ["what is not set"] = answer.value.left == nil })
   local at = shop:call("Cart/Add", { at = "1970-01-01T00:00:05Z" })

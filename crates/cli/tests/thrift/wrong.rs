@@ -72,6 +72,6 @@ fn an_idl_that_is_wrong_is_shown_where() {
     let lines = dir.file("lines", "{}\n{\"a\": true}\n");
     refused(
         &["--idl", IDL, "--call", "told", "--args-lines", &lines, URL],
-        "--args number 2: Everything.told: expected a field",
+        &format!("{lines}, line 2: Everything.told: expected a field"),
     );
 }
