@@ -43,7 +43,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, first: u8) -> Reading {
                     assert!(payload.len() <= 125);
                     said.push(('?', payload.to_vec()));
                 }
-                Step::Pong => said.push(('!', Vec::new())),
+                Step::Pong(_) => said.push(('!', Vec::new())),
                 Step::Close(close) => said.push(('.', format!("{:?} {}", close.code, close.reason).into_bytes())),
             }
         }

@@ -50,7 +50,7 @@ fn sessions_keep_cookies_and_follow_redirects() {
         site,
     );
     assert_eq!(played.lines(), ["POST /login", "GET /home?x=1", "GET /shop/", "GET /logout", "GET /login"]);
-    assert!(played.requests[0].2.ends_with("\r\n\r\npin=1&user=a%20b"), "{}", played.requests[0].2);
+    assert!(played.requests[0].2.ends_with("\r\n\r\npin=1&user=a+b"), "{}", played.requests[0].2);
     assert!(!played.requests[1].2.contains("pin=1"), "a redirected POST is a GET without its body");
     assert!(played.requests[2].2.contains("\r\nCookie: id=7\r\n") && !played.requests[2].2.contains("deep"));
     assert!(!played.requests[4].2.contains("Cookie"), "the cookie is gone after the logout");
@@ -189,7 +189,8 @@ fn a_call_is_the_whole_chain_of_its_redirects() {
         leading,
     );
     let mut expected = vec![
-        ("again", 2, 0, 30),
+        // Its chain is cut at the limit that the script sets.
+        ("again", 2, 2, 30),
         ("again redirect 1", 2, 0, 10),
         ("kind=auth", 2, 2, 830),
         ("login", 2, 2, 830),

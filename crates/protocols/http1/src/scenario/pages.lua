@@ -32,8 +32,8 @@ local function ended(stream, answer)
   keep_cookies(stream.jar, answer, stream.url)
   -- A page in place of events, such as that of a login, is no stream.
   if stream.is_events and answer.ok and not answer.error and not core.is_rehearsing() then
-    local kind = answer.headers["content-type"] or "nothing"
-    if not find(lower(kind), "text/event-stream", 1, true) then
+    local kind = answer.headers["content-type"]
+    if kind and not find(lower(kind), "text/event-stream", 1, true) then
       answer:fail("the answer is no stream of events: its Content-Type is " .. kind)
       rawset(answer, "ok", false)
     end
