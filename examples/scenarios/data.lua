@@ -7,7 +7,7 @@ local users = brunt.csv("data/users.csv"):circular() -- in order, again and agai
 local baskets = brunt.jsonl("data/baskets.jsonl"):random() -- any of them
 local pages = brunt.lines("data/pages.txt"):shuffled() -- each once, then all again
 local plans = brunt.json("data/plans.json"):circular()
-local vouchers = brunt.data({ "A1", "B2", "C3", "D4", "E5", "F6" }):queue() -- each once in the whole run: then it ends
+local vouchers = brunt.data({ "A1", "B2", "C3", "D4", "E5", "F6" }):queue { at_end = "stop_run" } -- each once: then the run ends
 
 local data = brunt.scenario("data", function()
   local voucher = vouchers:next()

@@ -1,5 +1,6 @@
 -- Random arrivals, as those of people who know nothing of each other; the seed decides (`--seed`). And a limit: who comes
--- when ten are there already is not admitted, and is counted.
+-- when ten are there already is not admitted, and is counted. A run that admits so few has failed, unless that is allowed:
+-- brunt run --allow-less 80% poisson.lua
 
 local brunt = require "brunt"
 local http = brunt.http { base = "http://127.0.0.1:8080" }

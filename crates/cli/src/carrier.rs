@@ -192,7 +192,8 @@ impl Carrier {
         }
         if outcome.lost_its_agents {
             run.ending = match run.ending {
-                Ending::Failed(reason) | Ending::Aborted(reason) => Ending::AgentsLost(reason),
+                Ending::Failed(reason) => Ending::AgentsLost(reason),
+                Ending::Aborted(cause) => Ending::AgentsLost(brunt_judge::abort::Reason(&cause).to_string()),
                 _ => Ending::AgentsLost("an agent was lost".to_owned()),
             };
         }

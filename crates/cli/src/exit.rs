@@ -164,18 +164,19 @@ mod tests {
     fn the_first_cause_that_applies_decides_the_status() {
         use Ending::{Aborted, AgentsLost, Completed, Failed, GivenUp, Interrupted, Stopped, Unreached};
         let because = || "because".to_owned();
+        let aborted = || brunt_record::recording::Cause::Observer(because());
         // Each row has all that the rows below it have, too, where a run can have both.
         let rows = [
             (Failed(because()), 0, 1, Exit::Wrong),
             (AgentsLost(because()), 0, 1, Exit::AgentsLost),
             (Unreached(because()), 0, 0, Exit::NoAnswer),
             (Unreached(because()), 0, 1, Exit::NoAnswer),
-            (Aborted(because()), 0, 1, Exit::NoAnswer),
+            (Aborted(aborted()), 0, 1, Exit::NoAnswer),
             (Completed, 0, 1, Exit::NoAnswer),
             (Stopped(because()), 0, 1, Exit::NoAnswer),
             (GivenUp(because()), 1, 0, Exit::ThresholdFailed),
             (Interrupted, 0, 1, Exit::NoAnswer),
-            (Aborted(because()), 1, 0, Exit::ThresholdFailed),
+            (Aborted(aborted()), 1, 0, Exit::ThresholdFailed),
             (Completed, 1, 0, Exit::ThresholdFailed),
             (Completed, 0, 0, Exit::ThresholdFailed),
         ];
@@ -184,7 +185,7 @@ mod tests {
             assert_eq!(exit, expected, "{ending:?}, {answered} answered, {failed} failed");
             assert_eq!(exit.after_signal(Some(2)), Exit::Interrupted(2), "a signal comes before {ending:?}");
         }
-        assert_eq!(Exit::of_run(&summary(Aborted(because()), 1, 0, true)), Exit::ThresholdFailed);
+        assert_eq!(Exit::of_run(&summary(Aborted(aborted()), 1, 0, true)), Exit::ThresholdFailed);
         assert_eq!(Exit::of_run(&summary(Completed, 90, 10, true)), Exit::ThresholdFailed, "more than 1 % failed");
         for ending in [Completed, Stopped(because())] {
             assert_eq!(Exit::of_run(&summary(ending, 100, 0, true)), Exit::Done);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use brunt_engine::trace::{Sight, Trace};
 use brunt_engine::{Control, Finished, Observer, RunningTotal, StopHandle};
-use brunt_judge::abort::AbortWatch;
+use brunt_judge::abort::{AbortWatch, Reason};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
@@ -174,7 +174,7 @@ impl Observer for InLogs<'_> {
         Some((self.in_log)(elapsed_ns))
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         self.next.second(second, so_far)
     }
 }
@@ -241,13 +241,13 @@ fn explain(exit: Exit, summary: &Summary) {
     match exit {
         Exit::NoAnswer => console::note(&never_answered(summary)),
         Exit::ThresholdFailed => {
-            if let Ending::Aborted(reason) = &summary.run.ending {
-                console::note(&format!("error: aborted: {reason}"));
+            if let Ending::Aborted(cause) = &summary.run.ending {
+                console::note(&format!("error: aborted: {}", Reason(cause)));
             }
             let failed = summary.thresholds.iter().filter(|result| !result.held);
             for failed in failed.filter(|result| !summary.is_said_by_ending(result)) {
-                let whose = if failed.implicit { "default threshold" } else { "threshold" };
-                console::note(&format!("error: the {whose} {} failed: {}", failed.threshold, failed.got));
+                let whose = if failed.is_implicit() { "default threshold" } else { "threshold" };
+                console::note(&format!("error: the {whose} {} failed: {}", failed.condition, failed.got));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
             if !is_said && summary.total.numbers.get(Counter::Due) == 0 {

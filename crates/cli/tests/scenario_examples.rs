@@ -269,7 +269,7 @@ fn data() {
     let (free, pro) = (shown.named("tags", "plan=free"), shown.named("tags", "plan=pro"));
     assert_eq!((number(free, "due"), number(pro, "due")), (3, 3));
     assert!(number(&shown.result["measured"], "length_ns") < 9_000_000_000, "the queue ends it");
-    assert!(number(shown.named("scenarios", "data"), "out_of_rows") >= 1, "and it is said");
+    assert!(shown.result["ending"].to_string().contains("rows"), "and it is said: {}", shown.result["ending"]);
 }
 
 #[test]
@@ -282,13 +282,13 @@ fn open() {
 
 #[test]
 fn poisson() {
-    let shown = show("poisson.lua", &["--seed", "7"]).with_status(0);
+    let shown = show("poisson.lua", &["--seed", "7", "--allow-less", "100%"]).with_status(0);
     let scenario = shown.named("scenarios", "crowd");
     let (started, refused) = (number(scenario, "users_started"), number(scenario, "not_admitted"));
     assert!((200..400).contains(&(started + refused)), "{started} + {refused}");
     assert!(refused > 50, "ten at a time, each for 100 ms, are a hundred a second");
     assert!(number(&shown.result["names"], "most_users") <= 10);
-    let again = show("poisson.lua", &["--seed", "7"]).with_status(0);
+    let again = show("poisson.lua", &["--seed", "7", "--allow-less", "100%"]).with_status(0);
     let scenario = again.named("scenarios", "crowd");
     assert_eq!(number(scenario, "users_started") + number(scenario, "not_admitted"), started + refused);
 }
@@ -333,8 +333,8 @@ fn setup() {
 #[test]
 fn thresholds() {
     let shown = show("thresholds.lua", &[]).with_status(1);
-    let why = shown.result["ending"]["aborted"].as_str().unwrap();
-    assert!(why.starts_with("the threshold failing:error_rate < 5% could no longer pass after"), "{why}");
+    let cause = &shown.result["ending"]["aborted"]["threshold"];
+    assert_eq!(cause["threshold"], "failing:error_rate < 5% abort", "{cause}");
     let held: BTreeSet<_> = shown.result["thresholds"]
         .as_array()
         .unwrap()

@@ -2,7 +2,9 @@
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
+use brunt_plan::threshold::Figure as Measure;
 use brunt_record::catalogue::Counter;
+use brunt_record::histogram::AtLeast;
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -207,26 +209,22 @@ impl Digest {
     /// The digest of a run.
     pub fn from_summary(summary: &Summary) -> Self {
         let thresholds = &summary.plan.thresholds;
-        let mut names: Vec<&str> = FIGURES.to_vec();
-        for threshold in thresholds {
-            if !names.contains(&threshold.figure()) {
-                names.push(threshold.figure());
+        let standing = summary.standing();
+        let usual = FIGURES.iter().map(|name| (*name, Measure::parse(name).and_then(|figure| standing.figure(figure))));
+        let mut figures: Vec<Figure> = Vec::new();
+        let limited = thresholds.iter().map(|threshold| (threshold.figure(), standing.value(threshold)));
+        for (name, value) in usual.chain(limited) {
+            if let Some(AtLeast { value, at_least }) = value.filter(|value| value.value.is_finite())
+                && figures.iter().all(|figure| figure.name != name)
+            {
+                figures.push(Figure { name: name.to_owned(), value, at_least });
             }
         }
-        let standing = summary.standing();
-        let figure = |name: &str| {
-            let value = standing.value(&format!("{name}>=0").parse().ok()?)?;
-            value.value.is_finite().then(|| Figure {
-                name: name.to_owned(),
-                value: value.value,
-                at_least: value.at_least,
-            })
-        };
         let limits = thresholds.iter().zip(&summary.thresholds).map(|(threshold, result)| Limit {
-            threshold: result.threshold.clone(),
+            threshold: threshold.to_string(),
             figure: threshold.figure().to_owned(),
             limit: threshold.limit(),
-            got: result.got.clone(),
+            got: result.got.to_string(),
             held: result.held,
         });
         let limits: Vec<_> = limits.collect();
@@ -237,7 +235,7 @@ impl Digest {
             p99_limit_ns: of_p99.map(|limit| (limit.limit as u64, limit.held)),
             ..Sparkline::from_points(summary.run.series.points())
         };
-        Self { figures: names.into_iter().filter_map(figure).collect(), limits, sparkline }
+        Self { figures, limits, sparkline }
     }
 }
 

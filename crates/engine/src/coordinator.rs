@@ -13,7 +13,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figures;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::{Ending, Recording, Stop};
+use brunt_record::recording::{Cause, Ending, Recording, Stop};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
@@ -78,7 +78,7 @@ pub(crate) struct Coordinator<'a> {
     interrupted: bool,
     failed: Option<String>,
     /// Why the observer ended the run, if it has.
-    aborted: Option<String>,
+    aborted: Option<Cause>,
     /// Why a worker gave the target up before any load, if one has.
     unreached: Option<String>,
     /// Why a worker had no connection in all of its time, if no worker ever had one.
@@ -211,7 +211,7 @@ impl<'a> Coordinator<'a> {
             ending: match (self.failed, self.unreached, self.aborted) {
                 (Some(reason), ..) => Ending::Failed(reason),
                 (None, Some(reason), _) => Ending::Unreached(reason),
-                (None, None, Some(reason)) => Ending::Aborted(reason),
+                (None, None, Some(cause)) => Ending::Aborted(cause),
                 _ if self.interrupted => Ending::Interrupted,
                 // Failed calls state their reasons themselves.
                 _ => match (self.stopped, self.unconnected.filter(|_| !has_outcomes)) {
@@ -389,10 +389,10 @@ impl<'a> Coordinator<'a> {
             users: self.series.users(),
             most_users: self.series.most_users(),
         };
-        if let ControlFlow::Break(reason) = self.observer.second(&live, &so_far)
+        if let ControlFlow::Break(cause) = self.observer.second(&live, &so_far)
             && self.aborted.is_none()
         {
-            self.aborted = Some(reason);
+            self.aborted = Some(cause);
             self.stop.stop();
         }
     }

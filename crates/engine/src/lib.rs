@@ -49,6 +49,7 @@ use crate::watchdog::Watchdog;
 
 pub use brunt_plan::stop::StopHandle;
 pub use brunt_record::observer::{Observer, RunningTotal};
+pub use brunt_record::recording::Cause;
 
 pub use crate::asking::{AskError, ask};
 pub use crate::control::{Changeable, Control, ControlError};

@@ -18,7 +18,7 @@ use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_record::figures::Figures;
 use brunt_record::live::Live;
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Cause, Recording};
 
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
@@ -101,7 +101,7 @@ pub(crate) fn ask<M: Machine>(
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
         ControlFlow::Continue(())
     }
 }

@@ -1,5 +1,6 @@
 //! Ends a run when a threshold with `abort` can no longer pass, or a guard fires; or lowers the run's rate.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -9,12 +10,13 @@ use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::{InLog, Live};
 use brunt_record::observer::{Observer, RunningTotal};
+use brunt_record::recording::Cause;
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
 use crate::back_off::BackOff;
-use crate::guard::Guards;
-use crate::thresholds::{self, Outlook, Standing};
+use crate::guard::{Guards, When};
+use crate::thresholds::{Outlook, Standing};
 
 /// Judges a run after each second by those thresholds and guards of its plan that may end it, then shows the second to
 /// another observer.
@@ -43,11 +45,11 @@ impl<'a> AbortWatch<'a> {
         Self { steer: Some(Box::new(steer)), ..self }
     }
 
-    /// The reason if a guard ends the run after this second.
-    fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<String> {
+    /// The cause if a guard ends the run after this second.
+    fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<Cause> {
         self.guards.hear(&second.changes);
         let Some((back_off, steer)) = self.back_off.as_mut().zip(self.steer.as_mut()) else {
-            return self.guards.second(second, so_far).map(|fired| fired.reason());
+            return self.guards.second(second, so_far).map(|fired| fired.cause());
         };
         if !back_off.judges(second) {
             self.guards.restart();
@@ -61,18 +63,18 @@ impl<'a> AbortWatch<'a> {
         };
         // A target that answers nothing is not helped by fewer calls.
         let Some(rate) = back_off.lower().filter(|_| fired.has_answers) else {
-            return Some(fired.reason());
+            return Some(fired.cause());
         };
         let by = Author::Guard { guard: fired.guard.to_string(), found: fired.found.clone() };
         // A run that is about to end takes no change, and has failed all the same.
-        let Some(change) = steer(Action::Rate(rate), by) else { return Some(fired.reason()) };
+        let Some(change) = steer(Action::Rate(rate), by) else { return Some(fired.cause()) };
         back_off.changed(&change);
         self.guards.restart();
         None
     }
 
-    /// The reason if a threshold ends the run, as it can no longer pass. Judges nothing once the planned time is over.
-    fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<String> {
+    /// The cause if a threshold ends the run, as it can no longer pass. Judges nothing once the planned time is over.
+    fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<Cause> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
             || self.plan.stop.requests.is_some_and(|requests| due >= requests);
@@ -83,15 +85,34 @@ impl<'a> AbortWatch<'a> {
         let standing = Standing::so_far(self.plan, so_far);
         let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
         let threshold = aborting.find(|threshold| standing.is_beyond_repair(threshold, outlook))?;
-        Some(reason(threshold, &standing))
+        Some(cause(threshold, &standing))
     }
 }
 
-/// Such as `the threshold p99<50ms could no longer pass after 3 s: it was at 75.0ms`.
-fn reason(threshold: &Threshold, standing: &Standing<'_>) -> String {
-    let got = standing.judge(threshold).got;
-    let after = Duration::from_nanos(standing.measured_ns).as_secs();
-    format!("{} after {after} s: it was at {got}", thresholds::beyond_repair(threshold))
+fn cause(threshold: &Threshold, standing: &Standing<'_>) -> Cause {
+    let got = standing.judge(threshold).got.to_string();
+    Cause::Threshold { threshold: threshold.to_string(), got, after_ns: standing.measured_ns }
+}
+
+/// A cause in words: `the threshold p99<50ms could no longer pass after 3s: it was at 75.0ms`.
+#[derive(Debug, Clone, Copy)]
+pub struct Reason<'a>(pub &'a Cause);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Cause::Threshold { threshold, got, after_ns } => {
+                // The flag's word for it says nothing here.
+                let condition = threshold.trim().trim_end_matches("abort").trim_end();
+                let after = Duration::from_nanos(*after_ns).as_secs();
+                write!(f, "the threshold {condition} could no longer pass after {after}s: it was at {got}")
+            }
+            Cause::Guard { guard, phase, elapsed_ns, found } => {
+                write!(f, "the guard '{guard}' fired {}: {found}", When(*phase, *elapsed_ns))
+            }
+            Cause::Observer(reason) => f.write_str(reason),
+        }
+    }
 }
 
 impl Observer for AbortWatch<'_> {
@@ -103,12 +124,12 @@ impl Observer for AbortWatch<'_> {
         self.next.in_log(elapsed_ns)
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
         self.next.second(second, so_far)?;
         let fired = self.guard(second, so_far);
         let beyond_repair = || self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured);
         match fired.or_else(beyond_repair) {
-            Some(reason) => ControlFlow::Break(reason),
+            Some(cause) => ControlFlow::Break(cause),
             None => ControlFlow::Continue(()),
         }
     }
@@ -124,7 +145,7 @@ mod tests {
     struct Counting(u32);
 
     impl Observer for Counting {
-        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
             self.0 += 1;
             ControlFlow::Continue(())
         }
@@ -135,7 +156,7 @@ mod tests {
     }
 
     /// What comes of so many seconds in which a call of a hundred failed, and how many were passed on.
-    fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<String>, u32) {
+    fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<Cause>, u32) {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
         let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -155,9 +176,11 @@ mod tests {
 
     #[test]
     fn a_threshold_beyond_repair_ends_the_run() {
-        let reason = "the threshold timeout==0 could no longer pass after 3 s: it was at 1";
-        let broken = ControlFlow::Break(reason.to_owned());
-        assert_eq!(seen(&["p99<1s abort", "timeout==0 abort"], Phase::Measured, 3), (broken, 1));
+        let (flow, passed_on) = seen(&["p99<1s abort", "timeout==0 abort"], Phase::Measured, 3);
+        let ControlFlow::Break(cause) = flow else { panic!("it goes on") };
+        assert_eq!(passed_on, 1);
+        assert!(matches!(&cause, Cause::Threshold { threshold, .. } if threshold == "timeout==0 abort"), "{cause:?}");
+        assert_eq!(Reason(&cause).to_string(), "the threshold timeout==0 could no longer pass after 3s: it was at 1");
         for threshold in ["error_rate==0 abort", "error_rate<=0 abort"] {
             assert!(seen(&[threshold], Phase::Measured, 3).0.is_break(), "{threshold}: a call has failed");
         }

@@ -65,6 +65,12 @@ impl Quantile {
     }
 }
 
+/// The fewest calls whose largest is beyond the quantile `q` of an endless run in 95 % of cases: ln 0.05 / ln q. Of
+/// fewer, nothing bounds it from above.
+fn fewest_calls(q: f64) -> u64 {
+    (0.05_f64.ln() / q.ln()).ceil() as u64
+}
+
 impl Distribution {
     /// The figures of `durations`; `None` if it is empty.
     pub fn from_durations(durations: &Censored) -> Option<Self> {
@@ -92,8 +98,10 @@ impl Distribution {
         let mut of = Self::from_durations(&bracket.value)?;
         if let Some(intervals) = Intervals::new(bracket, lag, sampling) {
             of.mean_interval = Some(intervals.mean);
+            let calls = of.count;
             for (quantile, interval) in of.quantiles.iter_mut().zip(intervals.quantiles) {
-                quantile.interval = Some(interval);
+                let is_open = quantile.at_least || calls < fewest_calls(quantile.share_ratio);
+                quantile.interval = Some(if is_open { interval.open_above() } else { interval });
             }
         }
         Some(of)

@@ -9,6 +9,7 @@
 //! call fires no guard.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Guard, Threshold};
@@ -18,12 +19,25 @@ use brunt_record::catalogue::{Timing, Timings};
 use brunt_record::change::{Action, Author, Change, pauses};
 use brunt_record::live::Live;
 use brunt_record::observer::RunningTotal;
+use brunt_record::recording::Cause;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::thresholds::{Standing, ThresholdResult};
+use crate::thresholds::{Condition, Standing, ThresholdResult};
 
 /// By how much a second may be shorter than a second, in nanoseconds: it ends when the coordinator looks.
 const EARLY_NS: u64 = SECOND_NS / 20;
+
+/// The moment at which a guard fired: `at 0:05`.
+pub(crate) struct When(pub(crate) Phase, pub(crate) u64);
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Phase::Warmup => write!(f, "{} into the warm-up", Clock(self.1)),
+            Phase::Measured | Phase::Drain => write!(f, "at {}", Clock(self.1)),
+        }
+    }
+}
 
 /// Watches the last seconds of a run by the guards of its plan.
 pub(crate) struct Guards<'a> {
@@ -81,7 +95,13 @@ impl<'a> Guards<'a> {
             let got = got(self.plan, guard, &window, length_ns, so_far);
             let got = got.or_else(|| self.outage(guard.condition(), &window, length_ns))?;
             let has_answers = window.statuses.total() > 0;
-            Some(Fired { guard, at: when(second), found: self.found(guard, &got), has_answers })
+            Some(Fired {
+                guard,
+                phase: second.phase,
+                elapsed_ns: second.elapsed_ns,
+                found: self.found(guard, &got),
+                has_answers,
+            })
         })
     }
 
@@ -165,8 +185,8 @@ impl<'a> Guards<'a> {
 #[derive(Debug)]
 pub(crate) struct Fired<'a> {
     pub(crate) guard: &'a Guard,
-    /// When: `at 0:05`.
-    at: String,
+    phase: Phase,
+    elapsed_ns: u64,
     /// The figure's value, and the calls open then.
     pub(crate) found: String,
     /// Whether anything was answered in its window.
@@ -175,8 +195,13 @@ pub(crate) struct Fired<'a> {
 
 impl Fired<'_> {
     /// Why the run ends.
-    pub(crate) fn reason(&self) -> String {
-        format!("{} fired {}: {}", beginning(self.guard), self.at, self.found)
+    pub(crate) fn cause(&self) -> Cause {
+        Cause::Guard {
+            guard: self.guard.to_string(),
+            phase: self.phase,
+            elapsed_ns: self.elapsed_ns,
+            found: self.found.clone(),
+        }
     }
 }
 
@@ -185,14 +210,7 @@ impl Fired<'_> {
 fn got(plan: &Plan, guard: &Guard, window: &Snapshot, length_ns: u64, so_far: &RunningTotal<'_>) -> Option<String> {
     let total = RunningTotal { measured: window, measured_ns: length_ns, ..*so_far };
     let judged = Standing::so_far(plan, &total).judge(guard.condition());
-    if judged.held { Some(judged.got) } else { unanswered(guard.condition(), window) }
-}
-
-fn when(second: &Live) -> String {
-    match second.phase {
-        Phase::Warmup => format!("{} into the warm-up", Clock(second.elapsed_ns)),
-        Phase::Measured | Phase::Drain => format!("at {}", Clock(second.elapsed_ns)),
-    }
+    if judged.held { Some(judged.got.to_string()) } else { unanswered(guard.condition(), window) }
 }
 
 /// The response time for which a guard fires where nothing was answered: over a whole run it would be no figure, here
@@ -205,15 +223,21 @@ fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
 }
 
 impl ThresholdResult {
-    /// The result of a guard in a run with these changes, which was aborted for this reason if for any.
-    pub(crate) fn of_guard(guard: &Guard, standing: &Standing<'_>, aborted: Option<&str>, changes: &[Change]) -> Self {
-        let fired = aborted.and_then(|reason| reason.strip_prefix(&beginning(guard)));
-        let (got, held) = match fired {
-            Some(how) => (how.trim_start().to_owned(), false),
-            None if let Some(how) = backed_off(guard, changes) => (how, false),
-            None => standing.did_not_fire(guard.condition()),
+    /// The result of a guard in a run with these changes, which was aborted for this cause if for any.
+    pub(crate) fn of_guard(
+        guard: &Guard,
+        standing: &Standing<'_>,
+        aborted: Option<&Cause>,
+        changes: &[Change],
+    ) -> Self {
+        let (got, held) = match aborted {
+            Some(Cause::Guard { guard: fired, phase, elapsed_ns, found }) if *fired == guard.to_string() => {
+                (format!("fired {}: {found}", When(*phase, *elapsed_ns)), false)
+            }
+            _ if let Some(how) = backed_off(guard, changes) => (how, false),
+            _ => standing.did_not_fire(guard.condition()),
         };
-        Self { threshold: name(guard), got, held, sure: true, implicit: false }
+        Self { condition: Condition::Guard(guard.clone()), value: None, got: got.into(), held, sure: true }
     }
 }
 
@@ -232,21 +256,6 @@ fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
     let (at_ns, rate) = steps.next_back()?;
     let at = Clock(u64::try_from(at_ns).unwrap_or(0));
     Some(format!("fired {times}: {}/s from {at} on", Number(rate)))
-}
-
-/// The name of a guard among thresholds.
-pub(crate) fn name(guard: &Guard) -> String {
-    format!("guard {guard}")
-}
-
-/// Whether a run that was aborted for this reason was ended by the guard.
-pub(crate) fn ended(guard: &Guard, reason: &str) -> bool {
-    reason.starts_with(&beginning(guard))
-}
-
-/// How the reason begins for which a guard ends a run.
-fn beginning(guard: &Guard) -> String {
-    format!("the guard '{guard}'")
 }
 
 #[cfg(test)]

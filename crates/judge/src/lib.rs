@@ -8,6 +8,7 @@
 
 pub mod abort;
 pub mod agent_figures;
+pub mod asked;
 mod back_off;
 pub mod breakdown;
 pub mod distribution;
@@ -23,3 +24,4 @@ pub mod trend;
 pub mod uncertainty;
 pub mod verdict;
 pub mod watched;
+pub mod words;

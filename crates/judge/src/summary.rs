@@ -6,17 +6,17 @@ use brunt_record::change::pauses;
 use brunt_record::delivery::Delivery;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::{Cause, Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_figures::AgentFigures;
+use crate::asked::Made;
 use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
-use crate::guard;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
-use crate::thresholds::{Standing, ThresholdResult};
+use crate::thresholds::{Condition, Standing, ThresholdResult};
 use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
@@ -128,6 +128,8 @@ pub struct Summary {
     pub verdict: Verdict,
     /// Remarks on the target or the plan.
     pub remarks: Vec<Remark>,
+    /// What it was asked for, and what it made of it.
+    pub made: Vec<Made>,
     /// Each threshold with its result.
     pub thresholds: Vec<ThresholdResult>,
     /// Figures of each agent's part, if agents carried out the run.
@@ -217,6 +219,7 @@ impl Summary {
             },
             breakdown,
             remarks,
+            made: Made::all(&plan, &run, &total),
             thresholds: Vec::new(),
             agents: AgentFigures::all(&plan, &run),
             watched: WatchedSummary::all(&plan, &run),
@@ -236,12 +239,13 @@ impl Summary {
     /// The result of each threshold, implicit ones included.
     fn judged(&self) -> Vec<ThresholdResult> {
         let aborted = match &self.run.ending {
-            Ending::Aborted(reason) => Some(reason.as_str()),
+            Ending::Aborted(cause) => Some(cause),
             _ => None,
         };
         let mut results = ThresholdResult::all(&self.plan, &self.standing(), &self.verdict, aborted, &self.run.changes);
         let conditions = self.run.replayed.iter().flat_map(|replayed| &replayed.conditions);
         results.extend(conditions.map(ThresholdResult::of_condition));
+        results.extend(self.made.iter().filter_map(|made| ThresholdResult::of_made(&self.plan, made)));
         results
     }
 
@@ -258,8 +262,12 @@ impl Summary {
 
     /// Whether the run's ending already states this result: a guard that ended the run.
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
-        let Ending::Aborted(reason) = &self.run.ending else { return false };
-        self.plan.guards.iter().any(|guard| result.threshold == guard::name(guard) && guard::ended(guard, reason))
+        match (&self.run.ending, &result.condition) {
+            (Ending::Aborted(Cause::Guard { guard: fired, .. }), Condition::Guard(guard)) => {
+                *fired == guard.to_string()
+            }
+            _ => false,
+        }
     }
 
     /// Whether its throughput is a lower bound: calls of a lost agent may have ended, too.

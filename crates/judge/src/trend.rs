@@ -38,6 +38,8 @@ const MOST_COMPARED: usize = 240;
 const FALSE_ALARMS: f64 = 0.01;
 /// The fewest iterations of a user in one point that make its calls comparable.
 const ITERATIONS: u64 = 4;
+/// The fewest calls of a connection in one point that make its rate comparable.
+const ROUNDS: u64 = 4;
 /// Median absolute deviations, scaled to a normal's standard deviation, beyond which a second is no part of the rest.
 const FAR: f64 = 6.0;
 const MAD_SCALE: f64 = 1.4826;
@@ -156,7 +158,10 @@ impl Settled {
         if whole.len() < LEAST_FOR_WARMING_UP {
             return Self::Unknown;
         }
-        let watched = Watched::ALL.iter().filter(|figure| **figure != Watched::Rate || plan.load == Load::Closed {});
+        // Where a call takes about as long as a point, how many end in it is a matter of moments.
+        let p50 = total.response_times().quantile(0.5).map_or(0, |p50| p50.value);
+        let has_rate = plan.load == Load::Closed {} && p50.saturating_mul(ROUNDS) <= usual;
+        let watched = Watched::ALL.iter().filter(|figure| **figure != Watched::Rate || has_rate);
         let watched: Vec<_> = watched.copied().collect();
         // Before the first calls can have ended, a rate says nothing.
         let median_ns = total.response_times().quantile(0.5).map_or(0, |median| median.value);

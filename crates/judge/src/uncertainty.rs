@@ -54,6 +54,13 @@ pub struct Interval {
     pub is_spoiled: bool,
 }
 
+impl Interval {
+    /// The same without an upper end.
+    pub(crate) fn open_above(self) -> Self {
+        Self { sampling_high_ns: None, high_ns: None, ..self }
+    }
+}
+
 /// How far the figures of a distribution may be from the truth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervals {

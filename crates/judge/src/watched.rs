@@ -122,7 +122,7 @@ mod tests {
         let judged = |text: &str, values: &[Option<f64>]| {
             let summary = watched(&[text], values);
             let ThresholdResult { got, held, .. } = summary.thresholds[0].clone();
-            (got, held)
+            (got.to_string(), held)
         };
         let values = [Some(0.5), None, Some(0.95)];
         for (text, got, held) in [

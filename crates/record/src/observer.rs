@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::live::{InLog, Live};
+use crate::recording::Cause;
 use crate::snapshot::{Phase, Snapshot};
 use crate::watched::Watched;
 
@@ -26,16 +27,17 @@ pub struct RunningTotal<'a> {
 ///
 /// use brunt_record::live::Live;
 /// use brunt_record::observer::{Observer, RunningTotal};
+/// use brunt_record::recording::Cause;
 ///
 /// /// Ends a run that made enough calls.
 /// struct Enough(u64);
 ///
 /// impl Observer for Enough {
-///     fn second(&mut self, _second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+///     fn second(&mut self, _second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
 ///         if so_far.measured.due() < self.0 {
 ///             return ControlFlow::Continue(());
 ///         }
-///         ControlFlow::Break(format!("{} calls are enough", so_far.measured.due()))
+///         ControlFlow::Break(Cause::Observer(format!("{} calls are enough", so_far.measured.due())))
 ///     }
 /// }
 /// ```
@@ -59,8 +61,8 @@ pub trait Observer {
     /// Takes a finished second, or the rest of the last second of a phase. `so_far` includes it.
     ///
     /// Called once for each second, in order, on the thread that gathers the workers' reports: an observer that blocks
-    /// here holds up the next second, and no call. `Break` aborts the run, with the reason that its result will give;
+    /// here holds up the next second, and no call. `Break` aborts the run, for the cause that its result will give;
     /// calls in flight still end within the drain, whose seconds are shown as well. Only the first `Break` of a run
     /// counts.
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String>;
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause>;
 }

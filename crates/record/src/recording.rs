@@ -9,7 +9,7 @@ use crate::catalogue::Counter;
 use crate::change::Change;
 use crate::replayed::Replayed;
 use crate::series::Series;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Phase, Snapshot};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,8 @@ pub enum Ending {
     /// The source of calls failed, or the script's teardown after them, or a worker, for this reason. The figures cover
     /// the part that was done.
     Failed(String),
-    /// Early, because a threshold with `abort` could no longer pass, in these words. Such a run never passes, whatever
-    /// its figures.
-    Aborted(String),
+    /// Early, because whoever watched it ended it. Such a run never passes, whatever its figures.
+    Aborted(Cause),
     /// Before any load, because no connection to the target could be made, for this reason.
     Unreached(String),
     /// Early, because an agent was lost and the run was to end then, in these words.
@@ -50,6 +49,35 @@ impl Stop {
     pub fn ending(self) -> Ending {
         if self.ok { Ending::Stopped(self.reason) } else { Ending::GivenUp(self.reason) }
     }
+}
+
+/// Who aborted a run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A threshold with `abort` could no longer pass.
+    Threshold {
+        /// As the plan has it.
+        threshold: String,
+        /// Its figure then, for people.
+        got: String,
+        /// How much of the measured part was over, in nanoseconds.
+        after_ns: u64,
+    },
+    /// A guard fired.
+    Guard {
+        /// As the plan has it.
+        guard: String,
+        /// The phase in which it fired.
+        phase: Phase,
+        /// How much of this phase was over, in nanoseconds.
+        elapsed_ns: u64,
+        /// Its figure then, for people.
+        found: String,
+    },
+    /// An observer that is no judge, for this reason.
+    Observer(String),
 }
 
 /// The record of a run, without its plan.

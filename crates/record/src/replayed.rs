@@ -283,7 +283,9 @@ impl Marks {
 }
 
 /// Why a line, or the request in it, is not replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Skip {
     /// It is longer than a line may be.
     TooLong,
@@ -300,10 +302,13 @@ pub enum Skip {
     /// It has no method and path: a handshake of TLS on a plain port, a scan.
     NoRequest,
     /// Its time is far from those around it.
+    #[serde(rename = "time_jump")]
     Jump,
     /// It came later than the window in which lines are sorted.
+    #[serde(rename = "out_of_order")]
     TooLate,
     /// It is outside of the part that is replayed.
+    #[serde(rename = "outside_window")]
     Outside,
     /// A filter leaves it out.
     Filtered,
@@ -312,6 +317,7 @@ pub enum Skip {
     /// It went to another host than the target.
     OtherHost,
     /// A scale below 1 leaves its session out.
+    #[serde(rename = "sampled_out")]
     Sampled,
 }
 

@@ -20,6 +20,7 @@ use crate::watched::Watched;
 
 /// A part of a run, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Before the measured part: shown live, in no figure of the result.

@@ -2,14 +2,16 @@
 
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
-use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::thresholds::{Condition, ThresholdResult};
 use brunt_plan::plan::MAX_ERROR_RATIO;
+use brunt_plan::threshold::Threshold;
 use brunt_plan::units::Clock;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::outcome::{Failure, OkStatus};
 
+use crate::made;
 use crate::numbers::{brief, clean, count, counted, percent};
 
 /// The most reasons that are shown for one failure.
@@ -18,36 +20,37 @@ const MOST_REASONS: usize = 3;
 /// The share of failed calls from which on an outage explains them.
 const NEARLY_ALL: f64 = 0.95;
 
-/// How the sentence begins.
-pub(crate) const FAILED: &str = "FAILED: ";
-/// Figures of the implicit thresholds on a whole run.
-const ERROR_RATE: &str = "error_rate";
-const AVAILABILITY: &str = "availability";
-
 /// The sentence of the first failed implicit threshold that has one. `None` where nothing was answered, which has a
 /// sentence of its own.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let failed = || summary.thresholds.iter().filter(|result| !result.held);
     // Connections without a server make few attempts: their share of calls would look small.
-    let absence = failed().find(|result| result.threshold.starts_with(AVAILABILITY));
-    absence.into_iter().chain(failed()).find_map(|result| sentence_of(result, summary))
+    let absence = failed().find(|result| is_about_availability(result));
+    absence
+        .into_iter()
+        .chain(failed())
+        .filter(|result| result.is_implicit())
+        .find_map(|result| sentence_of(result, summary))
 }
 
-/// Such as `FAILED: 66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
-/// where an outage explains it `FAILED: no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` `None`
+/// Such as `66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
+/// where an outage explains it `no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` `None`
 /// for an explicit threshold, or one on something with a name.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
     if !has_sentence(result) || !summary.answered() {
         return None;
     }
-    if result.threshold.starts_with(AVAILABILITY) {
+    if matches!(result.condition, Condition::Made(_)) {
+        return made::sentence_of(result, summary);
+    }
+    if is_about_availability(result) {
         let share = percent(1.0 - summary.standing().availability()?);
-        return Some(format!("{FAILED}no server for {share} of the time{}; {}.", since(summary), limit(summary)));
+        return Some(format!("no server for {share} of the time{}; {}.", since(summary), limit(summary)));
     }
     let due = summary.total.numbers.get(Counter::Due);
     if let Some(absent) = absence(summary) {
         return Some(format!(
-            "{FAILED}no server for {absent}, {} of {} failed; {}.",
+            "no server for {absent}, {} of {} failed; {}.",
             percent(summary.error_rate),
             counted(due, "call"),
             limit(summary)
@@ -55,7 +58,7 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
     }
     let (worst, meant) = worst(summary);
     Some(format!(
-        "{FAILED}{} of {}, {worst}{}; {}.{meant}",
+        "{} of {}, {worst}{}; {}.{meant}",
         percent(summary.error_rate),
         counted(due, "call"),
         since(summary),
@@ -77,9 +80,19 @@ pub(crate) fn tenths(ns: u64) -> String {
     format!("{}s", (ns as f64 / 1e8).round() / 10.0)
 }
 
-/// Whether this is an implicit threshold on the whole run.
+/// Whether the sentence of this result, if it failed, stands at the head: an implicit threshold on the whole run.
 pub(crate) fn has_sentence(result: &ThresholdResult) -> bool {
-    result.implicit && [ERROR_RATE, AVAILABILITY].iter().any(|figure| result.threshold.starts_with(figure))
+    match &result.condition {
+        Condition::Default(threshold) => {
+            threshold.subject().is_none() && (threshold.is_about_errors() || threshold.is_about_availability())
+        }
+        Condition::Made(_) => true,
+        _ => false,
+    }
+}
+
+fn is_about_availability(result: &ThresholdResult) -> bool {
+    result.condition.threshold().is_some_and(Threshold::is_about_availability)
 }
 
 /// Such as `default limit 1%`.

@@ -1,38 +1,40 @@
 //! A run's headline, and the other statements above its figures.
 //!
-//! Text, JSON and the page lead with the same sentence. Objections to the run come before good news, in this order: a
-//! measurement that cannot be believed, an early end, a lost agent, thresholds, events at the target, failed calls,
-//! figures that had not settled. Only a run without any of these leads with the number of successful calls. Doubtful
-//! latency does not make failed calls succeed, so where too many failed, it comes after them.
+//! Text, JSON and the page lead with the same sentence. First comes the outcome: an early end, calls that failed, load
+//! that was not made, thresholds. Then what happened to the target. Last, how far the figures can be believed: a doubt
+//! about the instrument makes no call succeed or fail. Where nothing failed and nothing happened, the number of successful
+//! calls leads.
 
+use brunt_judge::abort::Reason;
 use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::trend::{Settled, Watched};
 use brunt_judge::verdict::Judgement;
-use brunt_plan::threshold::Threshold;
 use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
+use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 use serde::{Deserialize, Serialize};
 
-use crate::failed;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
+use crate::{failed, made};
 
 /// The most remarks on the target that are shown.
 const MOST_REMARKS: usize = 5;
-
-/// How the sentence on calls that fail begins while the run goes on.
-const FAILING: &str = "FAILING: ";
 
 /// How a statement is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// A requirement did not hold, or the figures cannot be believed.
+    /// The run failed by what every run has to meet: calls that succeed, and the load that was asked for.
+    Failed,
+    /// The same of a run that goes on.
+    Failing,
+    /// A requirement did not hold.
     Bad,
     /// Something that whoever reads the figures has to know.
     Warning,
@@ -48,16 +50,34 @@ impl Tone {
     /// The class of a statement in HTML.
     pub(crate) const fn class(self) -> &'static str {
         match self {
-            Self::Bad => "bad",
+            Self::Failed | Self::Failing | Self::Bad => "bad",
             Self::Warning => "warning",
             Self::Note | Self::Plain => "",
             Self::Good => "good",
         }
     }
 
+    /// Whether it says that something failed.
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Self::Failed | Self::Failing | Self::Bad)
+    }
+
+    /// How a statement of this tone begins.
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Failed => "FAILED: ",
+            Self::Failing => "FAILING: ",
+            Self::Bad => "✗ ",
+            Self::Warning => "! ",
+            Self::Note => "· ",
+            Self::Plain => "",
+            Self::Good => "✓ ",
+        }
+    }
+
     pub(crate) const fn role(self) -> Role {
         match self {
-            Self::Bad => Role::Bad,
+            Self::Failed | Self::Failing | Self::Bad => Role::Bad,
             Self::Warning => Role::Warning,
             Self::Note => Role::Plain,
             Self::Plain => Role::Strong,
@@ -107,16 +127,9 @@ impl Statement {
         self.from_ns.zip(self.to_ns)
     }
 
-    /// The sign before the statement; empty where the text begins with its own.
-    pub(crate) fn sign(&self) -> &'static str {
-        match self.tone {
-            Tone::Bad if self.text.starts_with(failed::FAILED) => "",
-            Tone::Bad => "✗ ",
-            Tone::Warning => "! ",
-            Tone::Note => "· ",
-            Tone::Plain => "",
-            Tone::Good => "✓ ",
-        }
+    /// The sign before the statement.
+    pub(crate) const fn sign(&self) -> &'static str {
+        self.tone.sign()
     }
 }
 
@@ -126,51 +139,42 @@ pub fn headline(summary: &Summary) -> String {
     first.map_or_else(String::new, |statement| format!("{}{}", statement.sign(), statement.text))
 }
 
-/// The tone of a [`headline`], by its sign.
+/// The tone of a kept [`headline`], of which only the line is kept.
 pub(crate) fn tone_of(headline: &str) -> Tone {
-    match headline.chars().next() {
-        Some('✗') => Tone::Bad,
-        Some('!') => Tone::Warning,
-        Some('✓') => Tone::Good,
-        _ if headline.starts_with(failed::FAILED) => Tone::Bad,
-        _ => Tone::Plain,
-    }
+    let signed = [Tone::Failed, Tone::Bad, Tone::Warning, Tone::Note, Tone::Good];
+    signed.into_iter().find(|tone| headline.starts_with(tone.sign())).unwrap_or(Tone::Plain)
 }
 
 /// All statements above the figures of a run, the headline first.
 pub fn statements(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
-    // Where nothing was due, nothing was measured either.
-    let doubt = not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0);
-    let (doubt, later_doubt) = if failures_stand(summary) { (None, doubt) } else { (doubt, None) };
-    all.extend(doubt);
     all.extend(early_end(summary));
     all.extend(paused(summary));
-    all.extend(summary.remarks.iter().filter(|remark| remark.about == About::Agents).map(about_target));
+    all.extend(of_agents(summary));
     if !summary.answered() {
-        all.extend(nothing_answered(summary).map(|text| Statement::new(Tone::Bad, text)));
+        all.extend(nothing_answered(summary, NEVER).map(|text| Statement::new(Tone::Bad, text)));
+        all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         return all;
     }
-    all.extend(
-        failed::sentence(summary).filter(|_| !is_own_doing(summary)).map(|text| Statement::new(Tone::Bad, text)),
-    );
-    all.extend(later_doubt);
+    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failed, text)));
+    all.extend(made::sentences(summary).map(|text| Statement::new(Tone::Failed, text)));
+    // Where less load was made than may be, that has said it.
+    let is_short = made::sentences(summary).next().is_some();
     all.extend(thresholds_failed(summary));
-    all.extend(turned_away(summary));
+    all.extend(turned_away(summary).into_iter().filter(|_| !is_short));
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
-    all.extend(remarks.into_iter().take(MOST_REMARKS).map(about_target));
+    all.extend(remarks.into_iter().take(MOST_REMARKS).map(|remark| about_target(remark, summary)));
     // If another statement comes first, the outcomes state it.
-    let is_first = all.is_empty();
-    all.extend(some_failed(summary).filter(|_| is_first));
+    if all.is_empty() {
+        all.push(some_failed(summary).unwrap_or_else(|| all_well(summary)));
+    }
+    all.extend(not_believed(summary));
     // A run with an episode is not steady; a longer warm-up does not change that.
     let is_episode = summary.remarks.iter().any(|remark| remark.from_ns.is_some());
     all.extend(not_settled(summary).filter(|_| !is_episode));
-    if all.is_empty() {
-        all.push(all_well(summary));
-    }
     let room = MOST_REMARKS.saturating_sub(summary.remarks.len() - notes.len());
-    all.extend(notes.into_iter().take(room).map(about_target));
+    all.extend(notes.into_iter().take(room).map(|remark| about_target(remark, summary)));
     all
 }
 
@@ -200,54 +204,45 @@ fn turned_away(summary: &Summary) -> Vec<Statement> {
     all
 }
 
+/// What is said of lost agents.
+fn of_agents(summary: &Summary) -> impl Iterator<Item = Statement> {
+    let remarks = summary.remarks.iter().filter(|remark| remark.about == About::Agents);
+    remarks.map(|remark| about_target(remark, summary))
+}
+
 /// The beginning of the sentence on a target that never answered, or has not answered yet.
 const NEVER: &str = "the target never answered";
 const NOT_YET: &str = "the target has not answered yet";
 
-/// Statements on a run that goes on, in the words of its report. Nothing is judged yet: thresholds, and whether figures
-/// had settled, are left out.
+/// Statements on a run that goes on, in the words and the order of its report. Nothing is judged yet: thresholds, and
+/// whether figures had settled, are left out.
 pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
-    let mut doubt = not_believed(summary);
-    let mut all: Vec<_> = doubt.take_if(|_| !failures_stand(summary)).into_iter().collect();
-    let failing = failed::sentence(summary).filter(|_| !is_own_doing(summary));
-    let failing = failing.map(|text| text.replacen(failed::FAILED, FAILING, 1));
-    let failing = failing.map(|text| Statement::new(Tone::Bad, text));
+    let mut all = Vec::new();
+    if !summary.answered() && summary.total.failures.total() > 0 {
+        all.extend(nothing_answered(summary, NOT_YET).map(|text| Statement::new(Tone::Bad, text)));
+    }
+    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failing, text)));
     let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
-    all.extend(failing.into_iter().chain(doubt).chain(remarks.map(about_target)));
+    all.extend(remarks.map(|remark| about_target(remark, summary)));
     if all.is_empty() && summary.answered() {
         all.extend(some_failed(summary));
     }
-    if !summary.answered() && summary.total.failures.total() > 0 {
-        let silence = nothing_answered(summary).map(|text| text.replacen(NEVER, NOT_YET, 1));
-        all.splice(0..0, silence.map(|text| Statement::new(Tone::Bad, text)));
-    }
+    all.extend(not_believed(summary));
     all
 }
 
-/// That throughput or latency are brunt's own, and not the target's.
+/// How far throughput or latency are brunt's own, and not the target's.
 fn not_believed(summary: &Summary) -> Option<Statement> {
-    let text = match summary.verdict.judgement {
+    let verdict = &summary.verdict;
+    let text = match verdict.judgement {
         Judgement::Trustworthy | Judgement::NothingMeasured => return None,
-        Judgement::GeneratorBound | Judgement::LatencyUnreliable if summary.verdict.is_brunt_the_limit() => {
-            limit(summary)
+        _ if verdict.is_brunt_the_limit() => {
+            format!("brunt was the limit: the target can do at least {} ok/s", Number(summary.rates.ok_per_s))
         }
         Judgement::GeneratorBound => "brunt was the limit".to_owned(),
-        Judgement::LatencyUnreliable => summary.verdict.holding(),
+        Judgement::LatencyUnreliable => verdict.holding(),
     };
-    Some(Statement::new(Tone::Bad, text))
-}
-
-/// A lower bound on the target's rate, where brunt was the limit.
-fn limit(summary: &Summary) -> String {
-    let ok = Number(summary.rates.ok_per_s);
-    if summary.is_open() {
-        format!(
-            "brunt was the limit: the target can do at least {ok} ok/s; {}/s were due",
-            Number(summary.rates.due_per_s)
-        )
-    } else {
-        format!("brunt was the limit: the target can do at least {ok} ok/s")
-    }
+    Some(Statement::new(Tone::Warning, text))
 }
 
 /// The ending, if it was not as planned. Of a traceback, only the first line is shown.
@@ -255,7 +250,7 @@ fn early_end(summary: &Summary) -> Option<Statement> {
     let (tone, text) = match &summary.run.ending {
         Ending::Completed => return None,
         Ending::Interrupted => (Tone::Warning, interrupted(summary)),
-        Ending::Aborted(reason) => (Tone::Bad, format!("aborted: {}", clean(reason))),
+        Ending::Aborted(cause) => (Tone::Bad, format!("aborted: {}", clean(&Reason(cause).to_string()))),
         Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
         Ending::GivenUp(reason) => (Tone::Bad, format!("given up by the script: {}", clean(reason))),
         // The statement on a target that never answered has the reason.
@@ -264,14 +259,6 @@ fn early_end(summary: &Summary) -> Option<Statement> {
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
     Some(Statement::new(tone, text))
-}
-
-/// Whether too many calls failed, and the verdict doubts latency alone.
-fn failures_stand(summary: &Summary) -> bool {
-    summary.answered()
-        && summary.verdict.judgement == Judgement::LatencyUnreliable
-        && !summary.verdict.is_brunt_the_limit()
-        && failed::sentence(summary).is_some()
 }
 
 /// The statement that the run was paused and not resumed before its end. If it ran to its end like that, it is half a
@@ -292,12 +279,6 @@ pub fn paused_to_end(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Whether brunt is to blame for failed calls: it was the limit, and most of them were not sent.
-fn is_own_doing(summary: &Summary) -> bool {
-    let unsent = summary.total.numbers.get(Counter::Unsent);
-    summary.verdict.is_brunt_the_limit() && unsent * 2 > summary.not_ok
-}
-
 /// The failed thresholds with their figures; the implicit one on all calls has a sentence of its own.
 fn thresholds_failed(summary: &Summary) -> Option<Statement> {
     let failed: Vec<_> =
@@ -313,16 +294,20 @@ fn thresholds_failed(summary: &Summary) -> Option<Statement> {
 
 /// Such as `p99 946ms (limit <50ms)`.
 pub(crate) fn missed(result: &ThresholdResult) -> String {
-    let (text, got) = (result.threshold.trim(), brief(&result.got));
-    let Ok(threshold) = text.parse::<Threshold>() else { return format!("{} ({got})", brief(text)) };
-    let limit = text.get(threshold.figure().len()..).unwrap_or_default().trim_end_matches("abort").trim();
-    format!("{} {got} (limit {limit})", brief(threshold.figure()))
+    let got = brief(&result.got.to_string());
+    match result.condition.threshold() {
+        Some(threshold) => format!("{} {got} (limit {})", brief(threshold.figure()), threshold.condition()),
+        None => format!("{} ({got})", brief(&result.condition.to_string())),
+    }
 }
 
-/// The statement of a remark on the target or the plan.
-pub(crate) fn about_target(remark: &Remark) -> Statement {
+/// The statement of a remark on the target or the plan. It is no failure where the run has not failed.
+pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Statement {
+    let has_failed = !summary.thresholds_held() || summary.run.agents.iter().any(AgentPart::is_missed);
     let tone = match remark.about {
-        About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents => Tone::Bad,
+        About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents if has_failed => {
+            Tone::Bad
+        }
         about if about.is_note() => Tone::Note,
         _ => Tone::Warning,
     };
@@ -445,17 +430,17 @@ pub fn no_call(summary: &Summary) -> String {
     }
 }
 
-/// The first statement where no call was answered; `None` where the run's ending states it.
-fn nothing_answered(summary: &Summary) -> Option<String> {
+/// The first statement where no call was answered, as `never` says; `None` where the run's ending states it.
+fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
     let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
     let of = |counter| summary.total.numbers.get(counter);
     let open = of(Counter::Unfinished) + of(Counter::Unsent) + of(Counter::Unknown);
     Some(match worst {
         Some((failure, n)) => {
             let said = failed::in_words(&summary.total.failures, failure, n);
-            format!("{NEVER}: {said}{}", given_up(summary))
+            format!("{never}: {said}{}", given_up(summary))
         }
-        None if open > 0 => format!("{NEVER}: {} had not ended", counted(open, "call")),
+        None if open > 0 => format!("{never}: {} had not ended", counted(open, "call")),
         None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
         None => no_call(summary),
     })

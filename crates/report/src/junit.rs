@@ -10,6 +10,7 @@
 
 use std::io::{self, Write};
 
+use brunt_judge::abort::Reason;
 use brunt_judge::breakdown::{CheckBreakdown, ScenarioBreakdown};
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
@@ -158,7 +159,7 @@ fn run(summary: &Summary) -> Suite {
         Ending::GivenUp(reason) => failure(&format!("given up by the script: {reason}")),
         Ending::Interrupted => failure("interrupted: the figures cover what was done"),
         Ending::Failed(reason) | Ending::Unreached(reason) | Ending::AgentsLost(reason) => failure(reason),
-        Ending::Aborted(reason) => failure(&format!("aborted: {reason}")),
+        Ending::Aborted(cause) => failure(&format!("aborted: {}", Reason(cause))),
     };
     // A target that got no request owes no answer.
     let is_silent = !summary.answered() && !is_idle;
@@ -175,8 +176,8 @@ fn run(summary: &Summary) -> Suite {
 
 fn thresholds(summary: &Summary) -> Suite {
     let cases = summary.thresholds.iter().map(|result| {
-        let condition = result.threshold.trim();
-        let name = format!("{condition}{}", if result.implicit { " (default)" } else { "" });
+        let condition = &result.condition;
+        let name = format!("{condition}{}", if result.is_implicit() { " (default)" } else { "" });
         let details = || format!("expected {condition}, got {}", result.got);
         let said = failed::sentence_of(result, summary);
         let message = || said.unwrap_or_else(|| format!("got {}", result.got));

@@ -59,7 +59,7 @@ fn row(entry: &Entry, room: usize) -> [Cell; 5] {
         or_dash(rate),
         or_dash(p99),
         match entry.headline.as_deref().map(tone_of) {
-            Some(tone @ (Tone::Bad | Tone::Warning)) => what.as_(tone.role()),
+            Some(tone) if tone.is_bad() || tone == Tone::Warning => what.as_(tone.role()),
             _ => what,
         },
     ]

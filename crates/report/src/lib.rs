@@ -38,6 +38,7 @@ pub mod json;
 pub mod junit;
 pub mod kept;
 pub mod live;
+mod made;
 mod markup;
 mod numbers;
 mod page;

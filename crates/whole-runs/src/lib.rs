@@ -71,6 +71,7 @@ fn plan(url: &str) -> Plan {
         guard_action: brunt_plan::threshold::GuardAction::Stop,
         watches: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
+        max_less_ratio: brunt_plan::plan::MAX_LESS_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,
         environment: brunt_plan::environment::Environment::default(),
@@ -85,7 +86,7 @@ struct Seconds {
 }
 
 impl brunt_engine::Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
         ControlFlow::Continue(())

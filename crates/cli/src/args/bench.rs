@@ -266,6 +266,10 @@ pub struct Output {
     /// exit status 1 above it [default: 1%, or BRUNT_MAX_ERROR_RATE from the environment]
     #[arg(long, value_name = "SHARE", value_parser = values::ratio)]
     pub max_error_rate: Option<f64>,
+    /// The largest share of the load asked for that may be missing (users not admitted, rows used up, lines of a log left out):
+    /// 10% or 0.1; exit status 1 above it [default: 1%]
+    #[arg(long, value_name = "SHARE", value_parser = values::ratio)]
+    pub allow_less: Option<f64>,
     /// The format of the printed result [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,

@@ -100,7 +100,7 @@ mod tests {
     /// A flag of outputs without a row would be taken by `find`, `sweep` and `compare`, and do nothing.
     #[test]
     fn every_flag_of_outputs_and_machines_has_its_role() {
-        const OF_EACH_RUN: [&str; 4] = ["thresholds", "guards", "watches", "max_error_rate"];
+        const OF_EACH_RUN: [&str; 5] = ["thresholds", "guards", "watches", "max_error_rate", "allow_less"];
         for id in ids::<Output>().into_iter().chain(ids::<Saving>()) {
             assert_eq!(of(&id) == Role::Run, OF_EACH_RUN.contains(&&*id), "{id} stands in ROLES or in this list");
             assert_ne!(of(&id), Machines, "{id}");

@@ -358,8 +358,8 @@ fn explain(compared: &Compared, exit: Exit) {
     } else if let Some(run) = failed_run(compared) {
         let name = if run.is_b { &compared.b } else { &compared.a };
         for failed in run.evidence.thresholds.iter().filter(|result| !result.held) {
-            let threshold = failed.threshold.trim();
-            let why = if failed.implicit { format!(" ({})", run.evidence.failure) } else { String::new() };
+            let threshold = &failed.condition;
+            let why = if failed.is_implicit() { format!(" ({})", run.evidence.failure) } else { String::new() };
             console::note(&format!("error: {name}: {threshold} was {}{why}", failed.got));
         }
     } else if exit == Exit::ThresholdFailed && compared.comparison.is_none() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_plan::connections::Connections;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, Sandbox, Stop};
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, Sandbox, Stop};
 use brunt_plan::replay::{Fingerprint, Replay as Replayed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::Url;
@@ -342,6 +342,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         guard_action: args.output.guard_action.unwrap_or_default(),
         watches: args.output.watches.clone(),
         max_error_ratio: args.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
+        max_less_ratio: args.output.allow_less.unwrap_or(MAX_LESS_RATIO),
         origin: plan::origin(&args.saving),
         sandbox: Sandbox::default(),
         environment: Environment::default(),

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
 use brunt_lua::scenario::{self, Asking, ClientKind, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::threshold::Guard;
@@ -243,6 +243,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         guard_action: run.output.guard_action.unwrap_or_default(),
         watches: run.output.watches.clone(),
         max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
+        max_less_ratio: run.output.allow_less.unwrap_or(MAX_LESS_RATIO),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),
         environment: Environment::default(),

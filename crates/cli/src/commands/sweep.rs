@@ -166,7 +166,9 @@ impl SweepArgs {
     /// # Errors
     /// When no flag has several values, or more than one has.
     fn axis(&self, vary: Option<&Vary>) -> Result<(Axis, Steps)> {
-        let is_concurrency = |id: &str| AXES.iter().any(|axis| axis.id == id && axis.is_concurrency);
+        // A rate decides how many calls are answered, and no law of connections.
+        let is_free = self.run.bench.load.rate.is_none();
+        let is_concurrency = |id: &str| is_free && AXES.iter().any(|axis| axis.id == id && axis.is_concurrency);
         let axis = |name: &str, steps: &Steps| {
             (Axis { name: name.to_owned(), is_concurrency: is_concurrency(name) }, steps.clone())
         };
@@ -273,7 +275,7 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
         }
         let load = &mut run.bench.load;
         LENGTHS.give(load);
-        if axis.is_concurrency
+        if axis.name == "connections"
             && let (Some(threads), Some(connections)) = (&mut load.threads, load.connections)
         {
             // A sweep may begin with fewer connections than threads.
@@ -358,7 +360,7 @@ fn explain(sweep: &Found, exit: Exit) {
     }
     for step in sweep.steps.iter().filter(|step| !step.is_good()) {
         let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
         let text: String = all.join("; ").chars().filter(|c| !c.is_control()).collect();
         console::note(&format!("error: {} {}: {text}", sweep.axis.name, step.value));

@@ -16,7 +16,8 @@ use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, Origin, PLAN_VERSION, Plan, Script, Stop, Tls, Transport,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, Stop, Tls,
+    Transport,
 };
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
@@ -51,6 +52,7 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.guard_action = bench.output.guard_action.unwrap_or(plan.guard_action);
     plan.watches.extend(bench.output.watches.iter().cloned());
     plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
+    plan.max_less_ratio = bench.output.allow_less.unwrap_or(plan.max_less_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);
@@ -226,6 +228,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         guard_action: brunt_plan::threshold::GuardAction::Stop,
         watches: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
+        max_less_ratio: MAX_LESS_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),
         environment: Environment::default(),

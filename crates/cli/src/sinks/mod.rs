@@ -110,7 +110,7 @@ impl Sinks {
 }
 
 impl Observer for Sinks {
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         self.0.iter_mut().for_each(|sink| sink.second(live));
         ControlFlow::Continue(())
     }

@@ -79,7 +79,7 @@ impl Observer for Watching<'_> {
         self.next.in_log(elapsed_ns)
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         self.next.second(second, so_far)
     }
 }

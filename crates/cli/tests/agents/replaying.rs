@@ -137,7 +137,7 @@ fn agents_together_ask_what_one_machine_asks_session_by_session() {
         &[&one, "--speed", "4x", "--loop", "-d", "1300ms"],
     ];
     for row in rows {
-        let row = [&["replay", "--seed", "7"], row, &[&server.url]].concat();
+        let row = [&["replay", "--seed", "7", "--allow-less", "100%"], row, &[&server.url]].concat();
         let alone = run([&row[..], &["--format", "json", "--no-save", "--quiet"]].concat()).with_status(0);
         let (alone, asked): (Value, _) = (serde_json::from_str(&alone.stdout).unwrap(), server.take());
         let together = bus.run(&[&row[..], &["--no-save"]].concat());
@@ -310,7 +310,7 @@ fn a_log_that_is_cut_off_or_grows_meanwhile_is_replayed_as_it_was_or_not_at_all(
     assert!(done.stderr.contains("was cut off while it was read"), "{done:#?}");
     server.take();
     let grows = bus.directory().file("grows.log", log(3, 5));
-    let running = started(&bus, &[], &["replay", &grows, &server.url]);
+    let running = started(&bus, &[], &["replay", &grows, "--allow-less", "100%", &server.url]);
     sleep(Duration::from_millis(1500));
     let mut file = std::fs::OpenOptions::new().append(true).open(&grows).unwrap();
     file.write_all(log(9, 5).as_bytes()).unwrap();

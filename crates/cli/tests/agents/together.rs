@@ -211,7 +211,7 @@ fn a_threshold_ends_the_run_of_all() {
     let done = bus.command(&args).with_status(1);
     let report = crate::bus::read(&done);
     closes(&report);
-    assert!(report["ending"]["aborted"].is_string(), "{:#}", report["ending"]);
+    assert!(report["ending"]["aborted"].is_object(), "{:#}", report["ending"]);
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn what_is_wrong_with_lines_is_counted_by_name() {
     text.extend(line(0, 1, "GET", "/c", 200).replace("00:00:00 +0000", "02:00:00 +0200").bytes());
     text.extend(line(0, 1, "\\x16\\x03\\x01", "", 400).bytes());
     let file = dir.file("access.log", text);
-    let done = run(["replay", "--no-save", "--format", "json", &file, &server.url()]).with_status(0);
+    let done = run(["replay", "--no-save", "--format", "json", &file, &server.url()]).with_status(1);
     let result = json(&done.stdout);
     let expected = [
         ("bad_time", 1),

@@ -171,7 +171,7 @@ fn thresholds_know_what_is_watched_and_a_misspelt_name_is_refused_before_the_loa
         &url,
     ]);
     let ended = json(&ended.with_status(1).stdout);
-    assert!(ended["ending"]["aborted"].as_str().unwrap().contains("watch.queue:max<7"), "{:#}", ended["ending"]);
+    assert!(ended["ending"]["aborted"].to_string().contains("watch.queue:max<7"), "{:#}", ended["ending"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn modules_data_and_settings_travel_with_the_plan() {
     done(brunt(["run", &path]).args(change)).with_status(0);
     std::fs::remove_file(&path).unwrap();
     std::fs::remove_file(directory.path("users.csv")).unwrap();
-    let done = run(["--plan", &plan, "--format", "json"]).with_status(0);
+    let done = run(["--plan", &plan, "--format", "json"]).with_status(1);
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     let names: Vec<_> =
         json["names"]["requests"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();

@@ -22,8 +22,12 @@ fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
         );
         let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
         let json = play(&path, &[], 1);
-        let why = json["ending"]["aborted"].as_str().unwrap_or_else(|| panic!("{condition}: {:#}", json["ending"]));
-        assert!(why.starts_with("the threshold own:") && why.contains("could no longer pass"), "{why}");
+        let cause = &json["ending"]["aborted"]["threshold"];
+        assert!(
+            cause["threshold"].as_str().is_some_and(|text| text.starts_with("own:")),
+            "{condition}: {}",
+            json["ending"]
+        );
     }
 }
 
@@ -36,8 +40,8 @@ fn what_setup_recorded_counts_while_the_run_goes_on() {
        brunt.expect { ['spent:sum'] = { '< 3', abort = true } }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
     let json = play(&path, &[], 1);
-    let why = json["ending"]["aborted"].as_str().unwrap_or_else(|| panic!("{:#}", json["ending"]));
-    assert!(why.starts_with("the threshold spent:sum") && why.ends_with("it was at 5"), "{why}");
+    let cause = &json["ending"]["aborted"]["threshold"];
+    assert_eq!(cause["got"], "5", "{:#}", json["ending"]);
 }
 
 #[test]

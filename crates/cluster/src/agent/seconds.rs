@@ -18,7 +18,7 @@ pub(super) struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,

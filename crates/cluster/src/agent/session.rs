@@ -134,13 +134,11 @@ impl Ended {
         let Recording { measured_ns, status_names, redirected_to, ending, .. } = run;
         let mut ended = Self { measured_ns, status_names, redirected_to, log, ..Self::default() };
         match ending {
-            Ending::Completed => {}
+            // Thresholds and lost agents are the controller's, so that no part is aborted by them.
+            Ending::Completed | Ending::Aborted(_) | Ending::AgentsLost(_) => {}
             Ending::Interrupted => ended.interrupted = true,
             Ending::Failed(reason) => ended.failed = Some(reason),
-            // Thresholds and lost agents are the controller's, so that no part ends so.
-            Ending::Unreached(reason) | Ending::Aborted(reason) | Ending::AgentsLost(reason) => {
-                ended.unreached = Some(reason);
-            }
+            Ending::Unreached(reason) => ended.unreached = Some(reason),
             Ending::Stopped(reason) => ended.stopped = Some(Stop { reason, ok: true }),
             Ending::GivenUp(reason) => ended.stopped = Some(Stop { reason, ok: false }),
         }

@@ -32,7 +32,7 @@ pub(super) enum Came {
 pub(super) struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         ControlFlow::Continue(())
     }
 }

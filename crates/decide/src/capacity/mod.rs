@@ -192,7 +192,7 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     if !evidence.is_answered() {
         return (Outcome::Failed, format!("no answer ({})", evidence.failure));
     }
-    let was = |result: &ThresholdResult| format!("{} was {}", result.threshold.trim(), result.got);
+    let was = |result: &ThresholdResult| format!("{} was {}", result.condition, result.got);
     let missed = evidence.thresholds.iter().filter(|result| !result.held);
     let (surely, perhaps): (Vec<_>, Vec<_>) = missed.partition(|result| result.sure);
     let mut why: Vec<_> = surely.into_iter().map(was).collect();

@@ -1,6 +1,6 @@
 //! The search against made-up targets: what it says is held against what they are.
 
-use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::thresholds::{Condition, ThresholdResult};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::random::Random;
 use brunt_record::catalogue::{Counter, Timing};
@@ -37,11 +37,11 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         judgement: if trusted { Judgement::Trustworthy } else { Judgement::GeneratorBound },
         verdict: String::new(),
         thresholds: vec![ThresholdResult {
-            threshold: "p99<50ms".into(),
+            condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+            value: None,
             got: "60ms".into(),
             held: met,
             sure: true,
-            implicit: false,
         }],
         failure: String::new(),
         interrupted: false,
@@ -224,11 +224,11 @@ fn a_limit_of_the_rate_is_the_capacity() {
             let mut run = evidence(true, true);
             run.error_ratio = (1.0 - limit / rate).max(0.0);
             run.thresholds.push(ThresholdResult {
-                threshold: "error_rate<=1%".into(),
-                got: String::new(),
+                condition: Condition::Default("error_rate<=1%".parse().unwrap()),
+                value: None,
+                got: "".into(),
                 held: run.error_ratio <= 0.01,
                 sure: true,
-                implicit: true,
             });
             run
         });

@@ -1,6 +1,6 @@
 //! The figures of one run, or of one block of its seconds, that are compared.
 
-use brunt_judge::summary::Summary;
+use brunt_judge::summary::{Rates, Summary};
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::messages::Messages;
@@ -72,11 +72,18 @@ impl MessageFigures {
     }
 }
 
+/// The successes a second that tell two targets apart. Where the plan sets the rate, that is the share of the calls due:
+/// which of them end before the measured time does is a matter of their latency.
+pub fn rate_to_compare(is_open: bool, rates: &Rates, error_ratio: f64) -> f64 {
+    if is_open { rates.due_per_s * (1.0 - error_ratio) } else { rates.ok_per_s }
+}
+
 impl Figures {
     /// The figures of a whole run.
     pub fn from_summary(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
-        let of = Self::new(summary.rates.ok_per_s, answered, summary.error_rate, &summary.total.response_times());
+        let rate = rate_to_compare(summary.is_open(), &summary.rates, summary.error_rate);
+        let of = Self::new(rate, answered, summary.error_rate, &summary.total.response_times());
         let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
         Self { messages, ..of }.but_for(&Evidence::from_summary(summary))
     }

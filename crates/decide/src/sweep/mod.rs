@@ -167,7 +167,7 @@ impl Sweep {
 #[cfg(test)]
 mod tests {
     use brunt_judge::fixtures::summary;
-    use brunt_judge::thresholds::ThresholdResult;
+    use brunt_judge::thresholds::{Condition, ThresholdResult};
 
     use super::*;
 
@@ -178,11 +178,11 @@ mod tests {
             (run.answered_per_s, run.ok_per_s) = (per_s, per_s);
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
             run.thresholds = vec![ThresholdResult {
-                threshold: "p99<50ms".into(),
-                got: String::new(),
+                condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+                value: None,
+                got: "".into(),
                 held,
                 sure: true,
-                implicit: false,
             }];
             Step::new(value, run)
         };

@@ -8,7 +8,7 @@ use brunt_record::recording::Ending;
 use brunt_record::watched::{WatchedFigure, WatchedUnit};
 
 use super::*;
-use crate::abort::AbortWatch;
+use crate::abort::{AbortWatch, Reason};
 use crate::summary::Summary;
 
 const MS: u64 = 1_000_000;
@@ -16,7 +16,7 @@ const MS: u64 = 1_000_000;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
         ControlFlow::Continue(())
     }
 }
@@ -77,7 +77,7 @@ fn fired(guards: &[&str], phase: Phase, seconds: &[Calls]) -> Option<(usize, Str
         let measured_ns = (second as u64 + 1) * SECOND_NS;
         let so_far = RunningTotal { measured: &measured, measured_ns, users: 0, most_users: 0 };
         match watch.second(&live, &so_far) {
-            ControlFlow::Break(reason) => Some((second + 1, reason)),
+            ControlFlow::Break(cause) => Some((second + 1, Reason(&cause).to_string())),
             ControlFlow::Continue(()) => None,
         }
     })
@@ -156,7 +156,9 @@ fn a_target_that_falls_silent_is_out() {
             (1..=seconds).map(|second| (Calls { ended: 0, open: 100 * second, ..GOOD }, oldest_s * second / seconds));
         answered.chain(silent).enumerate().find_map(|(nth, (calls, oldest_s))| {
             let live = live(Phase::Measured, nth as u64 + 1, calls);
-            guards.second(&Live { oldest_ns: oldest_s * SECOND_NS, ..live }, &so_far).map(|fired| fired.reason())
+            guards
+                .second(&Live { oldest_ns: oldest_s * SECOND_NS, ..live }, &so_far)
+                .map(|fired| Reason(&fired.cause()).to_string())
         })
     };
     let why = fires(5, 3, 3).unwrap();
@@ -210,13 +212,18 @@ fn a_guard_that_fired_or_had_nothing_to_watch_has_failed() {
     let results = |guard: &str, ending: Ending| {
         let (_, run) = crate::fixtures::run();
         let summary = Summary::new(plan(&[guard]), brunt_record::recording::Recording { ending, ..run });
-        let result = summary.thresholds.iter().find(|result| result.threshold.starts_with("guard ")).unwrap();
-        (result.got.clone(), result.held)
+        let result = summary.thresholds.iter().find(|result| matches!(result.condition, Condition::Guard(_))).unwrap();
+        (result.got.to_string(), result.held)
     };
-    let reason = "the guard 'p99>1s for 2s' fired at 0:02: p99 was 2.00s over 2s, with 3 calls open";
-    let fired = results("p99>1s for 2s", Ending::Aborted(reason.to_owned()));
+    let cause = Cause::Guard {
+        guard: "p99>1s for 2s".to_owned(),
+        phase: Phase::Measured,
+        elapsed_ns: 2 * SECOND_NS,
+        found: "p99 was 2.00s over 2s, with 3 calls open".to_owned(),
+    };
+    let fired = results("p99>1s for 2s", Ending::Aborted(cause.clone()));
     assert_eq!(fired, ("fired at 0:02: p99 was 2.00s over 2s, with 3 calls open".to_owned(), false));
-    assert_eq!(results("p99>1s for 3s", Ending::Aborted(reason.to_owned())), ("did not fire".to_owned(), true));
+    assert_eq!(results("p99>1s for 3s", Ending::Aborted(cause)), ("did not fire".to_owned(), true));
     assert_eq!(results("p99>1s for 2s", Ending::Completed), ("did not fire".to_owned(), true));
     assert_eq!(results("logn:p99>1s for 2s", Ending::Completed), ("nothing has the name 'logn'".to_owned(), false));
 }
@@ -235,8 +242,8 @@ fn a_guard_on_a_source_that_gave_no_value_says_so() {
             run.measured.watched.named("queue").merge(&second);
         }
         let summary = Summary::new(plan, run);
-        let result = summary.thresholds.iter().find(|result| result.threshold.starts_with("guard ")).unwrap();
-        (result.got.clone(), result.held)
+        let result = summary.thresholds.iter().find(|result| matches!(result.condition, Condition::Guard(_))).unwrap();
+        (result.got.to_string(), result.held)
     };
     assert_eq!(results(&[Some(1.0); 3]), ("did not fire".to_owned(), true));
     let some = [Some(1.0), Some(1.0), None];

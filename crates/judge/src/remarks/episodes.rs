@@ -60,7 +60,7 @@ pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark>
         .filter(|freeze| !slow.iter().any(|slow| slow.explains(freeze.stretch)))
         .filter(|freeze| !drops.iter().any(|(drop, _)| explains(*drop, freeze.stretch)))
         .collect();
-    found.extend(freeze_remarks(&freezes));
+    found.extend(freeze_remarks(&freezes, timeline));
     found.extend(drop_remarks(&drops, run));
     let mut explained: Vec<_> = outages.into_iter().chain(freezes.iter().map(|freeze| freeze.stretch)).collect();
     found.extend(limits::rate_limit(run, timeline));
@@ -131,17 +131,21 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
         due += told(point);
         failed += point.not_ok() - point.untold;
     }
+    let share = failed as f64 / due.max(1) as f64;
     let came_back = timeline.points().any(|(start, point)| start >= outage.to && point.ok + point.refused > 0);
     let until = if came_back {
         format!("from {} to {}", Clock(outage.from), Clock(outage.to))
     } else {
         not_back(outage.from, run.measured_ns.max(outage.to))
     };
-    let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
+    let cause = most_common_reason(run);
+    let reason = cause.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
     Remark {
         from_ns: Some(outage.from),
         to_ns: Some(outage.to),
         calls: Some(failed),
+        share_ratio: Some(share),
+        cause: cause.unwrap_or_default(),
         ..Remark::new(
             About::Outage,
             format!(
@@ -183,11 +187,13 @@ fn explains(drop: Stretch, silence: Stretch) -> bool {
 }
 
 fn drop_remarks(drops: &[(Stretch, u64)], run: &Recording) -> Vec<Remark> {
-    let reason = most_common_reason(run).map_or_else(String::new, |reason| format!(" ({reason})"));
+    let cause = most_common_reason(run);
+    let reason = cause.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
     let remark = |from: u64, to: u64, calls: u64, when: String| Remark {
         from_ns: Some(from),
         to_ns: Some(to),
         calls: Some(calls),
+        cause: cause.clone().unwrap_or_default(),
         ..Remark::new(
             About::Drops,
             format!("the target dropped connections {when}: {} failed{reason}", counted(calls, "call")),
@@ -242,6 +248,14 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     }
     let unusual = FREEZE * median;
     let of_all = plan.connections.most();
+    // Calls that come after a silence and take as long have not waited for its end: the target is slow, and not still.
+    let is_slow_after = |silence: Stretch| {
+        let after = Stretch { from: silence.to, to: silence.to + silence.length().max(timeline.width_ns()) };
+        let points = || timeline.points().filter(move |(start, _)| (after.from..after.to).contains(start));
+        let due: u64 = points().map(|(_, point)| point.due()).sum();
+        let slow: u64 = points().map(|(_, point)| point.count_from(silence.length() / HELD_UP)).sum();
+        silence.from == 0 && due > 0 && slow * 2 >= due
+    };
     let freeze = |silence: Stretch| {
         let (mut held, mut calls, mut worst_ns) = (0, 0, 0);
         for (start, point) in timeline.points().take_while(|(start, _)| *start < silence.to) {
@@ -271,7 +285,7 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     silences
         .into_iter()
         .filter(|silence| silence.length() >= unusual.max(TICK_NS))
-        .filter(|silence| !is_own(run, *silence))
+        .filter(|silence| !is_own(run, *silence) && !is_slow_after(*silence))
         .filter_map(freeze)
         .collect()
 }
@@ -308,8 +322,12 @@ fn not_back(from: u64, until: u64) -> String {
     format!("from {} on, and was not back at {}", Clock(from), Clock(until))
 }
 
-fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
-    if let Some(pauses) = steady_pauses(freezes) {
+fn freeze_remarks(freezes: &[Freeze], timeline: &Timeline) -> Vec<Remark> {
+    let all: u64 = timeline.points().map(|(_, point)| point.due()).sum();
+    let share = |calls: u64| Some(calls as f64 / all.max(calls).max(1) as f64);
+    if let Some(pauses) =
+        steady_pauses(freezes).map(|pauses| Remark { share_ratio: pauses.calls.and_then(share), ..pauses })
+    {
         return vec![pauses];
     }
     // The longest first.
@@ -324,6 +342,7 @@ fn freeze_remarks(freezes: &[Freeze]) -> Vec<Remark> {
             to_ns: Some(stretch.to),
             calls: Some(calls),
             worst_ns: Some(worst_ns),
+            share_ratio: share(calls),
             ..Remark::new(
                 About::Freeze,
                 format!(

@@ -26,6 +26,8 @@ const BUSY: f64 = 0.05;
 const ROOM: f64 = 1.25;
 /// The share of the measured time above which the median call makes ok/s read low.
 const CUT_OFF: f64 = 0.02;
+/// The mean time of a call, as a multiple of the least, from which on the target holds calls up.
+const HELD_UP: f64 = 2.0;
 /// The most agents that are named after the first.
 const MOST_NAMED: usize = 4;
 
@@ -113,6 +115,9 @@ pub struct Remark {
     /// Their share of the calls that could have been hit, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
+    /// Why, where failures gave a reason; empty where none is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
     /// The name of the request that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -130,6 +135,7 @@ impl Remark {
             calls: None,
             worst_ns: None,
             share_ratio: None,
+            cause: String::new(),
             request: None,
         }
     }
@@ -147,7 +153,12 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     let mut remarks = episodes::all(plan, run, total);
     let is_disturbed = !remarks.is_empty();
     remarks.extend(answers::another(total));
-    remarks.extend(found.into_iter().flatten());
+    let found: Vec<_> = found.into_iter().flatten().collect();
+    // Calls that wait for a connection of the run's own say nothing of the target, which answers those that it gets.
+    if found.iter().any(|remark| remark.about == About::Connections) && is_never_slow(total) {
+        remarks.retain(|remark| remark.about != About::Overload);
+    }
+    remarks.extend(found);
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks
@@ -257,7 +268,8 @@ fn advice_on(status: u16) -> &'static str {
         421 => "check the URL's host: the target does not answer for it",
         426 | 505 => "check the protocol: brunt speaks HTTP/1.1 unless --http says otherwise",
         429 => "ask for less (-r): the target limits the rate",
-        502..=504 => "look behind the target: it is a proxy whose own server fails or is slow",
+        502 | 504 => "a proxy's own server fails or is slow: look behind the proxy",
+        503 => "the server, or a proxy before it, refuses work: see its logs",
         _ => "look at an answer: brunt --once",
     }
 }
@@ -343,6 +355,13 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         }
     };
     Some(Remark { advice: advice.to_owned(), ..Remark::new(About::Connections, message) })
+}
+
+/// Whether the target took about as long for each call as for the fastest: it held none of them up.
+fn is_never_slow(total: &Snapshot) -> bool {
+    let service = total.service_times();
+    let ends = service.lower().mean().zip(service.known.min());
+    ends.is_some_and(|(mean, least)| mean <= HELD_UP * least as f64)
 }
 
 /// The number of connections that the rate needs, with room: the average number of calls in flight (J. D. C. Little, "A

@@ -251,6 +251,11 @@ fn has_throughout(timeline: &Timeline, modes: &Modes, slow: f64) -> bool {
 fn failure_times(total: &Snapshot) -> Option<Remark> {
     let times = total.response_times();
     let (failed, ok) = (times.failed.count(), times.known.count());
+    // Calls for which this machine had no port or descriptor never reached the target.
+    let own = total.failures.count(Failure::Ports) + total.failures.count(Failure::Descriptors);
+    if own * 2 > failed {
+        return None;
+    }
     let share = failed as f64 / (failed + ok).max(1) as f64;
     if failed < FAILED.0 || ok < FAILED.0 || share < FAILED.1 {
         return None;
@@ -392,8 +397,9 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
             ..Remark::new(About::Closes, format!("brunt closed {}{why}", counted(closed_here, "connection")))
         });
     }
-    let each = answered as f64 / made as f64;
-    let after = if each < 1.5 { "every call".to_owned() } else { format!("about {each:.0} calls") };
+    // Those that are open have not had all of theirs.
+    let each = answered as f64 / closed as f64;
+    let after = if each < 1.5 { "every call".to_owned() } else { format!("about {} calls", each.floor()) };
     Some(Remark {
         advice: "let it keep them open (keep-alive, keepalive_requests), or measure new connections on purpose (--reconnect)".to_owned(),
         calls: Some(answered),

@@ -122,6 +122,12 @@ fn stretches_by(by: By, run: &Recording, total: &Snapshot) -> Vec<Slowness> {
     if groups.len() > MOST {
         return Vec::new();
     }
+    // What grows from bin to bin is a drift, wherever it passes the limit.
+    let rises_at_once = |from: usize| {
+        let median = |place: usize| bins.get(place).map(|bin| bin.median_ns as f64);
+        let jump = |from: usize, to: usize| median(to).zip(median(from)).is_some_and(|(to, from)| to >= CALM * from);
+        from.checked_sub(1).is_some_and(|before| jump(before, from))
+    };
     let is_step = |from: usize| {
         let mut before: Vec<_> = bins.iter().take(from).rev().take(BEFORE).map(|bin| bin.median_ns).collect();
         before.sort_unstable();
@@ -131,7 +137,7 @@ fn stretches_by(by: By, run: &Recording, total: &Snapshot) -> Vec<Slowness> {
     let mut calm = DuePoint::default();
     bins.iter().enumerate().filter(|(place, _)| !is_slow(*place)).for_each(|(_, bin)| calm.merge(&bin.calls));
     let Some(usual_ns) = quantile_of(by, &calm) else { return Vec::new() };
-    let found = groups.iter().filter(|(from, _)| is_step(*from)).filter_map(|&(from, to)| {
+    let found = groups.iter().filter(|(from, _)| is_step(*from) && rises_at_once(*from)).filter_map(|&(from, to)| {
         let of = bins.get(from..to)?;
         let mut calls = DuePoint::default();
         for bin in of {

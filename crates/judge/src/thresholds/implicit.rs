@@ -116,9 +116,9 @@ mod tests {
         {
             let results = judged(&[], most, calls(ok, failed));
             let [result] = results.as_slice() else { panic!("{results:?}") };
-            assert_eq!((result.held, result.implicit), (held, true), "{failed} beside {ok}: {result:?}");
+            assert_eq!((result.held, result.is_implicit()), (held, true), "{failed} beside {ok}: {result:?}");
         }
-        assert_eq!(judged(&[], 0.01, calls(49, 1))[0].threshold, "error_rate<=1%");
+        assert_eq!(judged(&[], 0.01, calls(49, 1))[0].condition.to_string(), "error_rate<=1%");
         assert!(judged(&[], 1.0, calls(0, 10)).is_empty(), "everything may fail");
         assert!(judged(&[], 0.01, calls(0, 0)).is_empty(), "nothing was due");
     }
@@ -131,15 +131,21 @@ mod tests {
             let whole = f64::from(plan.connections.most()) * run.measured_ns as f64;
             run.measured.numbers.set(Counter::WithoutServer, (away * whole) as u64);
             let results = Summary::new(plan, run).thresholds;
-            results.into_iter().filter(|result| result.threshold.starts_with("availability")).collect::<Vec<_>>()
+            results
+                .into_iter()
+                .filter(|result| result.condition.threshold().is_some_and(Threshold::is_about_availability))
+                .collect::<Vec<_>>()
         };
         let [away] = &judged(1.0 / 3.0, &[])[..] else { panic!() };
-        assert_eq!((away.threshold.as_str(), away.got.as_str(), away.held), ("availability>=99%", "66.7%", false));
+        assert_eq!(
+            (away.condition.to_string().as_str(), away.got.to_string().as_str(), away.held),
+            ("availability>=99%", "66.7%", false)
+        );
         assert!(judged(0.0, &[])[0].held && judged(0.009, &[])[0].held);
         // How many calls may fail says nothing of the time in which there were none.
         assert!(!judged(0.5, &["error_rate<5%"])[0].held);
         let written = judged(0.5, &["availability>40%"]);
-        assert!(matches!(&written[..], [only] if only.held && !only.implicit), "{written:?}");
+        assert!(matches!(&written[..], [only] if only.held && !only.is_implicit()), "{written:?}");
     }
 
     #[test]
@@ -153,8 +159,8 @@ mod tests {
                 (0..fails).for_each(|_| check.failed(call, "fine", Example::default));
             }
             measured.figures.scenarios.named("shop").errors = 4;
-            let implicit = judged(thresholds, 0.01, measured).into_iter().filter(|result| result.implicit);
-            implicit.map(|result| (result.threshold, result.held)).collect::<Vec<_>>()
+            let implicit = judged(thresholds, 0.01, measured).into_iter().filter(ThresholdResult::is_implicit);
+            implicit.map(|result| (result.condition.to_string(), result.held)).collect::<Vec<_>>()
         };
         let implicit = |text: &str, held| (text.to_owned(), held);
         let (calls, shop) = (implicit("error_rate<=1%", false), implicit("scenario shop:script_error_rate<=1%", false));

@@ -6,48 +6,160 @@ mod statistics;
 mod subject;
 mod values;
 
+use std::fmt;
+
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Count, Figure, Statistic, Threshold, Time};
-use brunt_plan::units::counted;
+use brunt_plan::threshold::{Count, Figure, Guard, Statistic, Threshold, Time};
+use brunt_plan::units::{Number, counted};
 use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
-use brunt_record::replayed::Condition;
+use brunt_record::recording::Cause;
+use brunt_record::replayed;
 use brunt_record::watched::WatchedFigure;
 use serde::{Deserialize, Serialize};
 
 use self::statistics::of_times;
 use self::subject::Subject;
+use crate::asked::{Asked, Made};
 use crate::verdict::{Judgement, Verdict};
+use crate::words::Words;
 
 pub use self::outlook::Outlook;
 pub use self::subject::Standing;
 
-/// A threshold with its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A condition that a run has to meet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// A threshold of the plan.
+    Threshold(Threshold),
+    /// An implicit threshold: it applies to every run whose plan does not say otherwise.
+    Default(Threshold),
+    /// A guard of the plan, which must not fire.
+    Guard(Guard),
+    /// A replay's `--fail-if`, which must not hold.
+    FailIf(String),
+    /// As much load of this kind as the plan asks for.
+    Made(Asked),
+}
+
+impl Condition {
+    /// The threshold, of the plan or implicit; `None` for other conditions.
+    pub const fn threshold(&self) -> Option<&Threshold> {
+        match self {
+            Self::Threshold(threshold) | Self::Default(threshold) => Some(threshold),
+            Self::Guard(_) | Self::FailIf(_) | Self::Made(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threshold(threshold) | Self::Default(threshold) => f.write_str(threshold.to_string().trim()),
+            Self::Guard(guard) => write!(f, "guard {guard}"),
+            Self::FailIf(condition) => write!(f, "fail-if {condition}"),
+            Self::Made(of) => write!(f, "as many {of} as asked"),
+        }
+    }
+}
+
+/// A condition with its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "Written", try_from = "Written")]
 pub struct ThresholdResult {
-    /// The threshold as written.
-    pub threshold: String,
+    /// The condition.
+    pub condition: Condition,
+    /// The figure of a threshold, in the unit of [`Threshold::limit`]: nanoseconds, a share from 0 to 1, bytes or a
+    /// number. `null` where nothing was measured, and for other conditions.
+    pub value: Option<AtLeast<f64>>,
     /// The figure, for people; with ≥ where it is a lower bound.
-    pub got: String,
+    pub got: Words,
     /// Whether it held. A threshold whose figure was not measured, or is a lower bound that leaves it open, did not
     /// hold.
     pub held: bool,
     /// Whether the generator's own delays cannot have decided it: the result is the same anywhere in the figure's
     /// instrument interval.
     pub sure: bool,
-    /// Whether it is implicit: it applies to every run whose plan does not say otherwise.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub implicit: bool,
 }
 
-/// For `skip_serializing_if`, which passes a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_false(value: &bool) -> bool {
-    !*value
+/// A result as JSON has it.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThresholdResult"))]
+struct Written {
+    /// The kind of condition.
+    kind: Kind,
+    /// The condition as written; of `made`, the kind of load.
+    threshold: String,
+    /// The figure of a threshold: nanoseconds, a share from 0 to 1, bytes or a number. `null` where nothing was measured, and
+    /// for conditions without a figure.
+    value: Option<AtLeast<f64>>,
+    /// The figure, for people; with ≥ where it is a lower bound.
+    got: Words,
+    /// Whether it held. A threshold whose figure was not measured, or is a lower bound that leaves it open, did not
+    /// hold.
+    held: bool,
+    /// Whether the generator's own delays cannot have decided it: the result is the same anywhere in the figure's
+    /// instrument interval.
+    sure: bool,
+}
+
+/// The kinds of conditions.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ConditionKind"))]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// A threshold of the plan.
+    Threshold,
+    /// An implicit threshold, which applies to every run whose plan does not say otherwise.
+    Default,
+    /// A guard of the plan, which must not fire.
+    Guard,
+    /// A replay's `--fail-if`, which must not hold.
+    FailIf,
+    /// As much load as the plan asks for.
+    Made,
+}
+
+impl From<ThresholdResult> for Written {
+    fn from(result: ThresholdResult) -> Self {
+        let ThresholdResult { condition, value, got, held, sure } = result;
+        let (kind, threshold) = match condition {
+            Condition::Threshold(threshold) => (Kind::Threshold, threshold.to_string()),
+            Condition::Default(threshold) => (Kind::Default, threshold.to_string()),
+            Condition::Guard(guard) => (Kind::Guard, guard.to_string()),
+            Condition::FailIf(condition) => (Kind::FailIf, condition),
+            Condition::Made(of) => (Kind::Made, of.name().to_owned()),
+        };
+        Self { kind, threshold, value, got, held, sure }
+    }
+}
+
+impl TryFrom<Written> for ThresholdResult {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let Written { kind, threshold, value, got, held, sure } = written;
+        let condition = match kind {
+            Kind::Threshold => Condition::Threshold(threshold.try_into().map_err(said)?),
+            Kind::Default => Condition::Default(threshold.try_into().map_err(said)?),
+            Kind::Guard => Condition::Guard(threshold.try_into().map_err(said)?),
+            Kind::FailIf => Condition::FailIf(threshold),
+            Kind::Made => Condition::Made(
+                Asked::named(&threshold).ok_or_else(|| format!("expected a kind of load, got '{threshold}'"))?,
+            ),
+        };
+        Ok(Self { condition, value, got, held, sure })
+    }
+}
+
+fn said(error: impl fmt::Display) -> String {
+    error.to_string()
 }
 
 impl ThresholdResult {
@@ -58,43 +170,74 @@ impl ThresholdResult {
         Self { sure, ..result }
     }
 
+    /// Whether it is implicit.
+    pub const fn is_implicit(&self) -> bool {
+        matches!(self.condition, Condition::Default(_))
+    }
+
     /// Every threshold of a finished run by `plan`, with its result: those of the plan in their order, its guards, then
-    /// implicit ones. `changes` are those that guards have made. The threshold that aborted the run, for this reason,
-    /// has failed, whatever its figure is now.
+    /// implicit ones. `changes` are those that guards have made. The threshold that aborted the run has failed, whatever
+    /// its figure is now.
     pub fn all(
         plan: &Plan,
         standing: &Standing<'_>,
         verdict: &Verdict,
-        aborted: Option<&str>,
+        aborted: Option<&Cause>,
         changes: &[Change],
     ) -> Vec<Self> {
-        let is_culprit = |threshold: &Threshold| {
-            aborted.is_some_and(|reason| threshold.aborts() && reason.starts_with(&beyond_repair(threshold)))
-        };
+        let is_culprit = |threshold: &Threshold| matches!(aborted, Some(Cause::Threshold { threshold: culprit, .. }) if *culprit == threshold.to_string());
         let written = plan.thresholds.iter().map(|threshold| {
             let result = Self::evaluate(threshold, standing, verdict);
             if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
         });
         let implicit = implicit::thresholds(plan, standing).into_iter();
-        let implicit =
-            implicit.map(|threshold| Self { implicit: true, ..Self::evaluate(&threshold, standing, verdict) });
+        let implicit = implicit.map(|threshold| {
+            let result = Self::evaluate(&threshold, standing, verdict);
+            Self { condition: Condition::Default(threshold), ..result }
+        });
         let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted, changes));
         written.chain(guards).chain(implicit).collect()
     }
 
+    /// The result of a load of which less was made than `plan` allows; `None` where it was enough, or where a threshold
+    /// of the plan limits it.
+    pub(crate) fn of_made(plan: &Plan, made: &Made) -> Option<Self> {
+        let is_said = plan.thresholds.iter().any(|threshold| {
+            let Figure::Count(count) = threshold.measure() else { return false };
+            match made.of {
+                Asked::Calls | Asked::Requests => count == Count::Recorded(Counter::Due),
+                Asked::Arrivals | Asked::UserSeconds => matches!(count, Count::NotAdmitted | Count::UsersStarted),
+                Asked::Iterations => count == Count::Iterations,
+            }
+        });
+        (made.is_short(plan) && !is_said).then(|| Self {
+            condition: Condition::Made(made.of),
+            value: Some(AtLeast::exactly(made.share())),
+            got: format!("{} of {}", Number(made.made), Number(made.asked)).into(),
+            held: false,
+            sure: true,
+        })
+    }
+
     /// The result of a replay's `--fail-if`.
-    pub(crate) fn of_condition(condition: &Condition) -> Self {
-        let Condition { condition, holds, got } = condition;
-        Self { threshold: format!("fail-if {condition}"), got: got.clone(), held: !holds, sure: true, implicit: false }
+    pub(crate) fn of_condition(condition: &replayed::Condition) -> Self {
+        let replayed::Condition { condition, holds, got } = condition;
+        let condition = Condition::FailIf(condition.clone());
+        Self { condition, value: None, got: got.clone().into(), held: !holds, sure: true }
     }
 
     /// Whether it gets a line: it is explicit, or it failed.
     pub fn is_noted(&self) -> bool {
-        !self.implicit || !self.held
+        !self.is_implicit() || !self.held
     }
 }
 
 impl Standing<'_> {
+    /// A figure of all calls; `None` if it was not measured.
+    pub fn figure(&self, figure: Figure) -> Option<AtLeast<f64>> {
+        Subject::All.value(figure, self).ok()?
+    }
+
     /// The figure of `threshold`, in the unit of [`Threshold::limit`]; `None` if it was not measured.
     pub fn value(&self, threshold: &Threshold) -> Option<AtLeast<f64>> {
         Subject::from_threshold(threshold, self).ok()?.value(threshold.measure(), self).ok()?
@@ -147,7 +290,7 @@ impl Standing<'_> {
             }
             None => got,
         };
-        ThresholdResult { threshold: threshold.to_string(), got, held, sure: true, implicit: false }
+        ThresholdResult { condition: Condition::Threshold(threshold.clone()), value, got: got.into(), held, sure: true }
     }
 }
 
@@ -215,13 +358,6 @@ fn could_be_known_to_hold(threshold: &Threshold, standing: &Standing<'_>) -> boo
     }
 }
 
-/// How the reason begins for which a threshold ends a run.
-pub(crate) fn beyond_repair(threshold: &Threshold) -> String {
-    let text = threshold.to_string();
-    let condition = text.trim().trim_end_matches("abort").trim_end();
-    format!("the threshold {condition} could no longer pass")
-}
-
 #[cfg(test)]
 mod tests {
     use brunt_record::outcome::Failure;
@@ -236,7 +372,7 @@ mod tests {
 
     fn judge(text: &str) -> (String, bool) {
         let result = judged(text, &summary());
-        (result.got, result.held)
+        (result.got.to_string(), result.held)
     }
 
     #[test]
@@ -277,7 +413,7 @@ mod tests {
         let summary = Summary::new(plan, run);
         for (text, got, held) in [
             ("coins:sum >= 4", "4", true),
-            ("figure coins:rate > 100", &brunt_plan::units::Number(4.0 / seconds).to_string(), false),
+            ("figure coins:rate > 100", &Number(4.0 / seconds).to_string(), false),
             ("hits:share >= 75%", "75%", true),
             ("basket:mean < 41", "40", true),
             ("basket:max <= 89", "90", false),
@@ -287,7 +423,7 @@ mod tests {
             ("basket:p99 < 50ms", "a trend has no such figure", false),
         ] {
             let result = judged(text, &summary);
-            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+            assert_eq!((result.got.to_string().as_str(), result.held), (got, held), "{text}");
         }
     }
 
@@ -319,7 +455,7 @@ mod tests {
             ("basket:sum < 9", "a trend has no such figure", false),
         ] {
             let result = judged(text, &summary);
-            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+            assert_eq!((result.got.to_string().as_str(), result.held), (got, held), "{text}");
         }
     }
 
@@ -331,7 +467,7 @@ mod tests {
         let summary = Summary::new(plan, run);
         let held = |text: &str| judged(text, &summary);
         assert!(!held("p99<50ms").held);
-        assert!(held("p99<50ms").got.starts_with('≥'));
+        assert!(held("p99<50ms").value.is_some_and(|value| value.at_least));
         assert!(held("p50<50ms").held);
     }
 
@@ -370,7 +506,7 @@ mod tests {
             (&slow, "within(2s)>97%", "97%", false),
         ] {
             let result = judged(text, summary);
-            assert_eq!((result.got.as_str(), result.held), (got, held), "{text}");
+            assert_eq!((result.got.to_string().as_str(), result.held), (got, held), "{text}");
         }
     }
 
@@ -381,7 +517,7 @@ mod tests {
         run.measured.failures.record(Failure::Connect, "connection refused");
         run.measured.times.record(Timing::Response, 30_000);
         let result = judged("p99<50ms", &Summary::new(plan, run));
-        assert_eq!((result.got.as_str(), result.held), ("nothing measured", false));
+        assert_eq!((result.got.to_string().as_str(), result.held), ("nothing measured", false));
     }
 
     #[test]
@@ -477,7 +613,7 @@ mod tests {
             ("\"a<b>=c\":p95<=10ms", "5.00ms", true),
         ] {
             let result = judged(text, &summary);
-            assert_eq!((result.got, result.held), (got.to_owned(), held), "{text}");
+            assert_eq!((result.got.to_string(), result.held), (got.to_owned(), held), "{text}");
         }
     }
 }

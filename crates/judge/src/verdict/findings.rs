@@ -126,10 +126,10 @@ impl<'a> Spoiled<'a> {
 /// All findings, those that spoil throughput first.
 pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
     let late = sent_late(run, total);
-    let is_sent_late = late.as_ref().is_some_and(|finding| finding.decisive);
     let mut findings: Vec<_> = exhausted(run, total).collect();
-    findings.extend(slow_script(run, total));
-    findings.extend(no_time_left(run, is_sent_late));
+    let bounds = may_bound(run.plan, total);
+    findings.extend(slow_script(run, total, bounds));
+    findings.extend(no_time_left(run, bounds));
     findings.extend(blurred(run, figures));
     findings.extend(late);
     let of_machine = findings.iter_mut().find(|finding| finding.decisive && is_of_machine(finding));
@@ -188,7 +188,7 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
 }
 
 /// A script that kept the workers from having time left.
-fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
+fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Finding> {
     if total.numbers.get(Counter::WorkersScript) == 0 {
         return None;
     }
@@ -212,17 +212,23 @@ fn slow_script(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
         message,
         advice: advice.to_owned(),
         seconds: spoiled.seconds(),
-        decisive: spoiled.is_much(run),
+        decisive: bounds && spoiled.is_much(run),
     })
 }
 
-/// The share of a second from which on waiting for a CPU is decisive by itself: the worker stood still more than it
-/// ran, so waiting for the worker cannot be told from waiting for the target.
-const MOSTLY: f64 = 0.5;
+/// The share of the calls due at times of their own that were not sent from which on a generator without time was the
+/// limit.
+const NOT_MADE: f64 = 0.01;
 
-/// Workers that ran, or waited to run, all the time, or that lost much of it to other programs. In the open model that
-/// limits throughput only where calls were sent late because of it, or where a worker mostly waited.
-fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
+/// Whether workers without time left can have limited throughput: connections wait for them, and calls that are due at
+/// times of their own were not all made.
+fn may_bound(plan: &Plan, total: &Snapshot) -> bool {
+    let of = |counter| total.numbers.get(counter) as f64;
+    !plan.load.is_open() || of(Counter::Unsent) - of(Counter::UnsentLost) > NOT_MADE * of(Counter::Due)
+}
+
+/// Workers that ran, or waited to run, all the time, or that lost much of it to other programs.
+fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
     let spoiled = Spoiled::by(run, |point| is_saturated(point) || is_robbed(point));
     let worst = spoiled.worst()?;
     let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));
@@ -235,7 +241,6 @@ fn no_time_left(run: Judged<'_>, is_sent_late: bool) -> Option<Finding> {
     } else {
         String::new()
     };
-    let bounds = run.plan.load == Load::Closed {} || is_sent_late || waited >= MOSTLY;
     Some(Finding {
         cause,
         spoils: Spoils::Throughput,

@@ -199,7 +199,7 @@ impl Verdict {
         }
     }
 
-    /// Which of the percentiles that were asked for hold: such as `p50 and p90 hold; p99 is unreliable`.
+    /// Which of the percentiles that were asked for hold: such as `p99 is unreliable; p50 and p90 hold`.
     pub fn holding(&self) -> String {
         let names = |holds: bool| {
             let of = self.figures.iter().filter(|figure| figure.holds == holds);
@@ -211,13 +211,13 @@ impl Verdict {
         let (good, bad) = (names(true), names(false));
         match (good.as_slice(), bad.as_slice()) {
             (good, []) if !good.is_empty() && self.is_sent_otherwise() => {
-                verb(good, "holds", "hold") + "; calls were not sent as asked"
+                format!("calls were not sent as asked; {}", verb(good, "holds", "hold"))
             }
             // Where the arrival of answers is unknown, no single figure is known to be spoiled.
             (_, []) => "latency is unreliable".to_owned(),
             ([], bad) => verb(bad, "is unreliable", "are unreliable"),
             (good, bad) => {
-                format!("{}; {}", verb(good, "holds", "hold"), verb(bad, "is unreliable", "are unreliable"))
+                format!("{}; {}", verb(bad, "is unreliable", "are unreliable"), verb(good, "holds", "hold"))
             }
         }
     }

@@ -100,6 +100,10 @@ pub struct Plan {
     #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub max_error_ratio: f64,
+    /// The largest share of the load asked for that may be missing, 0 to 1; [`MAX_LESS_RATIO`] by default.
+    #[serde(default = "max_less_ratio", skip_serializing_if = "is_usual_less_ratio", deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub max_less_ratio: f64,
     /// The plan's name, tags and command.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
@@ -113,6 +117,19 @@ pub struct Plan {
 
 /// The default share that may fail, 0 to 1: more than that is an outage, not a load test.
 pub const MAX_ERROR_RATIO: f64 = 0.01;
+
+/// The default share of the load that may be missing, 0 to 1.
+pub const MAX_LESS_RATIO: f64 = 0.01;
+
+const fn max_less_ratio() -> f64 {
+    MAX_LESS_RATIO
+}
+
+/// For `skip_serializing_if`, which passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_less_ratio(ratio: &f64) -> bool {
+    ratio.total_cmp(&MAX_LESS_RATIO).is_eq()
+}
 
 const fn max_error_ratio() -> f64 {
     MAX_ERROR_RATIO
@@ -307,6 +324,7 @@ impl Plan {
             guard_action: GuardAction::Stop,
             watches: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
+            max_less_ratio: MAX_LESS_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),
             environment: Environment::default(),

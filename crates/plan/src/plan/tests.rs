@@ -29,6 +29,7 @@ pub(crate) fn plan() -> Plan {
         guard_action: GuardAction::Stop,
         watches: Vec::new(),
         max_error_ratio: MAX_ERROR_RATIO,
+        max_less_ratio: MAX_LESS_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),
         environment: Environment::default(),

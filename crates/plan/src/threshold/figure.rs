@@ -244,7 +244,8 @@ const OTHER_TOOLS: [(&str, &str); 15] = [
 ];
 
 impl Figure {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// The figure of this name, as thresholds have it: `p99`, `service.max`; `None` if there is none.
+    pub fn parse(text: &str) -> Option<Self> {
         let plain = match text {
             "error_rate" => Some(Self::ErrorRate),
             "availability" => Some(Self::Availability),

@@ -415,6 +415,13 @@ impl Threshold {
         self.text.get(..end).unwrap_or("").trim()
     }
 
+    /// Its right side as written, with the operator and without `abort`: `<50ms`.
+    pub fn condition(&self) -> &str {
+        let begin = Operator::find(&self.text).map_or(0, |(at, _)| at);
+        let right = self.text.get(begin..).unwrap_or("").trim();
+        right.strip_suffix("abort").map_or(right, str::trim_end)
+    }
+
     /// The limit, in the figure's base unit: nanoseconds, a share from 0 to 1, bytes or a number.
     pub fn limit(&self) -> f64 {
         self.limit

@@ -202,6 +202,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             guard_action: crate::threshold::GuardAction::Stop,
             watches: Vec::new(),
             max_error_ratio: MAX_ERROR_RATIO,
+            max_less_ratio: crate::plan::MAX_LESS_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },
             environment: Environment::arrived([("TOKEN".to_owned(), SECRET.to_owned())].into()),

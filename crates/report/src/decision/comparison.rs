@@ -191,6 +191,9 @@ fn errors_sentence(errors: &ErrorDifference) -> String {
 }
 
 fn no_difference(comparison: &Comparison) -> String {
+    if comparison.differences.is_empty() && comparison.errors.is_none() {
+        return "nothing could be compared".to_owned();
+    }
     let told = [(Metric::Rate, "in the rate"), (Metric::P50, "at p50"), (Metric::P99, "at p99")];
     let detectable = |(metric, place): &(Metric, &str)| {
         let over = comparison.difference(*metric)?.detectable_ratio - 1.0;

@@ -274,7 +274,7 @@ fn mark(step: &Step, run: &Evidence) -> Cell {
 fn problems(sweep: &Sweep, paint: Paint) -> Vec<String> {
     let lines = sweep.steps.iter().flat_map(|step| {
         let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
         let text = format!("at {}: {}", count(step.value), clean(&all.join("; ")));
         if all.is_empty() { Vec::new() } else { wrapped("  ✗ ", "    ", &text, WIDTH) }

@@ -3,9 +3,11 @@
 //! It comes before everything else.
 
 use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
+use brunt_plan::threshold::{Figure, Kind, Operator, Statistic, Time};
 use brunt_plan::units::{Clock, Duration, Number};
-use brunt_record::catalogue::Counter;
+use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::snapshot::Phase;
 
 use super::LONG_WAIT_NS;
@@ -13,7 +15,7 @@ use super::last_second::LastSecond;
 use super::shown::Shown;
 use crate::dates::iso_8601;
 use crate::failed;
-use crate::headline::Statement;
+use crate::headline::{Statement, Tone};
 use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
@@ -77,7 +79,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     } else {
         paragraph(html, "warning", "! nothing is known of this run");
     }
-    let is_said = statements.iter().any(|statement| statement.text.starts_with(failed::FAILED));
+    let is_said = statements.iter().any(|statement| matches!(statement.tone, Tone::Failed | Tone::Failing));
     if !shown.has_no_figure(live) {
         thresholds(html, shown.summary, is_said);
     }
@@ -161,8 +163,9 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
             .raw("\">")
             .raw(sign)
             .raw("</span>")
-            .text(&clean(result.threshold.trim()));
-        html.raw(if result.implicit { " (default): <strong>" } else { ": <strong>" }).text(&clean(&result.got));
+            .text(&clean(&result.condition.to_string()));
+        html.raw(if result.is_implicit() { " (default): <strong>" } else { ": <strong>" });
+        html.text(&clean(&result.got.to_string()));
         html.raw("</strong>");
         if !result.sure {
             html.raw(" <span class=\"warning\">? brunt's own delays can have decided it</span>");
@@ -242,11 +245,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
         });
     }
     // A failed threshold comes first; then a doubt about the figure; then whether there is one at all.
-    let failed = |name: &str| {
-        let is_of =
-            |text: &str| text.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('<'));
-        summary.thresholds.iter().any(|result| !result.held && is_of(&result.threshold))
-    };
+    let failed = |statistic| summary.thresholds.iter().any(|result| is_over_limit(result, None, statistic));
     if let Some(response) = &shown.document.times.response {
         for quantile in response.quantiles.iter().filter(|quantile| ["p50", "p90", "p99"].contains(&&*quantile.name)) {
             let name = match &*quantile.name {
@@ -265,14 +264,14 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
                     () => off,
                 },
                 class: match () {
-                    () if failed(name) => "bad",
+                    () if failed(Statistic::Quantile(quantile.share_ratio)) => "bad",
                     () if is_spoiled(Spoils::Latency) || is_spoiled(Spoils::Arrivals) => "warning",
                     () if is_longest => "faint",
                     () => "",
                 },
             });
         }
-        let class = if failed("max") { "bad" } else { "" };
+        let class = if failed(Statistic::Max) { "bad" } else { "" };
         tiles.push(Tile { name: "max", value: duration(response.max), note: String::new(), class });
     }
     html.raw("<section id=\"figures\" aria-labelledby=\"figures-title\"><h2 id=\"figures-title\">Key figures</h2><dl class=\"tiles\">");
@@ -289,6 +288,28 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
         html.raw("</dd></div>");
     }
     html.raw("</dl></section>");
+}
+
+/// Whether this is an upper limit that did not hold, on a statistic of response times: of all calls, or of those of a
+/// request or tag with this name.
+pub(super) fn is_over_limit(result: &ThresholdResult, name: Option<&str>, statistic: Statistic) -> bool {
+    let Some(threshold) = result.condition.threshold().filter(|_| !result.held) else { return false };
+    let is_of_these = match threshold.subject() {
+        None => name.is_none(),
+        Some((None | Some(Kind::Request | Kind::Tag), of)) => name == Some(of),
+        Some(_) => false,
+    };
+    let is_of_time = matches!(threshold.measure(), Figure::Time(Time::Usual | Time::Recorded(Timing::Response), of)
+        if is_same(of, statistic));
+    is_of_these && is_of_time && matches!(threshold.operator(), Operator::Below | Operator::AtMost)
+}
+
+/// Whether two statistics are one. Quantiles are read from text, and are the same where they read the same.
+fn is_same(one: Statistic, other: Statistic) -> bool {
+    match (one, other) {
+        (Statistic::Quantile(one), Statistic::Quantile(other)) => (one - other).abs() < 1e-9,
+        _ => one == other,
+    }
 }
 
 /// The interval of a time: `1.90ms to 2.60ms`, `over 977.0ms`; empty where both ends read the same.

@@ -34,7 +34,7 @@ fn hostile_text_is_shown_as_text() {
     document.plan.origin.name = Some(hostile.into());
     document.plan.origin.command = hostile.into();
     document.plan.origin.tags.insert(hostile.into(), hostile.into());
-    document.thresholds[0].threshold = hostile.into();
+    document.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(hostile.to_owned());
     document.thresholds[0].got = hostile.into();
     document.statements[0].text = hostile.into();
     document.statements[0].advice = hostile.into();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brunt_judge::asked::Made;
 use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Summary, Times};
 use brunt_judge::thresholds::ThresholdResult;
@@ -69,6 +70,9 @@ pub struct Document {
     pub throughput: Placed<places::Throughput>,
     /// The number of calls whose arrival is known.
     pub arrivals: Arrivals,
+    /// What the run was asked for, and what it made of it; missing where nothing but calls by a rate or by connections was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<Made>,
     /// Each threshold with its result.
     pub thresholds: Vec<ThresholdResult>,
     /// Changes of the run while it went on, and named moments, in the order of their times.
@@ -338,6 +342,7 @@ impl Document {
             connections: Connections::from_snapshot(total),
             health: Placed::from_numbers(&total.numbers),
             arrivals: Placed::from_numbers(&total.numbers),
+            made: summary.made.clone(),
             thresholds: summary.thresholds.clone(),
             changes: summary.run.changes.clone(),
             plan: summary.plan.clone(),

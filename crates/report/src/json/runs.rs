@@ -1,6 +1,6 @@
 //! The figures of a document's run, for decisions over several runs.
 
-use brunt_decide::compare::{Figures, MessageFigures};
+use brunt_decide::compare::{Figures, MessageFigures, rate_to_compare};
 use brunt_decide::evidence::{Evidence, falls_behind};
 use brunt_decide::outline::Outline;
 use brunt_judge::distribution::Distribution;
@@ -17,8 +17,8 @@ use super::{Document, SeriesPoint};
 impl Document {
     /// The figures that are compared.
     pub fn figures(&self) -> Figures {
-        let rate = self.rates.ok_per_s;
         let (answered, error_ratio) = (self.outcomes.answered, self.outcomes.error_ratio);
+        let rate = rate_to_compare(self.plan.load.is_open(), &self.rates, error_ratio);
         let figures = Figures::new(rate, answered, error_ratio, &self.response_times());
         let numbers = self.numbers();
         let messages = MessageFigures::new(Messages::new(&numbers, &self.histograms.times), self.rates.messages_per_s);

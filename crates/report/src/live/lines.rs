@@ -112,7 +112,7 @@ impl Lines {
     pub fn end(&mut self, summary: &Summary) -> String {
         let mut text = String::new();
         let headline = headline::headline(summary);
-        let role = headline::tone_of(&headline).role();
+        let role = headline::statements(summary).first().map_or(Role::Plain, |first| first.tone.role());
         let measured_ns = i64::try_from(summary.run.measured_ns).unwrap_or(i64::MAX);
         self.add(&mut text, self.at_ns.max(measured_ns), role, "end", &headline);
         text

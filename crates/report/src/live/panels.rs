@@ -237,8 +237,8 @@ pub(super) fn thresholds(summary: Option<&Summary>) -> Option<Panel> {
     let standing = summary.standing();
     let line = |threshold| {
         let result = standing.judge(threshold);
-        let text = clean(result.threshold.trim()).into_owned();
-        Line::new(Role::Plain, format!("  {text}")).at(30).add(Role::Plain, clean(&result.got).into_owned())
+        let text = clean(&result.condition.to_string()).into_owned();
+        Line::new(Role::Plain, format!("  {text}")).at(30).add(Role::Plain, clean(&result.got.to_string()).into_owned())
     };
     Some(Panel::new("thresholds, so far", summary.plan.thresholds.iter().map(line).collect(), ""))
 }

@@ -111,7 +111,7 @@ pub(super) fn out_ns(timeline: &Timeline, now_ns: u64) -> u64 {
 pub(super) fn found(summary: &Summary) -> Vec<Statement> {
     let mut found = headline::so_far(summary);
     if let Some(lost) = lost_thresholds(summary) {
-        let place = found.iter().take_while(|statement| statement.tone == Tone::Bad).count();
+        let place = found.iter().take_while(|statement| statement.tone.is_bad()).count();
         found.insert(place, lost);
     }
     found
@@ -178,6 +178,7 @@ pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Statement]) -> 
 /// The sign of a statement in a live view, where nothing is judged yet.
 pub(super) fn sign(statement: &Statement) -> &'static str {
     match statement.tone {
+        Tone::Failed | Tone::Failing => "✗ FAILING: ",
         Tone::Bad => "✗ ",
         Tone::Warning => "▲ ",
         _ => "  ",

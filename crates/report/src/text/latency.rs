@@ -170,7 +170,7 @@ impl Row<'_> {
     /// The uncertainty of a figure, as a share of it.
     fn off(&self, name: &str) -> f64 {
         let Some((interval, (value, _))) = self.interval(name).zip(self.figure(name)) else { return 0.0 };
-        let Some(high) = interval.high_ns else { return f64::INFINITY };
+        let high = interval.high_ns.unwrap_or(value.value);
         value.value.abs_diff(interval.low_ns).max(high.abs_diff(value.value)) as f64 / value.value.max(1) as f64
     }
 

@@ -41,7 +41,8 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     let paint = Paint(style.colour);
     let mut sections = Vec::new();
     if single::is_single(summary) && summary.answered() && style.detail != Detail::Verbose {
-        let mut remarks: Vec<_> = summary.remarks.iter().map(headline::about_target).collect();
+        let mut remarks: Vec<_> =
+            summary.remarks.iter().map(|remark| headline::about_target(remark, summary)).collect();
         // `--once` is itself what such advice asks for.
         remarks.iter_mut().filter(|remark| remark.advice.contains("--once")).for_each(|remark| remark.advice.clear());
         sections.push(verdict::statements(&remarks, paint));
@@ -95,15 +96,16 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let name = |result: &ThresholdResult| {
-        let whose = if result.implicit { " (default)" } else { "" };
-        format!("{}{whose}", numbers::clean(result.threshold.trim()))
+        let whose = if result.is_implicit() { " (default)" } else { "" };
+        format!("{}{whose}", numbers::clean(&result.condition.to_string()))
     };
     let names: Vec<_> = noted.iter().map(|result| name(result)).collect();
     let width = names.iter().map(|name| columns::width(name)).max().unwrap_or(0);
     let mut lines = Vec::new();
     for (result, name) in noted.into_iter().zip(&names) {
         let name = columns::padded(name, width);
-        let got = numbers::clean(&result.got);
+        let got = result.got.to_string();
+        let got = numbers::clean(&got);
         lines.push(if !result.sure {
             let sign = if result.held { "✓" } else { "✗" };
             let text = format!("{got} ? brunt's own delays can have decided it");

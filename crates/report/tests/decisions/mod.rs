@@ -5,7 +5,7 @@ use brunt_decide::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, 
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline::{Outline, tail};
 use brunt_decide::sweep::{Axis, Step, Sweep};
-use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::thresholds::{Condition, ThresholdResult};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Origin, Plan};
@@ -84,11 +84,11 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
     let mut run = evidence(rate, seconds, 2 * MS + (over * 5e9) as u64);
     let held = over == 0.0;
     run.thresholds.push(ThresholdResult {
-        threshold: "p99<50ms".into(),
+        condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+        value: None,
         got: if held { "6.00ms".into() } else { "≥150.0ms".into() },
         held,
         sure: true,
-        implicit: false,
     });
     if !held {
         run.p99_ns = run.p99_ns.map(|p99| AtLeast { value: p99.value, at_least: true });
@@ -261,7 +261,13 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let mut run = evidence(per_s, 5, (n / per_s * 1e9) as u64);
         let (got, held) =
             (brunt_plan::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
-        run.thresholds.push(ThresholdResult { threshold: "p99<50ms".into(), got, held, sure: true, implicit: false });
+        run.thresholds.push(ThresholdResult {
+            condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+            value: None,
+            got: got.into(),
+            held,
+            sure: true,
+        });
         Step::new(value, run)
     };
     let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();

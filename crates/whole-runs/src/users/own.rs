@@ -24,7 +24,7 @@ fn figures_of_the_scripts_own_are_counted_and_judged() {
     assert_eq!(own.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["coins", "in_stock", "basket", "queue"]);
     assert_eq!(own.get("coins").unwrap().sum(), Some(110.0));
     let failed: Vec<_> = played.summary.thresholds.iter().filter(|threshold| !threshold.held).collect();
-    let asked = played.summary.thresholds.iter().filter(|threshold| !threshold.implicit).count();
+    let asked = played.summary.thresholds.iter().filter(|result| !result.is_implicit()).count();
     assert!(failed.is_empty() && asked == 7, "{:#?}", played.summary.thresholds);
 }
 
@@ -58,15 +58,16 @@ fn tags_that_no_value_has_are_red_where_others_have_tags() {
          brunt.expect { ['hits{page=hoem}:sum'] = '< 10', ['hits{kind=early}:sum'] = '< 10', ['misses{page=home}:sum'] = '< 10' }",
         hello,
     );
-    let result =
-        |name: &str| played.summary.thresholds.iter().find(|result| result.threshold.starts_with(name)).unwrap();
+    let result = |name: &str| {
+        played.summary.thresholds.iter().find(|result| result.condition.to_string().starts_with(name)).unwrap()
+    };
     let (misspelt, unknown) = (result("hits{page"), result("hits{kind"));
     assert_eq!(
-        (unknown.got.as_str(), unknown.held),
+        (unknown.got.to_string().as_str(), unknown.held),
         ("nothing has the name 'hits{kind=early}'; values of 'hits' have {page=home}", false)
     );
     assert_eq!(
-        (misspelt.got.as_str(), misspelt.held),
+        (misspelt.got.to_string().as_str(), misspelt.held),
         ("nothing has the name 'hits{page=hoem}'; did you mean the figure 'hits{page=home}'?", false)
     );
     assert!(result("misses").held, "a figure without any value is 0, whatever its tags");
@@ -111,10 +112,11 @@ fn what_was_declared_and_got_no_value_is_judged_as_nothing() {
          brunt.expect { ['lost:sum'] = '== 0', ['missed:share'] = '< 5%', ['waited:p95'] = '< 9' }",
         hello,
     );
-    let mut got: Vec<_> = played.summary.thresholds.iter().filter(|threshold| !threshold.implicit).collect();
-    got.sort_by_key(|result| result.threshold.clone());
-    let got: Vec<_> = got.iter().map(|result| (result.got.as_str(), result.held)).collect();
-    assert_eq!(got, [("0", true), ("0%", true), ("no samples", false)]);
+    let mut got: Vec<_> = played.summary.thresholds.iter().filter(|result| !result.is_implicit()).collect();
+    got.sort_by_key(|result| result.condition.to_string());
+    let got: Vec<_> = got.iter().map(|result| (result.got.to_string(), result.held)).collect();
+    let expected = [("0", true), ("0%", true), ("no samples", false)].map(|(got, held)| (got.to_owned(), held));
+    assert_eq!(got, expected);
 }
 
 #[test]

@@ -13,8 +13,8 @@ fn some_are_bad(request: &str) -> (u64, String) {
 
 /// Each written threshold, with its value and whether it held.
 fn judged_of(played: &Played) -> Vec<(String, String, bool)> {
-    let written = played.summary.thresholds.iter().filter(|result| !result.implicit);
-    written.map(|result| (result.threshold.clone(), result.got.clone(), result.held)).collect()
+    let written = played.summary.thresholds.iter().filter(|result| !result.is_implicit());
+    written.map(|result| (result.condition.to_string(), result.got.to_string(), result.held)).collect()
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn a_call_is_the_whole_chain_of_its_redirects() {
     assert_eq!(figures.checks.get("login: took").map(|check| check.passes), Some(2));
     let statuses = |name: &str| figures.requests.get(name).unwrap().statuses.sorted();
     assert_eq!([statuses("login"), statuses("again")], [vec![(500, 2)], vec![(303, 2)]]);
-    let asked = played.summary.thresholds.iter().filter(|result| !result.implicit);
+    let asked = played.summary.thresholds.iter().filter(|result| !result.is_implicit());
     assert_eq!(asked.map(|result| result.held).collect::<Vec<_>>(), [false; 2]);
 }
 

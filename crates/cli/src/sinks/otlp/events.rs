@@ -6,7 +6,7 @@ use brunt_metrics::{Attributes, Value};
 use brunt_plan::plan::Plan;
 use brunt_record::change::{Action, Change};
 use brunt_record::recording::Ending;
-use brunt_report::{Tone, changes, headline, statements};
+use brunt_report::{changes, headline, statements};
 use serde_json::json;
 
 use super::super::backlog::now_unix_ns;
@@ -47,12 +47,12 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
     for result in summary.thresholds.iter().filter(|result| result.is_noted()) {
         let severity = if result.held { Severity::Info } else { Severity::Error };
         let held = if result.held { "held" } else { "failed" };
-        let mut attributes = pair("brunt.threshold", &result.threshold);
+        let mut attributes = pair("brunt.threshold", &result.condition.to_string());
         attributes.extend(pair("brunt.result", held));
         events.push(event(
             "brunt.threshold",
             severity,
-            format!("{} {held}: {}", result.threshold, result.got),
+            format!("{} {held}: {}", result.condition, result.got),
             attributes,
         ));
     }
@@ -61,7 +61,7 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
 }
 
 fn end(summary: &Summary) -> Event {
-    let is_bad = statements(summary).iter().any(|statement| statement.tone == Tone::Bad);
+    let is_bad = statements(summary).iter().any(|statement| statement.tone.is_bad());
     let mut attributes = pair("brunt.ending", ending(&summary.run.ending));
     attributes.extend(pair("brunt.verdict", &summary.verdict.sentence));
     let severity = if is_bad { Severity::Error } else { Severity::Info };

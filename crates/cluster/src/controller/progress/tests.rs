@@ -27,7 +27,7 @@ const SILENT_NS: u64 = 3_000 * MS;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<String> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         ControlFlow::Continue(())
     }
 }

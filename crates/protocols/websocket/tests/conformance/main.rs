@@ -64,6 +64,7 @@ fn plan(options: &Options) -> Plan {
         guard_action: brunt_plan::threshold::GuardAction::Stop,
         watches: Vec::new(),
         max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
+        max_less_ratio: brunt_plan::plan::MAX_LESS_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::default(),
         environment: brunt_plan::environment::Environment::default(),

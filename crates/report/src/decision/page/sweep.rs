@@ -32,7 +32,7 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
     }
     content.found.extend(sweep.steps.iter().filter_map(|step| {
         let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.threshold.trim(), result.got));
+        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
         let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
         (!all.is_empty()).then(|| (format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
     }));

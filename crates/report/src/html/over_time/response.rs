@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
+use brunt_judge::thresholds::ThresholdResult;
+use brunt_plan::threshold::{Figure, Statistic, Time};
 use brunt_record::catalogue::Timing;
 
 use super::super::shown::Shown;
@@ -106,8 +107,8 @@ fn spoiled(panel: &mut Panel, stretches: &[Stretch], axis: Across) {
 
 /// The limits on times of all calls.
 pub(in crate::html) fn limits(shown: Shown<'_>) -> Vec<Limit> {
-    let limit = |text: &str, held: bool| {
-        let threshold: Threshold = text.parse().ok()?;
+    let limit = |result: &ThresholdResult| {
+        let threshold = result.condition.threshold()?;
         let is_of_all = threshold.subject().is_none() && threshold.selection().is_none();
         let of_times = |time, statistic| {
             matches!(time, Time::Usual | Time::Recorded(Timing::Response))
@@ -115,9 +116,13 @@ pub(in crate::html) fn limits(shown: Shown<'_>) -> Vec<Limit> {
         };
         let is_drawn =
             is_of_all && matches!(threshold.measure(), Figure::Time(time, statistic) if of_times(time, statistic));
-        is_drawn.then(|| Limit { ns: threshold.limit(), words: clean(text.trim()).into_owned(), held })
+        is_drawn.then(|| Limit {
+            ns: threshold.limit(),
+            words: clean(threshold.to_string().trim()).into_owned(),
+            held: result.held,
+        })
     };
-    shown.summary.thresholds.iter().filter_map(|result| limit(&result.threshold, result.held)).collect()
+    shown.summary.thresholds.iter().filter_map(limit).collect()
 }
 
 /// A scale for every call, and for each limit near them.

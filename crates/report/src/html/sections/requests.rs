@@ -2,11 +2,12 @@
 //! opening.
 
 use brunt_judge::distribution::Distribution;
+use brunt_plan::threshold::Statistic;
 use brunt_plan::units::{Number, Size};
 use brunt_record::histogram::AtLeast;
 use brunt_record::outcome::OkStatus;
 
-use super::super::first_screen::within;
+use super::super::first_screen::{is_over_limit, within};
 use super::super::over_time::{OfCalls, calls_over_time, sparkline};
 use super::super::shown::Shown;
 use crate::json::{Calls, Kind, RequestTrack};
@@ -103,11 +104,8 @@ fn bounded(time: AtLeast<u64>) -> Cell {
 
 fn time(shown: Shown<'_>, calls: &Calls, name: &str) -> Cell {
     let Some(quantile) = calls.response.as_ref().and_then(|times| times.named(name)) else { return Cell::none() };
-    let failed = shown.summary.thresholds.iter().any(|result| {
-        let rest = result.threshold.trim().strip_prefix(calls.name.as_str()).and_then(|rest| rest.strip_prefix(':'));
-        let rest = rest.and_then(|rest| rest.trim_start().strip_prefix(name));
-        !result.held && rest.is_some_and(|rest| rest.trim_start().starts_with('<'))
-    });
+    let statistic = Statistic::Quantile(quantile.share_ratio);
+    let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(&calls.name), statistic));
     let cell = bounded(quantile.value());
     let interval = quantile.interval.map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
     let class = match () {

@@ -1,0 +1,46 @@
+//! The sentence of a run that made less load than it was asked for.
+
+use brunt_judge::asked::{Asked, Made, Missing, Shortage};
+use brunt_judge::summary::Summary;
+use brunt_judge::thresholds::{Condition, ThresholdResult};
+use brunt_plan::units::Number;
+
+use crate::numbers::{count, percent};
+use crate::skipped;
+
+/// The most reasons that are named.
+const MOST_NAMED: usize = 3;
+
+/// Such as `only 11.7% of the load was made: 7 of 60 users, 53 found no place (most_alive)`, for the result of such a
+/// condition that failed; `None` for others.
+pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
+    let Condition::Made(of) = result.condition else { return None };
+    let made = summary.made.iter().find(|made| made.of == of).filter(|_| !result.held)?;
+    let why = made.why.iter().take(MOST_NAMED).map(|missing| format!(", {}", words(*missing)));
+    Some(format!(
+        "only {} of the load was made: {} of {} {of}{}",
+        percent(made.share()),
+        amount(made, made.made),
+        amount(made, made.asked),
+        why.collect::<String>()
+    ))
+}
+
+/// The sentences of a run, one for each kind of load.
+pub(crate) fn sentences(summary: &Summary) -> impl Iterator<Item = String> {
+    summary.thresholds.iter().filter_map(|result| sentence_of(result, summary))
+}
+
+fn amount(made: &Made, value: f64) -> String {
+    if made.of == Asked::UserSeconds { Number(value).to_string() } else { count(value as u64) }
+}
+
+fn words(missing: Missing) -> String {
+    let n = count(missing.count);
+    match missing.shortage {
+        Shortage::NotAdmitted => format!("{n} not admitted (most_alive)"),
+        Shortage::OutOfRows => format!("{n} ended as all rows of a queue were used up"),
+        Shortage::ScriptErrors => format!("{n} ended by errors of the script"),
+        Shortage::Skipped(skip) => format!("{n} lines {}", skipped::words(skip.name())),
+    }
+}
