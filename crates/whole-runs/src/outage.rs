@@ -22,7 +22,7 @@ const BEGIN: u64 = SECOND_NS;
 
 /// The kinds of a target's outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Away {
+pub(super) enum Away {
     /// Its process was killed: connections are reset, and others refused.
     Killed,
     /// Its machine is gone: nothing is answered, neither connecting nor a request.
@@ -32,7 +32,7 @@ enum Away {
 }
 
 /// A target that answers after a fixed time, and has an outage.
-struct Target {
+pub(super) struct Target {
     takes_ns: u64,
     away: Range<u64>,
     manner: Away,
@@ -41,7 +41,7 @@ struct Target {
 }
 
 impl Target {
-    fn away(manner: Away, away: Range<u64>) -> Self {
+    pub(super) fn away(manner: Away, away: Range<u64>) -> Self {
         Self { takes_ns: MS, away, manner, begun: Arc::default() }
     }
 }
@@ -87,7 +87,7 @@ fn number(summary: &Summary, counter: Counter) -> u64 {
     summary.total.numbers.get(counter)
 }
 
-const HALF: Range<u64> = BEGIN + 3 * SECOND_NS..BEGIN + 8 * SECOND_NS;
+pub(super) const HALF: Range<u64> = BEGIN + 3 * SECOND_NS..BEGIN + 8 * SECOND_NS;
 
 #[test]
 fn an_outage_of_half_the_run_fails_half_of_the_calls() {

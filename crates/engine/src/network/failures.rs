@@ -3,9 +3,17 @@
 use std::borrow::Cow;
 use std::io;
 
+use brunt_record::outcome::Failure;
+
 /// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
 /// them.
 pub(super) const GIVEN_UP: &str = "brunt closed the connection, as an earlier call on it had failed";
+/// Whether a call that failed so had no connection, or lost the one that it had, without brunt's own doing: no server was
+/// there for it.
+pub(crate) fn is_absence(failure: Failure, reason: &str) -> bool {
+    failure.is_unreached() && reason != GIVEN_UP
+}
+
 /// The reason of a connection that its peer has reset.
 const RESET: &str = "connection reset by the peer";
 

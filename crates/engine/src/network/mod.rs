@@ -42,6 +42,7 @@ use self::calls::Calls;
 pub(crate) use self::connection::{Connection, Connections, Listing, Service, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::deadlines::NEVER;
+pub(crate) use self::failures::is_absence;
 pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
 use self::origins::Origins;
 pub(crate) use self::recorder::{Core, Recorder};

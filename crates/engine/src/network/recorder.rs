@@ -17,7 +17,7 @@ use super::Terms;
 use super::call::{Call, Counted, End};
 use super::calls::CallId;
 use super::deadlines::NEVER;
-use super::failures::GIVEN_UP;
+use super::failures::is_absence;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
@@ -447,7 +447,7 @@ impl Recorder {
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
-            by_due.failed(call.due, response, failure.is_unreached() && reason != GIVEN_UP);
+            by_due.failed(call.due, response, is_absence(failure, reason));
         }
         let snapshot = &mut self.snapshot;
         if !call.was_sent() {

@@ -7,6 +7,7 @@ use brunt_plan::scenario::{MOST_ALIVE, Population, Step};
 use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
 
+use super::absences::Presence;
 use super::{Doing, Outcome, VirtualUser, VirtualUsers, Wake};
 use crate::network::{NEVER, Recorder};
 use crate::pace::Quota;
@@ -337,7 +338,8 @@ impl VirtualUsers {
         recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;
         let id = self.next_id;
         self.next_id += self.share.count();
-        let user = VirtualUser { arrived: due, iterations, ..VirtualUser::new(id, crowd, place, scenario) };
+        let presence = Presence::new(due.is_none());
+        let user = VirtualUser { arrived: due, iterations, presence, ..VirtualUser::new(id, crowd, place, scenario) };
         let slot = self.settle(user);
         self.alive += 1;
         let figures = &mut recorder.snapshot.figures;

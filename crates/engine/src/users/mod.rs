@@ -4,6 +4,7 @@
 //! [`crowd`] says when users come and iterate, [`resuming`] resumes them and does what they want, [`calling`] takes
 //! their calls to connections, and [`outcomes`] brings back what came of them.
 
+mod absences;
 pub(crate) mod among_workers;
 mod calling;
 mod changing;
@@ -37,6 +38,7 @@ use brunt_plan::timetable::Timetable;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
 
+use self::absences::Presence;
 use self::among_workers::AmongWorkers;
 use self::calling::Throttle;
 use self::crowd::Crowd;
@@ -194,6 +196,8 @@ struct VirtualUser {
     outcome: Option<Outcome>,
     /// Whether its last call reached no connection.
     found_nobody: bool,
+    /// Its time, and how much of that it had no server.
+    presence: Presence,
     /// The user whose task it is, if it is one.
     home: Option<u32>,
     /// Its tasks.
@@ -235,6 +239,7 @@ impl VirtualUser {
             wait: Wait::Nothing,
             outcome: None,
             found_nobody: false,
+            presence: Presence::new(false),
             home: None,
             tasks: Vec::new(),
             cancelled: false,

@@ -251,6 +251,7 @@ impl VirtualUsers {
         let ticket = self.calls.get(slot as usize).map(|call| ticket(slot, call.serial) as u64);
         if let Some(user) = self.user(user) {
             user.found_nobody = false;
+            user.presence.answered(&mut network.recorder.snapshot.numbers, call, now);
             if let (Some((_, chain)), Some(ticket)) = (hop, ticket) {
                 if user.chains.len() >= MOST_CHAINS {
                     user.chains.remove(0);
@@ -276,6 +277,7 @@ impl VirtualUsers {
         }
         if let Some(user) = self.user(user) {
             user.found_nobody = !call.was_sent();
+            user.presence.failed(&mut recorder.snapshot.numbers, call, (failure, reason), now);
         }
         self.tell_failed(call, failure, reason, now);
     }

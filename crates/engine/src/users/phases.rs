@@ -80,6 +80,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
     fn end_load(&mut self, network: &mut UsersNetwork<D>, end: u64) {
         if self.loading {
             self.drop_unsent(network, end);
+            self.end_presence(network, end);
         }
         self.loading = false;
     }
@@ -92,6 +93,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         if self.loading {
             self.hear();
             self.admit_before(until, &mut network.recorder);
+            self.count_presence(network, until);
         }
         // Passes that the script counts by itself.
         for (check, passes) in self.library.take_passes() {

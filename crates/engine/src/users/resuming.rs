@@ -101,6 +101,11 @@ impl VirtualUsers {
         if self.end_if_cancelled(network, user, now) {
             return;
         }
+        if matches!(wake, Wake::Begin | Wake::Go)
+            && let Some(user) = self.user(user)
+        {
+            user.presence.goes_on(now);
+        }
         let mut operation = match wake {
             // The user may have been told twice.
             Wake::Begin if self.user(user).is_none_or(|user| user.doing != Doing::Nothing) => return,
@@ -199,6 +204,7 @@ impl VirtualUsers {
             Operation::Pause(length) => {
                 self.forget_answers(user);
                 self.user(user)?.arrived = None;
+                self.pause(network, user, now);
                 self.set_timer(now.saturating_add(length), user, TimedWake::Go);
                 None
             }
@@ -451,6 +457,9 @@ impl VirtualUsers {
         let is_spinning = found_nobody && took < SHORT_NS && paced <= now;
         let at = if is_spinning { network.attempts.retry_at(user as usize, now) } else { paced };
         if at > now {
+            if !is_spinning {
+                self.pause(network, user, now);
+            }
             self.set_timer(at, user, TimedWake::Begin);
         } else {
             self.make_ready(user, Wake::Begin);
@@ -460,6 +469,8 @@ impl VirtualUsers {
     /// Ends a user. `between`: whether it is outside an iteration.
     pub(super) fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, between: bool) {
         self.library.forget(user, between);
+        let now = network.driver.now();
+        self.pause(network, user, now);
         let Some(of) = self.user(user) else { return };
         let (connections, held) = (std::mem::take(&mut of.connections), std::mem::take(&mut of.held));
         let (scenario, crowd) = (of.scenario, of.crowd);

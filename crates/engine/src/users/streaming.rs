@@ -250,6 +250,9 @@ impl VirtualUsers {
             self.names.record(&mut network.recorder, call.label, |calls| calls.message(&message.came));
         }
         self.names.each_core(call.label, None, |core| network.recorder.message_by_end(core, message.at));
+        if let Some(user) = self.users.get_mut(call.user as usize) {
+            user.presence.reached(&mut network.recorder.snapshot.numbers, message.at);
+        }
         let client = &network.connections[message.token].client;
         if self.trace.is_some() && call.before.len() < MOST_SHOWN {
             let mut time = String::new();

@@ -53,6 +53,7 @@ impl VirtualUsers {
             }
             Operation::Join(most_ns) => {
                 self.forget_answers(user);
+                self.pause(network, user, now);
                 self.join(user, most_ns, now);
                 None
             }
@@ -69,6 +70,7 @@ impl VirtualUsers {
             Operation::Meet { name, users, most_ns } => {
                 self.forget_answers(user);
                 self.user(user)?.arrived = None;
+                self.pause(network, user, now);
                 self.meet(user, &name, users, most_ns, now);
                 None
             }
@@ -91,10 +93,12 @@ impl VirtualUsers {
         let home = self.home(user);
         let of = self.user(home)?;
         let (id, crowd, place, scenario, began) = (of.id, of.crowd, of.place, of.scenario, of.began);
+        let presence = of.presence.of_task();
         let task = VirtualUser {
             home: Some(home),
             began,
             doing: Doing::Iteration,
+            presence,
             ..VirtualUser::new(id, crowd, place, scenario)
         };
         let slot = self.settle(task);
@@ -196,6 +200,7 @@ impl VirtualUsers {
             network.recorder.snapshot.figures.groups.at(NameId::from_number(id)).unfinished(with, without);
         }
         self.library.forget(task, false);
+        self.pause(network, task, now);
         let Some(of) = self.user(task) else { return };
         let (home, started, awaited) = (of.home.take(), std::mem::take(&mut of.started), of.awaited());
         of.wait = Wait::Nothing;

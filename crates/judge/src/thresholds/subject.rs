@@ -72,11 +72,14 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// The share of the measured time for which connections of a closed flood had a server, 0 to 1; `None` for other
-    /// runs: in the open model a call that finds no server fails, and `error_rate` has it. Unknown where this machine
-    /// could make no connections.
+    /// The share of the measured time for which connections of a closed flood, or virtual users who are there at all
+    /// times, had a server, 0 to 1; `None` for other runs: in the open model a call that finds no server fails, and
+    /// `error_rate` has it. Pauses of users are in neither time. Unknown where this machine could make no connections.
     pub fn availability(&self) -> Option<f64> {
-        let whole = f64::from(self.flood_connections?) * self.measured_ns as f64;
+        let whole = match self.flood_connections {
+            Some(connections) => f64::from(connections) * self.measured_ns as f64,
+            None => self.measured.numbers.get(Counter::UsersBusy) as f64,
+        };
         let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
         // A connection for which this machine had no port or descriptor says nothing about the target.
         let is_own = |failures: &Failures| failures.count(Failure::Ports) + failures.count(Failure::Descriptors) > 0;

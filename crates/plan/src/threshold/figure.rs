@@ -183,7 +183,8 @@ pub enum Figure {
     Within(u64),
     /// What is not ok over all.
     ErrorRate,
-    /// The share of the measured time for which connections of a closed flood had a server.
+    /// The share of the measured time for which connections of a closed flood, or users who are there at all times, had a
+    /// server.
     Availability,
     /// Iterations that an error ended over all.
     ScriptErrorRate,
@@ -191,6 +192,8 @@ pub enum Figure {
     Checks,
     /// Answers, groups or iterations a second.
     Rate,
+    /// Calls that were due, a second.
+    DueRate,
     /// Messages a second.
     MessageRate,
     /// Bytes received a second.
@@ -252,6 +255,7 @@ impl Figure {
             "script_error_rate" => Some(Self::ScriptErrorRate),
             "checks" => Some(Self::Checks),
             "rate" => Some(Self::Rate),
+            "due_rate" => Some(Self::DueRate),
             "message_rate" => Some(Self::MessageRate),
             "bytes_in" => Some(Self::BytesIn),
             "bytes_out" => Some(Self::BytesOut),
@@ -324,6 +328,7 @@ impl Figure {
                     "availability",
                     "checks",
                     "rate",
+                    "due_rate",
                     "message_rate",
                     "bytes_in",
                     "bytes_out",
@@ -345,7 +350,7 @@ impl Figure {
         let failures = Failure::ALL.iter().map(|failure| failure.name());
         format!(
             "p50 … p99.99, mean, stdev, min, max (with {} before them for other times), within(200ms), error_rate, availability, checks, \
-             rate, message_rate, bytes_in, bytes_out, {}",
+             rate, due_rate, message_rate, bytes_in, bytes_out, {}",
             times.join(" "),
             counts.chain(failures).collect::<Vec<_>>().join(", ")
         )
@@ -361,7 +366,7 @@ impl Figure {
             | Self::ScriptErrorRate
             | Self::Checks
             | Self::Own(OfOwn::Share) => Unit::Ratio,
-            Self::Rate | Self::MessageRate => Unit::Number,
+            Self::Rate | Self::DueRate | Self::MessageRate => Unit::Number,
             Self::BytesIn | Self::BytesOut => Unit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
                 Unit::Duration

@@ -3,7 +3,7 @@
 //! Figures: `p50` … `p99.99` (any `p` with a number under 100), `mean`, `stdev`, `min`, `max` of the response time, or
 //! with `service.`, `first_byte.`, `connect.`, `tls.`, `handshake.`, `lag.`, `failed.`, `first_message.`, `message_gap.`, `each_message.` or
 //! `last_message.` before them of another time; `error_rate`;
-//! `rate` (answers a second); `message_rate`, `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`, `messages`; and each failure by its
+//! `rate` (answers a second); `due_rate`, `message_rate`, `bytes_in`, `bytes_out` (a second); `due`, `unsent`, `unfinished`, `messages`; and each failure by its
 //! name. Operators: `<`, `<=`, `>`, `>=`, `==`. Of scenarios: `checks` (the share of checks that held), `passes` and
 //! `fails` (how many did and did not), `users` (the most alive at any time), `users_started`, `not_admitted`, `iterations`,
 //! `failed_iterations`, `script_errors`, `script_error_rate`, and `iteration.` for how long iterations took. Of a figure of the script's own, in its unit: `sum` and `rate` of a

@@ -1,0 +1,155 @@
+//! The time of users who are there at all times: how much of it is no pause, and in how much of that there was no server
+//! for them.
+//!
+//! A user has no server from a failed attempt (refused, not made in time, or ended before the first byte of an answer) to
+//! the next first byte that reaches it. Its pauses are in neither time.
+
+use brunt_record::catalogue::{Counter, Numbers};
+use brunt_record::outcome::Failure;
+
+use super::{UsersNetwork, VirtualUsers};
+use crate::network::{Call, NEVER, is_absence};
+use crate::transport::Driver;
+
+/// A user's clock for both times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Presence {
+    /// From when on its time is yet to be counted; [`NEVER`] while it pauses.
+    since: u64,
+    /// Whether its last attempt failed.
+    is_without: bool,
+    /// Whether its time counts. That of users who come at a rate does not: their calls fail at the rate at which they
+    /// were due, and the error rate tells of it.
+    counts: bool,
+}
+
+impl Presence {
+    pub(super) const fn new(counts: bool) -> Self {
+        Self { since: NEVER, is_without: false, counts }
+    }
+
+    /// The presence of a task of this user.
+    pub(super) const fn of_task(self) -> Self {
+        Self { since: NEVER, ..self }
+    }
+
+    /// Counts its time up to `now`.
+    fn count(&mut self, numbers: &mut Numbers, now: u64) {
+        if self.since >= now {
+            return;
+        }
+        let passed = now - self.since;
+        numbers.add(Counter::UsersBusy, passed);
+        if self.is_without {
+            numbers.add(Counter::WithoutServer, passed);
+        }
+        self.since = now;
+    }
+
+    /// A pause ends at `now`, if it was in one.
+    pub(super) fn goes_on(&mut self, now: u64) {
+        if self.counts {
+            self.since = self.since.min(now);
+        }
+    }
+
+    /// A pause begins at `now`.
+    pub(super) fn pauses(&mut self, numbers: &mut Numbers, now: u64) {
+        self.count(numbers, now);
+        self.since = NEVER;
+    }
+
+    /// A call of it failed at `now`.
+    pub(super) fn failed<T>(
+        &mut self,
+        numbers: &mut Numbers,
+        call: &Call<T>,
+        (failure, reason): (Failure, &str),
+        now: u64,
+    ) {
+        self.answered(numbers, call, now);
+        if call.first_byte == NEVER && is_absence(failure, reason) {
+            self.count(numbers, now);
+            self.is_without = true;
+        }
+    }
+
+    /// A call of it ended at `now`: if a byte of an answer came, there is a server.
+    pub(super) fn answered<T>(&mut self, numbers: &mut Numbers, call: &Call<T>, now: u64) {
+        if call.first_byte != NEVER {
+            self.reached(numbers, call.first_byte.min(now));
+        }
+    }
+
+    /// A byte of an answer reached it at `now`.
+    pub(super) fn reached(&mut self, numbers: &mut Numbers, now: u64) {
+        if self.is_without {
+            self.count(numbers, now);
+            self.is_without = false;
+        }
+    }
+}
+
+impl VirtualUsers {
+    /// Counts the time of all users up to `now`.
+    pub(super) fn count_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+        for user in &mut self.users {
+            user.presence.count(&mut network.recorder.snapshot.numbers, now);
+        }
+    }
+
+    /// The load ended at `now`: later time is in no figure.
+    pub(super) fn end_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+        for user in &mut self.users {
+            user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
+        }
+    }
+
+    /// A pause of `user` begins at `now`.
+    pub(super) fn pause<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
+        if let Some(user) = self.user(user) {
+            user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Counted;
+
+    #[test]
+    fn time_counts_but_for_pauses_and_is_without_a_server_from_a_failure_to_a_first_byte() {
+        let mut numbers = Numbers::default();
+        let told = |numbers: &Numbers| (numbers.get(Counter::UsersBusy), numbers.get(Counter::WithoutServer));
+        let mut user = Presence::new(true);
+        user.count(&mut numbers, 50);
+        assert_eq!(told(&numbers), (0, 0), "it has not come yet");
+        user.goes_on(100);
+        let call = |first_byte| Call { first_byte, ..Call::new(0_u32, 100, true, Counted::AtOnce) };
+        user.failed(&mut numbers, &call(NEVER), (Failure::Connect, "refused"), 130);
+        assert_eq!(told(&numbers), (30, 0));
+        user.pauses(&mut numbers, 140);
+        user.count(&mut numbers, 200);
+        user.goes_on(240);
+        user.goes_on(250);
+        // One that this machine could not make, and one that timed out, say nothing about whether a server is there.
+        user.failed(&mut numbers, &call(NEVER), (Failure::Ports, "none is free"), 260);
+        user.failed(&mut numbers, &call(NEVER), (Failure::Timeout, "late"), 270);
+        assert_eq!(told(&numbers), (40, 10));
+        user.count(&mut numbers, 280);
+        assert_eq!(told(&numbers), (80, 50));
+        user.failed(&mut numbers, &call(300), (Failure::Closed, "before its end"), 320);
+        user.count(&mut numbers, 330);
+        assert_eq!(told(&numbers), (130, 70));
+    }
+
+    #[test]
+    fn users_who_come_at_a_rate_have_no_time_of_their_own() {
+        let mut numbers = Numbers::default();
+        let mut user = Presence::new(false);
+        user.goes_on(100);
+        user.pauses(&mut numbers, 500);
+        assert_eq!(numbers.get(Counter::UsersBusy), 0);
+    }
+}
