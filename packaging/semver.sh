@@ -9,4 +9,4 @@ if [ -z "$base" ]; then
     exit 2
 fi
 need cargo-semver-checks 0.51.0
-cargo semver-checks --package brunt-protocol --baseline-rev "$base"
+cargo semver-checks --package brunt-protocol --package brunt-coalesce --baseline-rev "$base"

@@ -22,14 +22,15 @@ async fn report() -> String {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    // The router puts the layer around its handlers anew for each connection.
-    let coalesce = CoalesceLayer::new().shared();
+    let coalesce = CoalesceLayer::new();
     let counters = coalesce.clone();
     let app = Router::new()
         .route("/report", get(report))
         .layer(coalesce)
         // Outside of the layer, so that it is told of every request anew.
-        .route("/counters", get(move || std::future::ready(format!("{:#?}\n", counters.counters()))));
+        .route("/counters", get(move || std::future::ready(format!("{:#?}\n", counters.counters()))))
+        // Last: the router makes its services now, and not anew for each connection.
+        .with_state(());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     println!("listening on http://{}/report and /counters", listener.local_addr()?);
     axum::serve(listener, app).await

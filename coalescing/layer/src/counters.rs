@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// The layer made a service with flights of its own.
+    /// The first request came to a service with flights of its own.
     ServiceMade,
     /// A request went straight to the service: it may not be coalesced.
     Passed,
@@ -106,7 +106,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Services with flights of their own. If this grows with requests or connections, nothing is coalesced among them: see
+    /// Services with flights of their own that have had a request. If this grows with requests or connections, nothing is
+    /// coalesced among them: see
     /// [`CoalesceLayer::shared`](crate::CoalesceLayer::shared).
     services: Event::ServiceMade,
     /// Requests that may not be coalesced, and went straight to the service.

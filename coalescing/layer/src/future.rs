@@ -15,17 +15,13 @@ use tower_service::Service;
 
 use crate::body::{BodyError, CoalesceBody, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
+use crate::failed::LeaderFailed;
 use crate::flight::{Answering, Arrival, First, Head, Lesson, Member, Outcome, Supply};
 use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::{MARK, WaitAtMost};
 use crate::shared::Shared;
 use crate::writes::Write;
-
-/// An extension of the answer 500 of a request that waited for another's call, which failed. The error itself is its
-/// leader's; a layer around this one may make another answer of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaderFailed;
 
 /// The answer to followers whose leaders have all failed.
 const FAILED: &str = "the request that this one waited for failed\n";
@@ -295,8 +291,8 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
             Ok(mark(Response::from_parts(*parts, body(member, supply, None)), marked, LEADER))
         }
         // This request was given away with its call, so it cannot be made again.
-        Arrival::Followed(..) | Arrival::Alone | Arrival::Released | Arrival::Failed | Arrival::Promoted => {
-            Ok(failure())
+        Arrival::Followed(..) | Arrival::Alone | Arrival::Released | Arrival::Failed(_) | Arrival::Promoted => {
+            Ok(failure(None))
         }
     }
 }
@@ -377,11 +373,11 @@ where
                 self.member.lead(self.call, self.key);
                 Turn::Leads(self.member)
             }
-            Arrival::Failed => {
+            Arrival::Failed(failed) => {
                 self.fate.event = Event::SharedFailure;
                 // The answer to HEAD has no body (RFC 9110, section 9.3.2); over HTTP/2 its bytes would be sent.
                 let is_head = self.call.request().is_some_and(|request| request.method() == Method::HEAD);
-                let mut failure = failure();
+                let mut failure = failure(Some(failed));
                 if is_head {
                     *failure.body_mut() = CoalesceBody::held(smallvec![]);
                 }
@@ -468,11 +464,11 @@ fn mark<R>(mut response: Response<R>, marked: bool, role: HeaderValue) -> Respon
     response
 }
 
-fn failure<R>() -> Response<CoalesceBody<R>> {
+fn failure<R>(failed: Option<LeaderFailed>) -> Response<CoalesceBody<R>> {
     let text = Bytes::from_static(FAILED.as_bytes());
     let mut response = Response::new(CoalesceBody::held(smallvec![Piece::Data(text)]));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    response.extensions_mut().insert(LeaderFailed);
+    failed.map(|failed| response.extensions_mut().insert(failed));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }

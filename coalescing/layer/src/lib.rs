@@ -19,12 +19,37 @@
 //! println!("{:?}", layer.counters());
 //! ```
 //!
-//! The layer goes around any [`tower_service::Service`] of HTTP requests: an axum `Router`
-//! (`.layer(CoalesceLayer::new().shared())`), or a service for hyper's own server, which accepts the layer's service as it is
-//! (feature `hyper`, on by default); the crate's examples show both. Put the layer
+//! The layer goes around any [`tower_service::Service`] of HTTP requests. Put it
 //! *inside* of layers with deadlines, and of those that decide by something outside of the request's head, such as the
-//! client's address; and *outside* of the expensive work. Where a server puts the layer around a service anew for each
-//! connection or request, as an axum `Router` does, it must be [`shared`](CoalesceLayer::shared).
+//! client's address; and *outside* of the expensive work.
+//!
+//! # axum, hyper and tonic
+//!
+//! An axum `Router` makes its services when it is given its state. Do that last, and the service and its flights are there for
+//! all connections; two nested routers have flights of their own, and never answer for each other:
+//!
+//! ```
+//! # use axum::{Router, routing::get};
+//! # use brunt_coalesce::CoalesceLayer;
+//! let users = Router::new().route("/list", get(async || "users")).layer(CoalesceLayer::new());
+//! let secrets = Router::new().route("/list", get(async || "secrets")).layer(CoalesceLayer::new());
+//! let app: Router = Router::new().nest("/users", users).nest("/secrets", secrets).with_state(());
+//! ```
+//!
+//! A router without its state makes its services anew for each connection. Then nothing is coalesced, unless the layer is
+//! [`shared`](CoalesceLayer::shared).
+//!
+//! hyper accepts the layer's service as it is (feature `hyper`, on by default): make one, and give each connection a clone. Where each
+//! connection has a service of its own, the layer has to be shared.
+//!
+//! tonic takes the layer by `Server::builder().layer(CoalesceLayer::new())`. Calls of gRPC are POST, and so pass it by; it coalesces the
+//! GETs that are served beside them.
+//!
+//! # Readiness
+//!
+//! The layer's service is always ready. A follower needs no room in the service within: it neither asks whether that is ready nor
+//! keeps a permit of it. Whoever does call waits in its future until a clone of the service is ready. So a layer that
+//! limits or sheds load belongs within this one. Outside, it would count followers as calls, or see no load at all.
 //!
 //! # Rules
 //!
@@ -69,6 +94,7 @@
 mod answer;
 mod body;
 mod counters;
+mod failed;
 mod fields;
 mod flight;
 mod future;
@@ -85,8 +111,14 @@ mod writes;
 pub use answer::SharedFailure;
 pub use body::{BodyError, BoxError, CoalesceBody};
 pub use counters::{Counters, Event, Observer};
-pub use future::{LeaderFailed, ResponseFuture};
+pub use failed::{Failure, LeaderFailed};
+pub use future::ResponseFuture;
 pub use layer::{CoalesceLayer, JOIN_LATE_BYTES};
 pub use mark::Mark;
 pub use request::WaitAtMost;
 pub use service::Coalesce;
+
+/// What README.md shows is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

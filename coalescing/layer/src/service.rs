@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::{Request, Response};
 use http_body::Body;
@@ -10,13 +9,12 @@ use tower_service::Service;
 
 use crate::body::CoalesceBody;
 use crate::counters::Event;
-use crate::flight::{Answering, Table};
+use crate::flight::Answering;
 use crate::future::{Call, ResponseFuture};
 use crate::key::Key;
-use crate::mark::Mark;
 use crate::oneshot::Oneshot;
-use crate::request::{Eligible, RequestClass};
-use crate::shared::Shared;
+use crate::request::RequestClass;
+use crate::shared::Realm;
 use crate::writes::Write;
 
 /// Coalesces requests to a service: see [the crate](crate).
@@ -26,20 +24,13 @@ use crate::writes::Write;
 ///
 /// With the feature `hyper` (on by default) it is a service of hyper's own as well as of tower's, which
 /// `serve_connection` takes as it is: an adapter would clone it for each request.
-pub struct Coalesce<S, B>
-where
-    S: Service<Request<B>>,
-    Oneshot<S, Request<B>>: Answering,
-{
+#[derive(Clone)]
+pub struct Coalesce<S> {
     inner: S,
-    shared: Arc<Shared<Oneshot<S, Request<B>>>>,
+    realm: Arc<Realm>,
 }
 
-impl<S, B> Coalesce<S, B>
-where
-    S: Service<Request<B>>,
-    Oneshot<S, Request<B>>: Answering,
-{
+impl<S> Coalesce<S> {
     /// The service within.
     pub fn get_ref(&self) -> &S {
         &self.inner
@@ -55,39 +46,18 @@ where
         self.inner
     }
 
-    pub(crate) fn new(
-        inner: S,
-        table: Arc<Table<Oneshot<S, Request<B>>>>,
-        eligible: Eligible,
-        mark: Mark,
-        max_wait: Option<Duration>,
-    ) -> Self {
-        let epochs = Arc::clone(&table.epochs);
-        Self { inner, shared: Arc::new(Shared { table, epochs, eligible, mark, max_wait }) }
+    pub(crate) fn new(inner: S, realm: Arc<Realm>) -> Self {
+        Self { inner, realm }
     }
 }
 
-impl<S, B> Clone for Coalesce<S, B>
-where
-    S: Service<Request<B>> + Clone,
-    Oneshot<S, Request<B>>: Answering,
-{
-    fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<S, B> std::fmt::Debug for Coalesce<S, B>
-where
-    S: Service<Request<B>>,
-    Oneshot<S, Request<B>>: Answering,
-{
+impl<S: std::fmt::Debug> std::fmt::Debug for Coalesce<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Coalesce").finish_non_exhaustive()
+        f.debug_struct("Coalesce").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<S, B, R> Service<Request<B>> for Coalesce<S, B>
+impl<S, B, R> Service<Request<B>> for Coalesce<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
@@ -104,14 +74,16 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.look_at(request) {
-            (call, Role::Boards(key, marked)) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, Role::Boards(key, marked)) => {
+                ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked)
+            }
             (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
         }
     }
 }
 
 #[cfg(feature = "hyper")]
-impl<S, B, R> hyper::service::Service<Request<B>> for Coalesce<S, B>
+impl<S, B, R> hyper::service::Service<Request<B>> for Coalesce<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
@@ -127,37 +99,37 @@ where
         let is_polled_next = request.version() < http::Version::HTTP_2;
         match self.look_at(request) {
             (call, Role::Boards(key, marked)) if is_polled_next => {
-                ResponseFuture::boarding(&self.shared, key, call, marked)
+                ResponseFuture::boarding(self.realm.flights(), key, call, marked)
             }
-            (call, Role::Boards(key, marked)) => ResponseFuture::boards(Arc::clone(&self.shared), key, call, marked),
+            (call, Role::Boards(key, marked)) => {
+                ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked)
+            }
             (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
         }
     }
 }
 
-impl<S, B, R> Coalesce<S, B>
-where
-    S: Service<Request<B>, Response = Response<R>> + Clone,
-    Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
-    B: Body,
-{
+impl<S> Coalesce<S> {
     /// Prepares the call of the service for a request, and says whether it may be shared.
     #[inline]
-    fn look_at(&self, request: Request<B>) -> (Call<S, B>, Role) {
+    fn look_at<B>(&self, request: Request<B>) -> (Call<S, B>, Role)
+    where
+        S: Service<Request<B>> + Clone,
+        B: Body,
+    {
         let has_body = !request.body().is_end_stream();
         let mut request = request;
-        let epoch = self.shared.epochs.now(request.uri());
-        let role = match self.shared.eligible.look_at(&mut request, has_body, epoch) {
-            RequestClass::May(found) => Role::Boards(found.key, self.shared.mark.marks(found.asks)),
+        let Realm { settings, epochs, .. } = &*self.realm;
+        let epoch = epochs.now(request.uri());
+        let role = match settings.eligible.look_at(&mut request, has_body, epoch) {
+            RequestClass::May(found) => Role::Boards(found.key, settings.mark.marks(found.asks)),
             RequestClass::Passes => Role::Alone(None),
-            RequestClass::Writes => Role::Alone(Some(Write::starts(&self.shared.epochs, request.uri()))),
+            RequestClass::Writes => Role::Alone(Some(Write::starts(epochs, request.uri()))),
         };
         if matches!(role, Role::Alone(_)) {
-            self.shared.table.tally.count(Event::Passed);
+            settings.tally.count(Event::Passed);
         }
-        // Built in place: a request is so large that another copy would show in measurements.
-        let call = Box::into_pin(Box::write(Box::new_uninit(), Oneshot::new(self.inner.clone(), request)));
-        (call, role)
+        (Box::pin(Oneshot::new(self.inner.clone(), request)), role)
     }
 }
 

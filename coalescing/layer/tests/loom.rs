@@ -16,6 +16,8 @@ mod answer;
 mod body;
 #[path = "../src/counters.rs"]
 mod counters;
+#[path = "../src/failed.rs"]
+mod failed;
 #[path = "../src/fields.rs"]
 mod fields;
 #[path = "../src/flight/mod.rs"]
@@ -213,7 +215,7 @@ fn finish(request: Request) -> End {
         let supply = match arrived {
             Arrival::Led(_, supply) | Arrival::Followed(_, supply) => supply,
             Arrival::Own(Outcome::Error(number)) => return End::Error(number),
-            Arrival::Failed => return End::Failed,
+            Arrival::Failed(_) => return End::Failed,
             Arrival::Promoted => {
                 member.lead(own.take().unwrap(), key());
                 continue;

@@ -70,7 +70,7 @@ those_who_differ_in_what_an_answer_varies_by|future.rs|s/self.may_regroup && /fa
 a_failure_for_all|answer.rs|s/head.extensions\(\).get::<SharedFailure>\(\).is_some\(\)/false/
 what_is_held_is_fresh|flight/head.rs|s/fresh.hold\(limits.hold\)/limits.hold/
 what_is_held_is_fresh|flight/mod.rs|s/stream.age\(\) > most/false/
-services_have_flights_of_their_own|layer.rs|s/if self.is_shared/if true/
+services_have_flights_of_their_own|layer.rs|s/let common = self.common.clone\(\);/static ALL: std::sync::OnceLock<Arc<Realm>> = std::sync::OnceLock::new(); let common = Some(Arc::clone(ALL.get_or_init(|| Arc::new(self.settings.realm()))));/
 a_nominated_field_bars|fields.rs|s/CONNECTION if nominates_a_field\(value\) => Role::Bars,//
 a_method_override_bars|fields.rs|s/name if overrides_method\(name\) => Role::OverridesMethod/name if overrides_method(name) => Role::Harmless/
 headers_that_say_what_was_asked_for|fields.rs|s/\| "x-forwarded-host" => Role::Key/=> Role::Key,\n        "x-forwarded-host" => Role::Harmless/

@@ -37,14 +37,14 @@ pub(crate) type Sent = Watched<Answered>;
 /// Answers requests.
 struct Handler {
     forward: Forward,
-    coalesced: Option<Coalesce<Forward, RequestBody>>,
+    coalesced: Option<Coalesce<Forward>>,
 }
 
 /// Everything that connections share.
 pub(crate) struct Frontend {
     handler: Handler,
     admission: Admission,
-    pub(crate) layer: Option<CoalesceLayer<RequestBody>>,
+    pub(crate) layer: Option<CoalesceLayer>,
     pub(crate) metrics: Arc<Metrics>,
     log: Option<Log>,
     notices: Arc<Notices>,
@@ -159,7 +159,7 @@ fn told(error: &ForwardError) -> (Response<ResponseBody>, String) {
 }
 
 /// The layer that a proxy's configuration asks for.
-fn layer(coalescing: &Coalescing, config: &Config, metrics: Arc<Metrics>) -> CoalesceLayer<RequestBody> {
+fn layer(coalescing: &Coalescing, config: &Config, metrics: Arc<Metrics>) -> CoalesceLayer {
     // A leader whose upstream hangs is given up after these; those that wait for it are answered then.
     let longest = config.response_timeout.saturating_add(config.connect_timeout).saturating_add(Duration::from_secs(5));
     // One client's request may have caused the failure, so others do not share that failure.

@@ -18,6 +18,7 @@ use super::table::Lesson;
 use super::{Answering, Arrival, Core, End, Head, Held, Member, Phase, Stream, Supply};
 use crate::answer::{Freshness, Sharing, shared_headers};
 use crate::counters::Event;
+use crate::failed::{Failure, LeaderFailed};
 use crate::key::Key;
 
 impl<F: Answering> Member<F> {
@@ -68,9 +69,10 @@ impl<F: Answering> Member<F> {
                     core.promotions += 1;
                     return Poll::Ready(Arrival::Promoted);
                 }
-                Phase::Failed => {
+                Phase::Failed(failed) => {
+                    let failed = *failed;
                     self.leave(guard);
-                    return Poll::Ready(Arrival::Failed);
+                    return Poll::Ready(Arrival::Failed(failed));
                 }
                 Phase::Unshared | Phase::Closed => {
                     self.leave(guard);
@@ -125,7 +127,9 @@ impl<F: Answering> Member<F> {
 
     pub(super) fn failed(&mut self, outcome: Outcome<F>) -> Option<Arrival<F>> {
         if self.table.limits.share_failures {
-            self.next_leads(outcome, Phase::Failed, Event::FlightFailed)
+            let failure = if matches!(outcome, Outcome::Panic(_)) { Failure::Panic } else { Failure::Error };
+            let last = |leaders| Phase::Failed(LeaderFailed { failure, leaders });
+            self.next_leads(outcome, last, Event::FlightFailed)
         } else {
             self.more_call(outcome, Event::FlightFailed)
         }
@@ -158,13 +162,18 @@ impl<F: Answering> Member<F> {
     }
 
     /// Gives the leader its call's outcome. The next waiting member leads; if none may, the flight ends in the phase
-    /// `last`.
-    fn next_leads(&mut self, outcome: Outcome<F>, last: Phase<F>, event: Event) -> Option<Arrival<F>> {
+    /// that `last` makes of the number of its leaders.
+    fn next_leads(
+        &mut self,
+        outcome: Outcome<F>,
+        last: impl FnOnce(u32) -> Phase<F>,
+        event: Event,
+    ) -> Option<Arrival<F>> {
         let mut guard = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
         let core = &mut *guard;
         let (arrival, unclaimed) = self.place.hand_to_leader(core, outcome);
         let is_vacant = core.promotions < self.table.limits.promotions && core.members.waiting() > 0;
-        core.phase = if is_vacant { Phase::Vacant } else { last };
+        core.phase = if is_vacant { Phase::Vacant } else { last(core.promotions.saturating_add(1)) };
         let wakers = core.members.take_wakers();
         drop(guard);
         drop(unclaimed);
@@ -186,7 +195,7 @@ impl<F: Answering> Member<F> {
             }
             Sharing::NotThis => {
                 self.table.learn(&self.flight.key, Some(Lesson::Alone));
-                self.next_leads(Outcome::Answer(response), Phase::Unshared, Event::FlightUnshared)
+                self.next_leads(Outcome::Answer(response), |_| Phase::Unshared, Event::FlightUnshared)
             }
             Sharing::Failure => self.more_call(Outcome::Answer(response), Event::FlightUnshared),
             Sharing::All => {

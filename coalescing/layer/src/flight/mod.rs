@@ -41,6 +41,7 @@ use self::pieces::{Pieces, Shareholder};
 pub(crate) use self::table::{Lesson, Table};
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
+use crate::failed::LeaderFailed;
 use crate::key::Key;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -186,7 +187,7 @@ enum Phase<F: Answering> {
     /// The answer cannot be shared, or the leader got none: the others call the service themselves.
     Unshared,
     /// All leaders failed, and all members get an error.
-    Failed,
+    Failed(LeaderFailed),
     /// Over.
     Closed,
 }
@@ -305,7 +306,7 @@ pub(crate) enum Arrival<F: Answering> {
     /// The member calls the service itself, and keeps its place meanwhile.
     Released,
     /// All leaders failed.
-    Failed,
+    Failed(LeaderFailed),
     /// The member is to lead: see [`Member::lead`].
     Promoted,
 }
@@ -429,7 +430,7 @@ impl<F: Answering> Member<F> {
                 let event = if stream.is_made() { Event::FlightEnded } else { Event::FlightCancelled };
                 (Some(event), stream.pieces.are_all_kept())
             }
-            Phase::Unshared | Phase::Failed | Phase::Closed => (None, false),
+            Phase::Unshared | Phase::Failed(_) | Phase::Closed => (None, false),
         };
         let phase = over.map(|_| std::mem::replace(&mut core.phase, Phase::Closed));
         drop(guard);

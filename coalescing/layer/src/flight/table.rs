@@ -16,7 +16,6 @@ use crate::counters::{Event, SoloCounters, Tally};
 use crate::fields::is_always_in_the_key;
 use crate::key::Key;
 use crate::sync::{Hasher, Mutex, SHARDS};
-use crate::writes::Epochs;
 
 /// The flights that may be joined, by key, and their common limits.
 pub(crate) struct Table<F: Answering> {
@@ -24,7 +23,6 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) judge: Judge,
     pub(crate) tally: Tally,
     pub(crate) held: Arc<Held>,
-    pub(crate) epochs: Arc<Epochs>,
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
     /// The counters of each shard, under its lock.
@@ -108,8 +106,7 @@ impl<F: Answering> Table<F> {
         let shard = || Shard { flights: HashTable::new(), claims: Vec::new(), lessons: HashTable::new() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         let (hasher, lone, resting) = (Hasher::default(), tally.lone(SHARDS), Mutex::new(VecDeque::new()));
-        let epochs = Arc::new(Epochs::new());
-        Self { limits, judge, tally, held, epochs, hasher, shards, lone, resting, learnt: AtomicUsize::new(0) }
+        Self { limits, judge, tally, held, hasher, shards, lone, resting, learnt: AtomicUsize::new(0) }
     }
 
     /// The shard for a hash, with its counters.
@@ -150,9 +147,7 @@ impl<F: Answering> Table<F> {
         let _ended;
         let mut guard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
-        if !shard.flights.is_empty()
-            && let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key)
-        {
+        if let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key) {
             match entry.get().join(&self.limits, key.max_age) {
                 Join::Joined { place, is_late } => {
                     let charge = Held::charge(&self.held, key.weight());
@@ -336,11 +331,8 @@ impl<F: Answering> Shard<F> {
     /// Takes the key of a claim that no other request waits for.
     #[inline]
     fn take(&mut self, claim: Claim) -> Option<Key> {
-        // It is most often the only claim.
-        if let Some((_, key)) = self.claims.pop_if(|(last, _)| *last == claim) {
-            return Some(key);
-        }
-        let at = self.claims.iter().position(|(other, _)| *other == claim)?;
+        // It is most often the last, and the only one.
+        let at = self.claims.iter().rposition(|(other, _)| *other == claim)?;
         Some(self.claims.swap_remove(at).1)
     }
 

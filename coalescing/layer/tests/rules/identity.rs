@@ -21,11 +21,7 @@ fn identical_requests_are_served_once() {
 
 /// Two requests that both reach the service.
 #[track_caller]
-fn are_told_apart(
-    layer: &CoalesceLayer<Empty<Bytes>>,
-    one: http::Request<Empty<Bytes>>,
-    two: http::Request<Empty<Bytes>>,
-) {
+fn are_told_apart(layer: &CoalesceLayer, one: http::Request<Empty<Bytes>>, two: http::Request<Empty<Bytes>>) {
     let before = layer.counters();
     let before = before.flights + before.passed;
     let mut origin = Origin::behind(layer.separate());

@@ -1,6 +1,6 @@
 //! Rule 4: the leader may die.
 
-use brunt_coalesce::CoalesceLayer;
+use brunt_coalesce::{CoalesceLayer, Failure, LeaderFailed};
 
 use crate::origin::{Origin, Refused};
 
@@ -126,6 +126,9 @@ fn promotions_are_bounded_and_then_all_are_told_of_the_failure() {
             }
             if let Some(Ok(answer)) = &client.answer {
                 assert_eq!(answer.status(), 500, "never an empty 200");
+                let failed = answer.extensions().get::<LeaderFailed>().expect("the failure is typed");
+                let failure = if panics { Failure::Panic } else { Failure::Error };
+                assert_eq!((failed.failure, failed.leaders), (failure, 2));
                 client.reads("the request that this one waited for failed\n");
                 told += 1;
             }

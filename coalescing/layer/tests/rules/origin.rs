@@ -174,14 +174,14 @@ impl Call {
 
 type Inner = tower::util::BoxCloneSyncService<Request<RequestBody>, Response<Stream>, Refused>;
 /// The layer around the service.
-pub type Layered = Coalesce<Inner, RequestBody>;
+pub type Layered = Coalesce<Inner>;
 
 /// What is done with a call as the service is called.
 type AtOnce = Box<dyn FnOnce(Call) + Send>;
 
 /// The service, its layer and what has been asked of it.
 pub struct Origin {
-    pub layer: CoalesceLayer<RequestBody>,
+    pub layer: CoalesceLayer,
     pub service: Layered,
     calls: mpsc::UnboundedReceiver<Call>,
     at_once: Arc<Mutex<VecDeque<AtOnce>>>,
@@ -202,7 +202,7 @@ impl Origin {
         Self::behind(CoalesceLayer::new())
     }
 
-    pub fn behind(layer: CoalesceLayer<RequestBody>) -> Self {
+    pub fn behind(layer: CoalesceLayer) -> Self {
         let (sender, calls) = mpsc::unbounded_channel();
         let live = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&live);
