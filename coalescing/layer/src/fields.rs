@@ -50,13 +50,13 @@ pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
         AUTHORIZATION | PROXY_AUTHORIZATION | COOKIE => Role::Identity,
         // A range is not the answer; and an upgrade, an expectation and a body are more than a question.
         RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
-        CONTENT_LENGTH if value.as_bytes() == b"0" => Role::Harmless,
+        CONTENT_LENGTH if value.as_bytes() == b"0" => Role::Key,
         CONTENT_LENGTH => Role::Bars,
         CACHE_CONTROL => cache_control(value),
         PRAGMA if directives(value).any(|directive| directive.eq_ignore_ascii_case(b"no-cache")) => Role::Bars,
         // A nominated field may be removed on its way to the handler, after it was checked here.
         CONNECTION if nominates_a_field(value) => Role::Bars,
-        CONNECTION => Role::Harmless,
+        CONNECTION => Role::Key,
         FORWARDED => Role::Forwarded,
         _ => role_by_text(name.as_str(), value),
     }

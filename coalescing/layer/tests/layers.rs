@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 use std::convert::Infallible;
-use std::future::{Future as _, poll_fn};
+use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use axum::Router;
 use axum::routing::get;
@@ -26,6 +26,12 @@ use tower::{Layer as _, Service, ServiceBuilder, ServiceExt as _, service_fn};
 
 fn request(path: &str) -> Request<Empty<Bytes>> {
     Request::builder().uri(path).body(Empty::new()).unwrap()
+}
+
+/// Polls a request, which has no answer yet.
+#[track_caller]
+fn waits<F: Future>(request: &mut Pin<Box<F>>) {
+    assert!(request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
 }
 
 /// A handler whose calls each wait for a permit, and their number.
@@ -81,23 +87,15 @@ async fn a_hundred_followers_hold_no_permit_of_the_service_within() {
     let layer = CoalesceLayer::new();
     let service = ServiceBuilder::new().layer(layer.clone()).layer(limit).service(service(&gated));
     let mut all: Vec<_> = (0..101).map(|_| Box::pin(service.clone().oneshot(request("/a")))).collect();
-    poll_fn(|cx| {
-        all.iter_mut().for_each(|one| assert!(one.as_mut().poll(cx).is_pending()));
-        Poll::Ready(())
-    })
-    .await;
+    all.iter_mut().for_each(waits);
     assert_eq!((layer.counters().flights, layer.counters().followers, gated.calls()), (1, 100, 1));
     assert_eq!(permits.available_permits(), 0, "the leader has the only one");
     // A second place is taken by nobody but whoever needs one, though a hundred requests wait.
     permits.add_permits(1);
-    poll_fn(|cx| {
-        all.iter_mut().for_each(|one| assert!(one.as_mut().poll(cx).is_pending()));
-        Poll::Ready(())
-    })
-    .await;
+    all.iter_mut().for_each(waits);
     assert_eq!(permits.available_permits(), 1);
-    let mut other = pin!(service.clone().oneshot(request("/b")));
-    poll_fn(|cx| Poll::Ready(assert!(other.as_mut().poll(cx).is_pending()))).await;
+    let mut other = Box::pin(service.clone().oneshot(request("/b")));
+    waits(&mut other);
     assert_eq!((permits.available_permits(), gated.calls()), (0, 2));
     gated.let_go(2);
     for one in all {
@@ -120,11 +118,7 @@ async fn shedding_load_within_refuses_calls_and_no_followers() {
         .service(service(&gated));
     let ask = |path| Box::pin(service.clone().oneshot(request(path)));
     let (mut leader, mut follower) = (ask("/a"), ask("/a"));
-    poll_fn(|cx| {
-        assert!(leader.as_mut().poll(cx).is_pending() && follower.as_mut().poll(cx).is_pending());
-        Poll::Ready(())
-    })
-    .await;
+    [&mut leader, &mut follower].into_iter().for_each(waits);
     let refused = ask("/b").await.unwrap_err();
     assert!(refused.is::<tower::load_shed::error::Overloaded>(), "{refused}");
     gated.let_go(1);
@@ -151,17 +145,14 @@ async fn bodies_of_several_types_are_no_matter() {
     let mut first = Box::pin(Service::<Request<Empty<Bytes>>>::call(&mut service, request("/")));
     let mut full = Box::pin(Service::<Request<Full<Bytes>>>::call(&mut service, Request::new(Full::default())));
     let mut second = Box::pin(Service::<Request<Empty<Bytes>>>::call(&mut service, request("/")));
-    poll_fn(|cx| {
-        assert!(first.as_mut().poll(cx).is_pending() && full.as_mut().poll(cx).is_pending());
-        assert!(second.as_mut().poll(cx).is_pending());
-        Poll::Ready(())
-    })
-    .await;
+    waits(&mut first);
+    waits(&mut full);
+    waits(&mut second);
     assert_eq!((layer.counters().services, layer.counters().flights, layer.counters().followers), (2, 2, 1));
     let write = Request::post("/").body(Full::<Bytes>::from("x")).unwrap();
     drop(Service::<Request<Full<Bytes>>>::call(&mut service, write));
     let mut after = Box::pin(Service::<Request<Empty<Bytes>>>::call(&mut service, request("/")));
-    poll_fn(|cx| Poll::Ready(assert!(after.as_mut().poll(cx).is_pending()))).await;
+    waits(&mut after);
     assert_eq!(layer.counters().flights, 3, "a read after a write does not join one from before it");
     gated.let_go(3);
     for each in [first, second, after] {
@@ -198,8 +189,9 @@ async fn nested(users: CoalesceLayer, secrets: CoalesceLayer, eager: bool) -> (V
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move { axum::serve(listener, app).await });
-    let clients: Vec<_> =
-        (0..10).map(|at| tokio::spawn(ask(address, ["/users/list", "/secrets/list"][at % 2]))).collect();
+    let clients: Vec<_> = (0..10)
+        .map(|at| tokio::spawn(ask(address, if at % 2 == 0 { "/users/list" } else { "/secrets/list" })))
+        .collect();
     while seen() < before + 10 {
         tokio::task::yield_now().await;
     }
@@ -226,7 +218,7 @@ async fn nested_routers_never_answer_for_each_other() {
     ] {
         let (answers, made) = nested(users, secrets, eager).await;
         for (at, answer) in answers.iter().enumerate() {
-            assert!(answer.starts_with(["users ", "secrets "][at % 2]), "{answer}");
+            assert!(answer.starts_with(if at % 2 == 0 { "users " } else { "secrets " }), "{answer}");
         }
         assert_eq!(made, calls);
     }
@@ -268,7 +260,7 @@ impl<B> Service<Request<B>> for Handler {
     type Error = Infallible;
     type Future = futures_util::future::BoxFuture<'static, Result<Self::Response, Infallible>>;
 
-    fn poll_ready(&mut self, _cx: &mut std::task::Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 

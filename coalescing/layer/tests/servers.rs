@@ -204,7 +204,7 @@ type PieceStream = futures_util::stream::BoxStream<'static, Result<Frame<Bytes>,
 fn pieces(path: String, dice: u64) -> PieceStream {
     use futures_util::StreamExt as _;
     let count = dice % 50;
-    let fails_at = dice.is_multiple_of(11).then_some(count / 2);
+    let fails_at = (dice % 11 == 0).then_some(count / 2);
     let stream = futures_util::stream::unfold(0, move |number| {
         let path = path.clone();
         async move {
@@ -279,7 +279,7 @@ async fn client(address: SocketAddr, seed: u64) -> u64 {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
-        if dice.is_multiple_of(4) {
+        if dice % 4 == 0 {
             for _ in 0..dice % 64 {
                 tokio::task::yield_now().await;
             }

@@ -17,7 +17,7 @@ use tower_service::Service as _;
 
 use crate::access_log::{Line, Log};
 use crate::admission::Admission;
-use crate::body::{RequestBody, ResponseBody, Upload};
+use crate::body::{ResponseBody, Upload};
 use crate::config::{Coalescing, Config};
 use crate::connection::{InFlight, Seat};
 use crate::failure::ForwardError;

@@ -310,9 +310,8 @@ impl Client {
 
     /// Polls for the head; whether it is there.
     pub fn poll(&mut self) -> bool {
-        if let Some(future) = &mut self.future
-            && let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(&noop_waker()))
-        {
+        let polled = self.future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&noop_waker())));
+        if let Some(Poll::Ready(answer)) = polled {
             (self.answer, self.future) = (Some(answer), None);
         }
         self.answer.is_some()
