@@ -15,8 +15,9 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Guard, Threshold};
 use brunt_plan::units::{Clock, Duration, ExactDuration, Number, counted};
 use brunt_record::SECOND_NS;
-use brunt_record::catalogue::{Timing, Timings};
+use brunt_record::catalogue::{Counter, Timing, Timings};
 use brunt_record::change::{Action, Author, Change, pauses};
+use brunt_record::figures::Figures;
 use brunt_record::live::Live;
 use brunt_record::observer::RunningTotal;
 use brunt_record::recording::Cause;
@@ -91,7 +92,10 @@ impl<'a> Guards<'a> {
         }
         self.keep(second);
         self.plan.guards.iter().find_map(|guard| {
-            let (window, length_ns) = self.window(guard.window_ns())?;
+            let (mut window, length_ns) = self.window(guard.window_ns())?;
+            if guard.condition().is_about_errors() {
+                count_by_end(&mut window);
+            }
             let got = got(self.plan, guard, &window, length_ns, so_far);
             let got = got.or_else(|| self.outage(guard.condition(), &window, length_ns))?;
             let has_answers = window.statuses.total() > 0;
@@ -201,6 +205,19 @@ impl Fired<'_> {
             phase: self.phase,
             elapsed_ns: self.elapsed_ns,
             found: self.found.clone(),
+        }
+    }
+}
+
+/// Lets the calls of a window be those that ended in it: of what was due in it a part ends later, and of what ends in it a part was due before.
+fn count_by_end(window: &mut Snapshot) {
+    let ended = window.ended();
+    window.numbers.set(Counter::Due, ended);
+    let Figures { requests, tags, selected, .. } = &mut window.figures;
+    for named in [requests, tags, selected] {
+        let ended: Vec<_> = named.iter().map(|(name, calls)| (name.to_owned(), calls.ended())).collect();
+        for (name, ended) in ended {
+            named.named(&name).numbers.set(Counter::Due, ended);
         }
     }
 }

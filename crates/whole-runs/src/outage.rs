@@ -161,6 +161,30 @@ fn a_run_gives_up_a_target_that_was_never_there() {
 }
 
 #[test]
+fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
+    const FOREVER: u64 = 1000 * SECOND_NS;
+    let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+    let plan = Plan { timeout_ns: 2 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
+    let silent = |seconds| {
+        (seconds, Ending::Unreached(format!("the target took connections and answered nothing in {seconds}s")))
+    };
+    let after = |plan: &Plan, away| {
+        let run = carry_out(plan, Target::away(Away::Frozen, away)).summary.run;
+        (run.measured_ns / SECOND_NS, run.ending)
+    };
+    let closed = Plan { load: Load::Closed {}, ..plan.clone() };
+    let users = "brunt.scenario('s', function() http:get('/', { timeout = '13s' }) end):inject { brunt.users(3, 40) }";
+    let users = super::users::plan_of(users, &[]).unwrap();
+    for (plan, seconds) in [(&plan, 10), (&closed, 10), (&users, 14)] {
+        assert_eq!(after(plan, 0..FOREVER), silent(seconds));
+        // One that has answered before is waited for, as is one that does so after a while.
+        for away in [BEGIN + SECOND_NS..FOREVER, 0..BEGIN + 5 * SECOND_NS] {
+            assert_eq!(after(plan, away), (40, Ending::Completed));
+        }
+    }
+}
+
+#[test]
 fn a_run_that_is_over_before_the_first_connection_was_made_has_not_reached_its_target() {
     let stop = Stop { duration_ns: Some(2 * SECOND_NS), requests: None };
     let warmed = Plan {

@@ -263,7 +263,7 @@ impl<D: Driver> Phases<D> for Flood {
         self.user.take_busy_ns()
     }
 
-    fn needs_target(&self) -> bool {
+    fn calls_at_once(&self) -> bool {
         true
     }
 

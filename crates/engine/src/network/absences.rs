@@ -1,7 +1,8 @@
-//! Time that places are without a server, while it is recorded.
+//! Time that places are without a server, while it is recorded; and whether a target has ever said anything.
 
 use brunt_record::catalogue::Counter;
 
+use super::calls::CallId;
 use super::{NEVER, Network, State};
 use crate::transport::Driver;
 
@@ -17,6 +18,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.watched_since = from.unwrap_or(NEVER);
+    }
+
+    /// Whether a call was answered, or needed no answer.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.last_answer > 0
+    }
+
+    /// Whether nothing at all came back.
+    pub(crate) fn is_unheard(&self) -> bool {
+        !self.has_heard
+    }
+
+    /// Whether a call under way has the first bytes of its answer.
+    pub(crate) fn is_being_answered(&self) -> bool {
+        let has_bytes = |id: &CallId| self.calls.get(*id).is_some_and(|call| call.first_byte != NEVER);
+        self.calls.ids().iter().any(has_bytes)
     }
 
     /// Adds the time that places were without a server, up to `now`, while it is recorded.

@@ -24,6 +24,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
     pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
         self.origins.take_addresses(self.connections[token].origin);
+        if self.first_attempt == NEVER {
+            self.first_attempt = now;
+        }
         let connection = &mut self.connections[token];
         connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(NEVER - 1);
         connection.addresses.clear();

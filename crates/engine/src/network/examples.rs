@@ -2,11 +2,12 @@
 
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
+use brunt_record::outcome::Failure;
 use brunt_record::slowest::TracedCall;
 
 use super::call::{Call, End};
 use super::calls::CallId;
-use super::{Load, Network};
+use super::{Load, NEVER, Network};
 use crate::transport::Driver;
 use brunt_protocol::Answer;
 
@@ -32,13 +33,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         end: End<'_>,
         now: u64,
     ) {
+        // The first bytes of an answer are a sign of life, too.
+        if call.first_byte != NEVER {
+            self.last_answer = now;
+        }
         let has_failed = match end {
             End::Answered(status) => {
                 let is_excused = load.excuses(call.tag, status);
                 self.recorder.excuses(is_excused);
                 !is_excused
             }
-            End::Failed(..) => true,
+            End::Failed(failure, _) => {
+                self.has_timed_out |= failure == Failure::Timeout;
+                true
+            }
             End::Unfinished | End::Unsent | End::Withdrawn => false,
         };
         self.recorder.ended(call, end, now);

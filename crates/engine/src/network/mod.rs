@@ -104,6 +104,11 @@ pub(crate) struct Network<D, T> {
     pub(crate) has_connected: bool,
     pub(crate) has_heard: bool,
     pub(crate) refusal: Option<String>,
+    /// When the first attempt to connect was made; [`NEVER`] before.
+    pub(crate) first_attempt: u64,
+    /// Whether a call has timed out, and the longest timeout of any, in nanoseconds.
+    pub(crate) has_timed_out: bool,
+    pub(crate) longest_timeout_ns: u64,
     terms: Terms,
     calls: Calls<T>,
     /// The connection that was made last.
@@ -147,6 +152,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             has_connected: false,
             has_heard: false,
             refusal: None,
+            first_attempt: NEVER,
+            has_timed_out: false,
+            longest_timeout_ns: terms.timeout_ns,
             terms,
             calls: Calls::default(),
             newest: 0,

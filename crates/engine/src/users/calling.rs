@@ -200,6 +200,7 @@ impl VirtualUsers {
         now: u64,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
+        network.longest_timeout_ns = network.longest_timeout_ns.max(timeout_ns.unwrap_or(0));
         let arrived = self.users.get_mut(user as usize).and_then(|user| {
             if awaited {
                 user.wait = Wait::Call(slot);

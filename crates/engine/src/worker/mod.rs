@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) ended: AtomicBool,
     /// Whether a connection to the target was ever made.
     reached: AtomicBool,
+    /// Whether anything was ever answered.
+    answered: AtomicBool,
 }
 
 impl Shared {
@@ -76,6 +78,7 @@ impl Shared {
             stop: stop.clone(),
             ended: AtomicBool::new(false),
             reached: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
         }
     }
 
@@ -131,7 +134,7 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     /// known.
     user_stopped: bool,
     drain_until: u64,
-    /// Whether no connection to a target that the load needs was made yet; and why the run was ended for that.
+    /// Whether the target has not answered yet; and why the run was ended for that.
     awaits_target: bool,
     unreached: Option<String>,
     /// The reason for which it had no connection in all of its time.
@@ -154,7 +157,6 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     ) -> Self {
         let (now, is_real_time) = (driver.now(), driver.is_real_time());
         let network = Network::new(driver, origins, Terms::from_plan(&shared.plan), shared.plan.ok_status.clone());
-        let awaits_target = load.needs_target();
         Self {
             shared,
             network,
@@ -173,7 +175,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             interrupted: false,
             user_stopped: false,
             drain_until: NEVER,
-            awaits_target,
+            awaits_target: true,
             unreached: None,
             unconnected: None,
             load_began: now,

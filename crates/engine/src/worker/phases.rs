@@ -70,8 +70,9 @@ pub(crate) trait Phases<D: Driver>: Load<D> {
     /// The approximate time that scripts were busy since the last call, in nanoseconds.
     fn take_busy_ns(&mut self) -> u64;
 
-    /// Whether the run ends when its target cannot be reached.
-    fn needs_target(&self) -> bool {
+    /// Whether the load calls its target from its beginning on, at its own pace: a run of it that makes no connection has not reached its
+    /// target, and one whose target refuses every connection is given up soon. A script may wait for a target to start.
+    fn calls_at_once(&self) -> bool {
         false
     }
 

@@ -1,4 +1,4 @@
-//! Whether the target takes connections and answers: the load is given up if it does neither.
+//! Whether the target takes connections and answers: the load is given up if it does not.
 
 use std::sync::atomic::Ordering;
 
@@ -15,32 +15,45 @@ const REFUSED_NS: u64 = SECOND_NS;
 const UNHEARD_NS: u64 = 10 * SECOND_NS;
 
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
-    /// Ends the run if no part of it has ever reached the target, and none will.
+    /// Ends the run if no part of it has ever had an answer, and none will: nothing takes its connections, or what
+    /// takes them says nothing.
     pub(super) fn look_for_target(&mut self, now: u64) {
         if self.network.has_connected {
             self.shared.reached.store(true, Ordering::Relaxed);
         }
-        let is_loading = matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured));
-        if self.shared.reached.load(Ordering::Relaxed) {
-            self.awaits_target = false;
-        } else if is_loading {
-            let waited = now.saturating_sub(self.load_began);
-            let patience = UNHEARD_NS.max(self.shared.plan.timeout_ns.saturating_add(SECOND_NS));
-            let reason = match &self.network.refusal {
-                Some(reason) if waited >= REFUSED_NS => reason.as_str(),
-                None if waited >= patience && !self.network.has_heard => self.network.silence(),
-                _ => return,
-            };
-            self.unreached = Some(unreached(waited, reason));
-            self.awaits_target = false;
-            self.shared.ended.store(true, Ordering::Relaxed);
-            self.end_early(now);
+        if self.network.has_answers() {
+            self.shared.answered.store(true, Ordering::Relaxed);
         }
+        if self.shared.answered.load(Ordering::Relaxed) {
+            self.awaits_target = false;
+            return;
+        }
+        if !matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) {
+            return;
+        }
+        let waited = now.saturating_sub(self.load_began.max(self.network.first_attempt));
+        let patience = UNHEARD_NS.max(self.network.longest_timeout_ns.saturating_add(SECOND_NS));
+        let patience_of_refused = if self.load.calls_at_once() { REFUSED_NS } else { patience };
+        let reason = match &self.network.refusal {
+            _ if self.shared.reached.load(Ordering::Relaxed) => {
+                if waited < patience || !self.network.has_timed_out || self.network.is_being_answered() {
+                    return;
+                }
+                format!("the target took connections and answered nothing in {}s", waited / SECOND_NS)
+            }
+            Some(reason) if waited >= patience_of_refused => unreached(waited, reason),
+            None if waited >= patience && self.network.is_unheard() => unreached(waited, self.network.silence()),
+            _ => return,
+        };
+        self.unreached = Some(reason);
+        self.awaits_target = false;
+        self.shared.ended.store(true, Ordering::Relaxed);
+        self.end_early(now);
     }
 
     /// Keeps the reason for which a run that is over never had a connection, if it had none.
     pub(super) fn look_back_for_target(&mut self, now: u64) {
-        if self.awaits_target && !self.shared.reached.load(Ordering::Relaxed) {
+        if self.load.calls_at_once() && !self.shared.reached.load(Ordering::Relaxed) {
             let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
             self.unconnected = Some(unreached(now.saturating_sub(self.load_began), reason));
         }

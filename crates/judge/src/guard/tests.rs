@@ -1,6 +1,5 @@
 use std::ops::ControlFlow;
 
-use brunt_record::catalogue::Counter;
 use brunt_record::figures::Figure as _;
 use brunt_record::observer::Observer;
 use brunt_record::outcome::Failure;
@@ -252,4 +251,38 @@ fn a_guard_on_a_source_that_gave_no_value_says_so() {
     assert_eq!(results(&few), ("did not fire; no value in 2 of 3 seconds".to_owned(), false), "it ended early");
     assert_eq!(results(&[None; 3]), ("could not fire: no value in 3 of 3 seconds".to_owned(), false));
     assert_eq!(results(&[]), ("no value".to_owned(), false), "nothing was watched");
+}
+
+#[test]
+fn an_error_rate_is_a_share_of_the_calls_that_ended_in_the_window() {
+    // Two calls are due in a second in which eighty of earlier ones fail, and twenty are answered.
+    let late = |phase, ended_s| {
+        let mut second = live(phase, ended_s, Calls { failed: 80, ..GOOD });
+        second.snapshot.numbers.set(Counter::Due, 2);
+        for (call, failed) in [("home", false), ("cart", true)] {
+            let calls = second.snapshot.figures.requests.named(call);
+            calls.numbers.set(Counter::Due, 1);
+            for _ in 0..8 {
+                if failed {
+                    calls.failures.record(Failure::Timeout, "late");
+                } else {
+                    calls.statuses.record(200);
+                }
+            }
+        }
+        second
+    };
+    let fires = |guard: &str| {
+        let plan = plan(&[guard]);
+        let mut guards = Guards::new(&plan);
+        let so_far = Snapshot::default();
+        let total = RunningTotal { measured: &so_far, measured_ns: 0, users: 0, most_users: 0 };
+        guards.second(&late(Phase::Measured, 1), &total).map(|fired| fired.found)
+    };
+    assert_eq!(fires("error_rate>80% for 1s"), None);
+    let found = fires("error_rate>79% for 1s").unwrap();
+    assert!(found.starts_with("error_rate was 80% over 1s"), "{found}");
+    assert_eq!(fires("cart:error_rate>100% for 1s"), None);
+    assert!(fires("cart:error_rate>=100% for 1s").unwrap().contains("was 100%"));
+    assert_eq!(fires("home:error_rate>0% for 1s"), None);
 }

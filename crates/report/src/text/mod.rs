@@ -106,15 +106,16 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
         let name = columns::padded(name, width);
         let got = result.got.to_string();
         let got = numbers::clean(&got);
-        lines.push(if !result.sure {
+        let (sign, text) = if !result.sure {
             let sign = if result.held { "✓" } else { "✗" };
             let text = format!("{got} ? brunt's own delays can have decided it");
-            format!("  {} {name}  {}", paint.warning(sign), paint.warning(text))
+            (paint.warning(sign), paint.warning(text))
         } else if result.held {
-            format!("  {} {name}  {got}", paint.good("✓"))
+            (paint.good("✓"), got.into_owned())
         } else {
-            format!("  {} {name}  {}", paint.bad("✗"), paint.bad(got))
-        });
+            (paint.bad("✗"), paint.bad(got))
+        };
+        lines.extend(wrapped(&format!("  {sign} {name}  "), "      ", &text, WIDTH));
     }
     lines
 }
