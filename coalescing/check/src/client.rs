@@ -1,6 +1,7 @@
 //! A small HTTP client that keeps whole answers.
 
 use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,11 +26,13 @@ pub(crate) struct Probe {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether it is sent from [another address](Client::has_another_address) of this machine.
+    pub(crate) from_elsewhere: bool,
 }
 
 impl Probe {
     pub(crate) fn get(uri: &Uri) -> Self {
-        Self { method: Method::GET, uri: uri.clone(), headers: Vec::new() }
+        Self { method: Method::GET, uri: uri.clone(), headers: Vec::new(), from_elsewhere: false }
     }
 }
 
@@ -50,10 +53,18 @@ impl Answer {
     }
 }
 
+/// Connections to a server.
+type Connections = Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+
+/// An address that a client on this machine may have beside 127.0.0.1.
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
 /// Asks.
 #[derive(Clone)]
 pub(crate) struct Client {
-    pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    pool: Connections,
+    /// From another address of this machine, if it has one for this server.
+    elsewhere: Option<Connections>,
     timeout: Duration,
     headers: Arc<[(HeaderName, HeaderValue)]>,
     shown: ShowUrl,
@@ -61,13 +72,31 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(asked: &CheckOptions) -> Result<Self, CheckError> {
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(asked.timeout));
-        let connector = HttpsConnector::from((connector, brunt_proxy::client_tls(&asked.trust)?));
-        let pool = Pool::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { pool, timeout: asked.timeout, headers: asked.headers.as_slice().into(), shown: asked.shown })
+        let connections = |from| -> Result<Connections, CheckError> {
+            let mut connector = HttpConnector::new();
+            connector.enforce_http(false);
+            connector.set_nodelay(true);
+            connector.set_connect_timeout(Some(asked.timeout));
+            connector.set_local_address(from);
+            let connector = HttpsConnector::from((connector, brunt_proxy::client_tls(&asked.trust)?));
+            Ok(Pool::builder(TokioExecutor::new()).build(connector))
+        };
+        let is_near =
+            asked.url.host().and_then(|host| host.parse().ok()).is_some_and(|host: Ipv4Addr| host.is_loopback());
+        // Some systems have a single address there.
+        let has_another = is_near && TcpListener::bind((ELSEWHERE, 0)).is_ok();
+        Ok(Self {
+            pool: connections(None)?,
+            elsewhere: has_another.then(|| connections(Some(ELSEWHERE))).transpose()?,
+            timeout: asked.timeout,
+            headers: asked.headers.as_slice().into(),
+            shown: asked.shown,
+        })
+    }
+
+    /// Whether requests can be sent from two addresses.
+    pub(crate) fn has_another_address(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     /// A request as it may be shown.
@@ -76,6 +105,9 @@ impl Client {
         for (name, value) in &probe.headers {
             // Writing to a String cannot fail.
             let _ = write!(text, " | {name}: {}", String::from_utf8_lossy(value.as_bytes()));
+        }
+        if probe.from_elsewhere {
+            let _ = write!(text, " | from {ELSEWHERE}");
         }
         text
     }
@@ -89,8 +121,9 @@ impl Client {
             request.headers_mut().append(name, value.clone());
         }
         let began = Instant::now();
+        let pool = self.elsewhere.as_ref().filter(|_| probe.from_elsewhere).unwrap_or(&self.pool);
         let answered = async {
-            let (head, body) = self.pool.request(request).await?.into_parts();
+            let (head, body) = pool.request(request).await?.into_parts();
             let body = Limited::new(body, LONGEST).collect().await;
             let body = body.map_err(|error| AskError::BrokenOff(error.to_string()))?.to_bytes();
             Ok(Answer { status: head.status, headers: head.headers, body, took: began.elapsed() })

@@ -15,6 +15,7 @@
 //!     connections: 50,
 //!     rounds: 5,
 //!     with_post: false,
+//!     by_address: false,
 //!     headers: Vec::new(),
 //!     timeout: Duration::from_secs(30),
 //!     trust: brunt_proxy::Trust::System,
@@ -61,6 +62,8 @@ pub struct CheckOptions {
     pub rounds: u32,
     /// Asks with POST, too.
     pub with_post: bool,
+    /// Whether the origin answers by the client's address, so that two addresses must not share an answer.
+    pub by_address: bool,
     /// Headers of every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// How long an answer may take.
@@ -164,6 +167,8 @@ pub(crate) enum PairVerdict {
     OneHitUnseen,
     /// One hit of the origin served both: a proxy dropped what they differ in, or told them not apart.
     DroppedOrShared,
+    /// One hit of the origin served clients at two addresses, by which the origin is not said to go.
+    AddressesShare,
     /// One got the other's answer.
     Shared(Box<Offence>),
     /// Nothing shows it.

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HOST, IF_NONE_MATCH, RANGE};
+use http::header::{
+    ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE,
+};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 
 use crate::client::{Answer, Client, Probe};
@@ -121,6 +123,9 @@ impl Check {
             Some(0 | 1) if kind.may_be_dropped && !kind.reflected_by_one(probes, [one, two]) => {
                 PairVerdict::DroppedOrShared
             }
+            Some(0 | 1) if matches!(kind.differs_in, Difference::Address) && !self.asked.by_address => {
+                PairVerdict::AddressesShare
+            }
             Some(0 | 1) => shared(match &self.meter {
                 Meter::Header(name) => {
                     let value = one.headers.get(name).map_or("nothing", |value| value.to_str().unwrap_or("the same"));
@@ -161,11 +166,14 @@ impl Check {
 
     /// A request for a URL that was never requested before.
     pub(crate) fn probe(&self, method: Method, name: &str, headers: Vec<(HeaderName, HeaderValue)>) -> Probe {
-        Probe { method, uri: self.uri(&format!("brunt-check={:x}-{name}", self.seed)), headers }
+        Probe { method, uri: self.uri(&format!("brunt-check={:x}-{name}", self.seed)), headers, from_elsewhere: false }
     }
 
     fn uri(&self, query: &str) -> Uri {
-        let path = self.asked.url.path();
+        self.uri_at(self.asked.url.path(), query)
+    }
+
+    fn uri_at(&self, path: &str, query: &str) -> Uri {
         let target = match self.asked.url.query() {
             Some(own) => format!("{path}?{own}&{query}"),
             None => format!("{path}?{query}"),
@@ -189,6 +197,17 @@ impl Check {
                     // One of two spellings of a letter: a server may treat them as the same, a key must not.
                     let letter = if which == 0 { "a" } else { "%61" };
                     probe.uri = self.uri(&format!("brunt-check={:x}-{name}&who={letter}{}", self.seed, self.secret(0)));
+                }
+                Difference::Path => {
+                    if which == 1 {
+                        let path = format!("/.{}", self.asked.url.path());
+                        probe.uri = self.uri_at(&path, &format!("brunt-check={:x}-{name}", self.seed));
+                    }
+                }
+                Difference::Address if self.client.has_another_address() => probe.from_elsewhere = which == 1,
+                Difference::Address => {
+                    let address = value(if which == 0 { "192.0.2.1" } else { "192.0.2.2" });
+                    probe.headers.extend(address.map(|address| (FORWARDED_FOR, address)));
                 }
                 Difference::Host => {
                     let host = value(&format!("{secret}.invalid"));
@@ -231,6 +250,10 @@ enum Difference {
     Query,
     /// Spellings of the query that mean the same to some.
     Spelling,
+    /// Spellings of the path that mean the same to some.
+    Path,
+    /// The client's address; as a proxy would forward it, if this machine has one address alone.
+    Address,
     /// The host, each with a name of its own.
     Host,
     /// A header with a text that is in no other request, behind this prefix.
@@ -263,7 +286,7 @@ const fn range(name: &'static str, values: [Option<&'static str>; 2]) -> Kind {
     Kind { name: Cow::Borrowed(name), method: "GET", differs_in, is_range: true, may_be_dropped: false }
 }
 
-static KINDS: [Kind; 16] = [
+static KINDS: [Kind; 19] = [
     kind("query", Difference::Query),
     kind("Authorization", Difference::Secret(AUTHORIZATION, "Bearer ")),
     kind("Authorization or none", Difference::Values(AUTHORIZATION, [Some("Bearer brunt-check"), None])),
@@ -277,7 +300,19 @@ static KINDS: [Kind; 16] = [
     range("two Ranges", [Some("bytes=0-0"), Some("bytes=1-1")]),
     kind("Host", Difference::Host),
     kind("spelling of the query", Difference::Spelling),
+    Kind {
+        name: Cow::Borrowed("spelling of the path"),
+        method: "GET",
+        differs_in: Difference::Path,
+        is_range: false,
+        may_be_dropped: true,
+    },
+    kind("client's address", Difference::Address),
     kind("If-None-Match or none", Difference::Values(IF_NONE_MATCH, [Some("\"brunt-check\""), None])),
+    kind(
+        "If-Modified-Since or none",
+        Difference::Values(IF_MODIFIED_SINCE, [Some("Sat, 28 Nov 2026 00:00:00 GMT"), None]),
+    ),
     kind("method override", Difference::Values(METHOD_OVERRIDE, [Some("OPTIONS"), None])),
     Kind {
         name: Cow::Borrowed("two POSTs"),
@@ -287,6 +322,8 @@ static KINDS: [Kind; 16] = [
         may_be_dropped: false,
     },
 ];
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 

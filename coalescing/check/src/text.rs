@@ -24,6 +24,9 @@ pub(crate) fn findings(findings: &Findings) -> String {
                 dropped.push(pair.kind.as_ref());
                 continue;
             }
+            PairVerdict::AddressesShare => {
+                ("–", "one origin hit served both: if the origin goes by it, say --by-address")
+            }
             PairVerdict::Shared(_) => ("✗", "one had the other's answer"),
             PairVerdict::Unknown => ("?", "cannot tell: nothing counts origin hits, and nothing is repeated"),
         };

@@ -206,6 +206,10 @@ pub(crate) fn max_age(cache_control: &HeaderValue) -> Option<u64> {
 
 /// Whether `Connection` names more than how the connection goes on (RFC 9110, section 7.6.1).
 fn nominates_a_field(connection: &HeaderValue) -> bool {
+    // As browsers and libraries write it.
+    if matches!(connection.as_bytes(), b"keep-alive" | b"close") {
+        return false;
+    }
     directives(connection).any(|option| {
         let usual = [&b"close"[..], b"keep-alive", b"te", b"upgrade"];
         !usual.iter().any(|usual| option.eq_ignore_ascii_case(usual))

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use smallvec::SmallVec;
 
 /// What requests must have in common to share an answer, and the other headers that an answer may vary by.
 ///
@@ -41,11 +40,11 @@ pub(crate) struct Target<'a> {
     pub(crate) epoch: u64,
 }
 
-/// Headers of a request, in their order.
-pub(crate) type Headers<'a> = SmallVec<[(&'a HeaderName, &'a HeaderValue); 16]>;
+/// Memory for a thread's next key: for its bytes, and for the headers that are not in it.
+type Spare = (Vec<u8>, Vec<u8>);
 
 thread_local! {
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static SPARE: Cell<Spare> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 /// A length that no part has.
@@ -55,13 +54,16 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct KeyWriter {
     bytes: Vec<u8>,
     headers: u32,
+    /// Headers that an answer may vary by.
+    others: Vec<u8>,
 }
 
 impl KeyWriter {
     pub(crate) fn new() -> Self {
-        let mut bytes = SPARE.take();
+        let (mut bytes, mut others) = SPARE.take();
         bytes.clear();
-        Self { bytes, headers: 0 }
+        others.clear();
+        Self { bytes, headers: 0, others }
     }
 
     /// Adds a header to the key; `None` if it is too long to encode, which no server accepts anyway.
@@ -71,23 +73,27 @@ impl KeyWriter {
         write_header(&mut self.bytes, name.as_str(), value.as_bytes())
     }
 
+    /// Adds a header that is not in the key, and that an answer may vary by.
+    #[inline]
+    pub(crate) fn other(&mut self, name: &HeaderName, value: &HeaderValue) -> Option<()> {
+        write_header(&mut self.others, name.as_str(), value.as_bytes())
+    }
+
     /// Adds what is derived from a header, under a name that no header has.
     pub(crate) fn derived(&mut self, name: &HeaderName, write_value: impl FnOnce(&mut Vec<u8>)) -> Option<()> {
         let mut derived = Vec::new();
         write_value(&mut derived);
         self.headers += 1;
-        write(&mut self.bytes, &[name.as_str().as_bytes(), b":"], derived.len())?;
-        self.bytes.extend_from_slice(&derived);
-        Some(())
+        write_header(&mut self.bytes, &format!("{name}:"), &derived)
     }
 
     /// Leaves the memory to the thread's next key.
     pub(crate) fn discard(self) {
-        SPARE.set(self.bytes);
+        SPARE.set((self.bytes, self.others));
     }
 
-    /// The key; `None` if a part is too long to encode. `others` are headers that an answer may vary by.
-    pub(crate) fn finish(mut self, target: &Target<'_>, others: &Headers<'_>, max_age: Option<u64>) -> Option<Key> {
+    /// The key; `None` if a part is too long to encode.
+    pub(crate) fn finish(mut self, target: &Target<'_>, max_age: Option<u64>) -> Option<Key> {
         let bytes = &mut self.bytes;
         let headers = bytes.len();
         let parts = [
@@ -108,9 +114,8 @@ impl KeyWriter {
         bytes.extend_from_slice(&self.headers.to_le_bytes());
         bytes.extend_from_slice(&target.epoch.to_le_bytes());
         let end = bytes.len();
-        for (name, value) in others {
-            write_header(bytes, name.as_str(), value.as_bytes())?;
-        }
+        bytes.extend_from_slice(&self.others);
+        SPARE.set((Vec::new(), self.others));
         Some(Key { bytes: self.bytes, headers, end, unsplit: end, max_age, hash: 0 })
     }
 }
@@ -120,7 +125,8 @@ impl Key {
     pub(crate) fn recycle(self) {
         const MOST: usize = 16 * 1024;
         if self.bytes.capacity() <= MOST {
-            SPARE.set(self.bytes);
+            let (_, others) = SPARE.take();
+            SPARE.set((self.bytes, others));
         }
     }
 
@@ -155,7 +161,7 @@ impl Key {
     pub(crate) fn split_by(mut self, names: &[HeaderName]) -> Option<Self> {
         let mut added = Vec::new();
         for name in names.iter().filter(|name| **name != http::header::HOST && !self.has_keyed(name)) {
-            write(&mut added, &[name.as_str().as_bytes(), b"="], 0)?;
+            write_header(&mut added, &format!("{name}="), b"")?;
             for value in values(self.others(), name) {
                 write_header(&mut added, name.as_str(), value)?;
             }
@@ -185,23 +191,15 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// Writes the lengths of a name and of a value, and the name. The value has to follow.
-#[inline]
-fn write(bytes: &mut Vec<u8>, name: &[&[u8]], value: usize) -> Option<()> {
-    let length = name.iter().map(|part| part.len()).sum::<usize>();
-    let length = u32::try_from(length).ok().filter(|&length| length != NONE)?;
-    let value = u32::try_from(value).ok().filter(|&length| length != NONE)?;
-    bytes.reserve(8 + length as usize + value as usize);
-    bytes.extend_from_slice(&((u64::from(value) << 32) | u64::from(length)).to_le_bytes());
-    for part in name {
-        bytes.extend_from_slice(part);
-    }
-    Some(())
-}
-
+/// Writes the lengths of a name and of a value, and both.
 #[inline]
 fn write_header(bytes: &mut Vec<u8>, name: &str, value: &[u8]) -> Option<()> {
-    write(bytes, &[name.as_bytes()], value.len())?;
+    let (length, value_length) = (name.len() as u64, value.len() as u64);
+    if length.max(value_length) >= u64::from(NONE) {
+        return None;
+    }
+    bytes.extend_from_slice(&((value_length << 32) | length).to_le_bytes());
+    bytes.extend_from_slice(name.as_bytes());
     bytes.extend_from_slice(value);
     Some(())
 }

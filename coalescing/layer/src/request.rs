@@ -10,7 +10,7 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, Method, Request, Uri};
 
 use crate::fields::{self, IgnoredCookies, Role, has_overridden_method};
-use crate::key::{Headers, Key, KeyWriter, Target};
+use crate::key::{Key, KeyWriter, Target};
 
 pub(crate) use crate::fields::MARK;
 
@@ -82,15 +82,17 @@ impl Eligible {
         epoch: u64,
     ) -> Option<Coalescible> {
         let mut writer = KeyWriter::new();
-        let (mut others, mut host, mut asks, mut max_age) = (Headers::new(), None, false, None);
+        let (mut host, mut asks, mut max_age) = (None, false, None);
+        let is_usual = self.is_usual();
         for (name, value) in headers {
-            match self.role(name, fields::role(name, value), value) {
+            let role = fields::role(name, value);
+            match if is_usual { role } else { self.role(name, role, value) } {
                 Role::Key => writer.header(name, value)?,
                 // For the other safe methods it says who answers (RFC 9110, section 7.6.2).
                 Role::Harmless if *name == MAX_FORWARDS && !matches!(*method, Method::GET | Method::HEAD) => {
                     writer.header(name, value)?;
                 }
-                Role::Harmless => others.push((name, value)),
+                Role::Harmless => writer.other(name, value)?,
                 Role::Identity | Role::Bars | Role::OverridesMethod => {
                     writer.discard();
                     return None;
@@ -104,15 +106,15 @@ impl Eligible {
                 Role::Mark => asks = true,
                 Role::Addresses => {
                     writer.derived(name, |key| fields::write_classes(value, key))?;
-                    others.push((name, value));
+                    writer.other(name, value)?;
                 }
                 Role::Forwarded => {
                     writer.derived(name, |key| fields::write_forwarded(value, key))?;
-                    others.push((name, value));
+                    writer.other(name, value)?;
                 }
                 Role::Freshness => {
                     max_age = max_age.into_iter().chain(fields::max_age(value)).min();
-                    others.push((name, value));
+                    writer.other(name, value)?;
                 }
             }
         }
@@ -125,7 +127,7 @@ impl Eligible {
             own,
             epoch,
         };
-        let key = writer.finish(&target, &others, max_age)?;
+        let key = writer.finish(&target, max_age)?;
         Some(Coalescible { key, asks })
     }
 
@@ -137,6 +139,14 @@ impl Eligible {
             Method::OPTIONS | Method::TRACE => self.all_safe_methods,
             _ => false,
         }
+    }
+
+    /// Whether no setting changes what a field means.
+    fn is_usual(&self) -> bool {
+        self.key_headers.is_empty()
+            && self.ignored_headers.is_empty()
+            && self.key_function.is_none()
+            && self.ignored_cookies.0.is_empty()
     }
 
     /// A field's role under the settings.

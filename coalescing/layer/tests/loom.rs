@@ -64,7 +64,7 @@ use answer::Judge;
 use body::{BodyError, Piece};
 use counters::{Event, Tally};
 use flight::{Arrival, First, Limits, Member, Outcome, Supply, Table};
-use key::{Headers, Key, KeyWriter, Target};
+use key::{Key, KeyWriter, Target};
 use sync::Mutex;
 
 /// Something that one thread opens and another waits for.
@@ -170,7 +170,7 @@ fn key() -> Key {
 
 fn key_of(path: &str) -> Key {
     let target = Target { method: "GET", path_and_query: Some(path), ..Target::default() };
-    KeyWriter::new().finish(&target, &Headers::new(), None).unwrap()
+    KeyWriter::new().finish(&target, None).unwrap()
 }
 
 /// A request that has been polled once.

@@ -48,7 +48,7 @@ authorization_bars|fields.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>
 cookies_bar|fields.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/; s/, "cookie"//
 ranges_bar|fields.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
 bodies_bar|fields.rs|s/CONTENT_LENGTH => Role::Bars/CONTENT_LENGTH => Role::Harmless/
-languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/Role::Key => writer.header\(name, value\)\?/Role::Key => others.push((name, value))/
+languages_and_encodings_are_told_apart_even_without_vary|request.rs|s/Role::Key => writer.header\(name, value\)\?/Role::Key => writer.other(name, value)?/
 a_field_nobody_has_heard_of_tells_apart|fields.rs|s/looks_like_an_identity\(name\) => Role::Identity,\n        _ => Role::Key/looks_like_an_identity(name) => Role::Identity,\n        _ => Role::Harmless/
 what_only_names_the_call_costs_nothing|fields.rs|s/USER_AGENT \| REFERER/REFERER/
 clients_may_insist_on_an_answer_of_their_own|fields.rs|s/CACHE_CONTROL => cache_control\(value\)/CACHE_CONTROL => Role::Harmless/

@@ -219,6 +219,9 @@ pub struct CoalesceCheck {
     /// Ask with POST, too: two of the same must both reach the origin
     #[arg(long)]
     with_post: bool,
+    /// The origin goes by the client's address: fail if clients at two addresses share an answer
+    #[arg(long)]
+    by_address: bool,
     /// A header of every request
     #[arg(short = 'H', long = "header", value_name = "K: V", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -380,6 +383,7 @@ fn check(args: CoalesceCheck) -> Result<Exit> {
         connections: args.connections,
         rounds: args.rounds,
         with_post: args.with_post,
+        by_address: args.by_address,
         headers: args.headers,
         timeout: args.timeout,
         trust: trust(args.cacert, args.insecure),

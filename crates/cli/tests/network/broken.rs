@@ -70,7 +70,7 @@ struct Together(Mutex<HashSet<String>>);
 impl Together {
     /// Waits until the server has all that is asked at the same time as this.
     async fn wait(&self, target: &str, in_flight: InFlight) {
-        let shared = target.split("&who=").next().unwrap_or(target);
+        let shared = &target.split("&who=").next().unwrap_or(target).replace("/./", "/");
         // A write comes and goes while a read waits for another.
         let steady = if target.contains("-read-after-write-") { 10 } else { 1 };
         let mut seen = 0;
