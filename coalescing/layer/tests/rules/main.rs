@@ -6,6 +6,7 @@
 
 mod at_once;
 mod bounds;
+mod browsers;
 mod hostile;
 mod identity;
 mod leader;
