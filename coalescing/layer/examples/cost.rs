@@ -93,7 +93,7 @@ fn axum(app: Router, count: usize) {
         }
         let Ok(request) = request.body(Body::empty()) else { return };
         let answer = run(app.call(request));
-        if !answer.is_some_and(|Ok(answer)| answer.status() == 200) {
+        if answer.is_none_or(|Ok(answer)| answer.status() != 200) {
             eprintln!("expected an answer at once");
         }
     }
@@ -142,7 +142,7 @@ where
     S::Error: std::error::Error + Send + Sync + 'static,
     B: http_body::Body<Error: std::error::Error + Send + Sync + 'static> + 'static,
 {
-    let fields: String = FIELDS.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields = FIELDS.map(|(name, value)| format!("{name}: {value}\r\n")).concat();
     let request = format!("GET / HTTP/1.1\r\n{fields}\r\n").into_bytes();
     let mut connection =
         std::pin::pin!(http1::Builder::new().serve_connection(Wire { request, sent: 0, left: count }, service));
