@@ -126,7 +126,9 @@ fn a_token_of_the_first_answer_is_sent_with_the_others() {
     let args = ["-t1", "-c1", "-d1", "-s", &example("auth-token.lua")];
     for (name, done) in as_wrk(&args, &url, &["/_/count", "/_/headers"]) {
         let [accepted, refused, all] = numbers(&done, "accepted")[..] else { panic!("{name}: {done:#?}") };
-        assert_eq!((accepted + 1, refused), (all, 0), "{name}");
+        // The script sees the one answer, too, that comes once the measured time is over.
+        let late = accepted + 1 - all;
+        assert!(late <= 1 && refused == 0, "{name}: {accepted} accepted of {all}, {refused} refused");
     }
     // What arrives at the server: a script that looks at it.
     let dir = Directory::new();

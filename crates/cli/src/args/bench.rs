@@ -130,7 +130,7 @@ pub struct Request {
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
     /// A JSON body, with Content-Type and Accept: application/json
-    #[arg(long, value_name = "TEXT|@F")]
+    #[arg(long, value_name = "TEXT|@F", value_parser = values::json)]
     pub json: Option<String>,
     /// Cookies, repeatable: name=value
     #[arg(short = 'b', long = "cookie", value_name = "K=V")]
@@ -258,7 +258,7 @@ pub struct Output {
     #[arg(long, value_name = "ACTION", value_parser = values::guard_action())]
     pub guard_action: Option<GuardAction>,
     /// Watch the target second by second, repeatable: a process of this machine (pid:1234), a metric in Prometheus' text format
-    /// ('cpu=http://HOST:9100/metrics#rate(node_cpu_seconds_total{mode!="idle"})') or a Prometheus
+    /// ('cpu=http://HOST:9100/metrics#rate(process_cpu_seconds_total)') or a Prometheus
     /// ('heap=prometheus:http://HOST:9090#QUERY'). Thresholds and guards know it as watch.NAME
     #[arg(long = "watch", value_name = "[NAME=]SOURCE")]
     pub watches: Vec<Watch>,
@@ -286,7 +286,7 @@ pub struct Output {
     pub live: Option<SocketAddr>,
     #[command(flatten)]
     pub live_serving: LiveServing,
-    /// Print every figure, and a line each second: state, rate, latency, failed and waiting calls
+    /// Print every figure, and to standard error a line each second: state, rate, latency, failed and waiting calls
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Instead of the live view, print a line to standard error every 5 seconds and at each change of state: for logs

@@ -227,6 +227,24 @@ pub fn host_and_port(text: &str) -> Read<(String, u16)> {
     Ok((target.host, target.port.ok_or(EXPECTED)?))
 }
 
+/// What people who want the result in JSON are told.
+pub const RESULT_IN_JSON: &str = "the result in JSON is --format json, or -o run.json";
+
+/// A body in JSON: as text, or the file that has it.
+pub fn json(text: &str) -> Read<String> {
+    if text.starts_with('@') {
+        return Ok(text.to_owned());
+    }
+    let checked = is_json(text.as_bytes());
+    checked.map_err(|why| format!("the body is not JSON ({why}); --body sends any text, and {RESULT_IN_JSON}"))?;
+    Ok(text.to_owned())
+}
+
+/// Whether this is one value in JSON; if not, why not.
+pub fn is_json(text: &[u8]) -> Read<()> {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).map(drop).map_err(|e| e.to_string())
+}
+
 /// Where to listen: an address with its port, or a port on the loopback.
 pub fn listen(text: &str) -> Read<SocketAddr> {
     if let Ok(address) = text.parse() {

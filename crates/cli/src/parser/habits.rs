@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use brunt_plan::secret::shown_url;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::args::values::RESULT_IN_JSON;
 use crate::commands::WITH_RUNS;
 use crate::foreign;
 
@@ -274,6 +275,12 @@ pub(super) fn with_way(error: clap::Error, words: &[OsString], command: Option<&
         let way = VALUES.iter().find(|known| known.flag == flag && (known.holds)(value));
         let told = way.map(|way| with_own(way.here, own_value(flag, value)));
         return told.map_or(error, |told| clap::Error::raw(ErrorKind::ValueValidation, told + "\n"));
+    }
+    if error.kind() == ErrorKind::InvalidValue
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg.starts_with("--json "))
+    {
+        let told = format!("--json takes a body: --json '{{\"id\": 1}}'; {RESULT_IN_JSON}\n");
+        return clap::Error::raw(ErrorKind::InvalidValue, told);
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;

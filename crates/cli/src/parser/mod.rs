@@ -42,7 +42,7 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "brunt", bin_name = "brunt", version, about, after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, arg_required_else_help = true)]
-#[command(disable_help_subcommand = true, max_term_width = 100, override_usage = USAGE)]
+#[command(disable_help_subcommand = true, max_term_width = 80, override_usage = USAGE)]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,

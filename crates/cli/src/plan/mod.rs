@@ -151,6 +151,11 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
             "{url} is a script: brunt run {url} carries its scenarios out; one for wrk stands before a URL, brunt -s {url} URL"
         );
     }
+    if is_name_of_file(url) {
+        bail!(
+            "there is no file {url}: brunt run FILE carries out the scenarios of a script (a host of that name is written http://{url}/)"
+        );
+    }
     if let Some(command) = program.mistyped(url) {
         bail!("{url} is not a command: did you mean brunt {command}? (A host of that name is written http://{url}/)");
     }
@@ -249,6 +254,16 @@ fn requested(request: &args::bench::Request, flags: &ProtocolFlags, target: &Tar
         flags = flags.with("header", ["Accept-Encoding: gzip, deflate, br, zstd".to_owned()]);
     }
     if let Some(json) = &request.json {
+        // A pipe can be read once, and a file that cannot be read is told where bodies are read.
+        if let Some(path) = json.strip_prefix('@')
+            && Path::new(path).is_file()
+            && let Ok(text) = std::fs::read(path)
+        {
+            let checked = values::is_json(&text);
+            checked.map_err(|why| {
+                anyhow!("--json @{path}: the file is not JSON ({why}); --body @{path} sends any bytes")
+            })?;
+        }
         let missing = ["Content-Type", "Accept"].into_iter().filter(|name| !names(name));
         let headers: Vec<_> = missing.map(|name| format!("{name}: application/json")).collect();
         flags = flags.with("body", [json.clone()]).with("header", headers);
@@ -261,6 +276,13 @@ fn requested(request: &args::bench::Request, flags: &ProtocolFlags, target: &Tar
     }
     let has_lines = given.texts("url-lines").next().is_some();
     Ok(flags.with("header", cookies::field(&request.cookies, target, has_lines)?))
+}
+
+/// Whether this can hardly be anything but a file's name: no domain ends like this.
+fn is_name_of_file(url: &str) -> bool {
+    const ENDS: [&str; 8] = ["lua", "js", "mjs", "har", "jmx", "json", "yaml", "yml"];
+    let end = Path::new(url).extension().and_then(|end| end.to_str());
+    !url.contains(':') && end.is_some_and(|end| ENDS.contains(&end)) && !Path::new(url).is_file()
 }
 
 /// Refuses a flag that other tools have and brunt does not, with the reason.

@@ -17,57 +17,36 @@ use crate::results::Results;
 /// The interval of lines for logs, in nanoseconds.
 const PLAIN_NS: u64 = 5 * SECOND_NS;
 
-/// Lines of a run.
+/// Lines of a run, on standard error.
 pub struct LineSink {
     lines: Lines,
-    to: To,
-}
-
-/// Where lines go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum To {
-    /// Standard output, before the result.
-    Output,
-    /// Standard error.
-    Error,
+    /// Whether the last line has the run's ending: it stands nowhere else, as no text follows.
+    tells_end: bool,
 }
 
 impl LineSink {
     /// The lines that flags ask for, if they do.
     pub fn from_flags(plan: &Plan, results: &Results, args: &Output) -> Option<Self> {
         let noted = console::stderr_style(args.no_color, args.ascii);
-        let (every_ns, style, to) = if args.plain {
-            (PLAIN_NS, Style { colour: false, ..noted }, To::Error)
+        let (every_ns, style, tells_end) = if args.plain {
+            (PLAIN_NS, Style { colour: false, ..noted }, true)
         } else if !args.verbose {
             return None;
-        } else if results.is_for_people() {
-            (SECOND_NS, console::stdout_style(args.no_color, args.ascii), To::Output)
         } else {
-            (SECOND_NS, noted, To::Error)
+            (SECOND_NS, noted, !results.is_for_people())
         };
-        Some(Self { lines: Lines::new(plan, every_ns, style), to })
+        Some(Self { lines: Lines::new(plan, every_ns, style), tells_end })
     }
 }
 
 impl Sink for LineSink {
     /// A reader may stop at any time: a failing write is no failure of the run.
     fn second(&mut self, live: &Live) {
-        let lines = self.lines.push(live);
-        match self.to {
-            To::Output => drop(console::print(lines.as_bytes())),
-            To::Error => note(&lines),
-        }
+        note(&self.lines.push(live));
     }
 
-    fn load_ended(&mut self) {
-        if self.to == To::Output {
-            drop(console::print(b"\n"));
-        }
-    }
-
-    /// Where the result goes elsewhere, the last line has the run's ending.
     fn judged(&mut self, summary: &Summary) {
-        if self.to == To::Error {
+        if self.tells_end {
             note(&self.lines.end(summary));
         }
     }

@@ -12,7 +12,7 @@ use brunt_engine::StopHandle;
 use brunt_judge::summary::Summary;
 use brunt_metrics::{Attributes, Names, Subject, Sums, prometheus};
 use brunt_plan::plan::Plan;
-use brunt_plan::units::ExactDuration;
+use brunt_plan::units;
 use brunt_record::live::Live;
 use http::header::{ACCEPT, ALLOW};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -101,10 +101,10 @@ impl Sink for PrometheusSink {
             return;
         }
         if self.tells {
-            let shown = ExactDuration(time.as_nanos() as u64);
+            let shown = units::Duration(time.as_nanos() as u64);
             let address = self.address;
             console::note(&format!(
-                "prometheus: http://{address}/metrics stays {shown} for a last scrape, Ctrl-C ends it"
+                "prometheus: serving http://{address}/metrics for a last scrape, for {shown}; Ctrl-C stops it"
             ));
         }
         let until = Instant::now() + time;
