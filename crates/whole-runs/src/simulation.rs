@@ -249,6 +249,14 @@ fn random_flood(choices: &mut Choices) -> (Plan, usize) {
     (plan, most as usize)
 }
 
+/// The same on one worker, with all its connections from the beginning: otherwise the number of new ones would depend
+/// on how events coincide.
+fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
+    let (plan, asked) = random_flood(choices);
+    let stop = Stop { duration_ns: None, requests: Some(50 + choices.below(300)) };
+    (Plan { workers: 1, connections: Connections::Fixed(asked as u32), stop, ..plan }, asked)
+}
+
 /// As many calls as the connections carry at once: all are sent before the first answer comes.
 fn random_volley(choices: &mut Choices) -> (Plan, usize) {
     let (plan, asked) = random_flood(choices);
@@ -383,6 +391,7 @@ fn piece(seed: u64) -> usize {
 const WHOLE: Setting =
     Setting { manners: Manners::Any, has_outages: true, has_whims: false, piece: usize::MAX, read_piece: usize::MAX };
 const GRACEFUL: Setting = Setting { manners: Manners::Graceful, has_outages: false, ..WHOLE };
+const RUDE: Setting = Setting { manners: Manners::Rude, ..GRACEFUL };
 
 #[test]
 fn whatever_peers_do_every_call_has_one_outcome() {
@@ -420,23 +429,44 @@ fn a_graceful_peer_processes_each_call_once() {
     });
 }
 
-/// This holds for calls that were sent before. Whether another call is sent on a connection depends on whether its end was read together with
-/// the answer before it: its bytes were cut in time, and not only in space.
+/// The same setting with the bytes of each read cut.
+fn cut(setting: Setting, read_piece: usize) -> Setting {
+    Setting { read_piece, ..setting }
+}
+
+/// The same setting with the bytes of each read and write cut, as if the rest had come later.
+fn cut_in_time(setting: Setting, piece: usize) -> Setting {
+    Setting { piece, ..setting }
+}
+
 #[test]
-fn how_bytes_of_a_graceful_peer_are_cut_changes_no_outcome_of_calls_under_way() {
-    assert_cuts_change_nothing(3_000_000, random_volley, GRACEFUL);
+fn how_bytes_of_a_graceful_peer_are_cut_changes_no_outcome() {
+    assert_cuts_change_nothing(3_000_000, random_fixed_flood, GRACEFUL, cut);
 }
 
 /// The same of a peer that also resets and garbles.
 #[test]
-fn how_bytes_of_a_rude_peer_are_cut_changes_no_outcome_of_calls_under_way() {
-    assert_cuts_change_nothing(4_000_000, random_volley, Setting { manners: Manners::Rude, ..GRACEFUL });
+fn how_bytes_of_a_rude_peer_are_cut_changes_no_outcome() {
+    assert_cuts_change_nothing(4_000_000, random_fixed_flood, RUDE, cut);
 }
 
-fn assert_cuts_change_nothing(first: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: Setting) {
+/// Bytes that are cut in time change no outcome of calls that were sent before. Whether another call is sent depends on whether an end was
+/// read together with the answer before it.
+#[test]
+fn how_bytes_are_cut_in_time_changes_no_outcome_of_calls_under_way() {
+    assert_cuts_change_nothing(5_000_000, random_volley, GRACEFUL, cut_in_time);
+    assert_cuts_change_nothing(6_000_000, random_volley, RUDE, cut_in_time);
+}
+
+fn assert_cuts_change_nothing(
+    first: u64,
+    random_plan: fn(&mut Choices) -> (Plan, usize),
+    setting: Setting,
+    cut: fn(Setting, usize) -> Setting,
+) {
     for_seeds(|seed| {
-        let outcomes = |read_piece| {
-            let simulated = simulate(first + seed, random_plan, Setting { read_piece, ..setting });
+        let outcomes = |piece| {
+            let simulated = simulate(first + seed, random_plan, cut(setting, piece));
             let total = &simulated.summary.total;
             let unended = [Counter::Due, Counter::Unfinished, Counter::Unsent];
             let failures = |kind: &Failure| (*kind, format!("{:?}", total.failures.reasons(*kind)));
@@ -445,8 +475,8 @@ fn assert_cuts_change_nothing(first: u64, random_plan: fn(&mut Choices) -> (Plan
             (all, simulated.steps)
         };
         let (whole, steps) = outcomes(usize::MAX);
-        for read_piece in [1, 2, 5] {
-            assert_eq!(outcomes(read_piece).0, whole, "in pieces of {read_piece}");
+        for piece in [1, 2, 5] {
+            assert_eq!(outcomes(piece).0, whole, "in pieces of {piece}");
         }
         steps
     });

@@ -50,9 +50,6 @@ use self::stops::{SHORTEST_NS, Stops};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{Driver, Ready};
 
-/// The size of a worker's read buffer, in bytes.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
-
 /// How calls are made on connections, from the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
@@ -137,6 +134,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms, ok: OkStatus) -> Self {
         origins.keep_own_sessions();
         let last_connected = driver.now();
+        let buffer = vec![0; driver.read_buffer_bytes()];
         Self {
             driver,
             connections: Connections::default(),
@@ -165,7 +163,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             deadlines: Deadlines::default(),
             vacant: Vec::new(),
             unread: VecDeque::new(),
-            buffer: vec![0; READ_BUFFER_BYTES],
+            buffer,
             clear: Vec::new(),
             outgoing: Vec::new(),
         }

@@ -17,8 +17,8 @@ use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use brunt_protocol::Progress;
 
-/// How many reads in a row one connection gets before the others have their turn.
-const READS_IN_A_ROW: usize = 16;
+/// How many bytes of one connection are read in a row before the others have their turn.
+const BYTES_IN_A_ROW: usize = 1 << 20;
 /// How many reads may bring what came in time, where the kernel does not tell when it came: more than a socket's buffer
 /// holds, yet a limit for a peer that never stops.
 const READS_IN_TIME: usize = 64;
@@ -42,14 +42,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let ended = ended || connection.write_failure.is_some();
         let settles = self.settles_at != NEVER;
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut reads = 0;
+        let (mut reads, mut bytes) = (0, 0);
         loop {
             let same = self.connections[token].generation == generation;
             if !same || !self.connections[token].is_read() {
                 break;
             }
             reads += 1;
-            if reads > READS_IN_A_ROW && !settles {
+            if bytes >= BYTES_IN_A_ROW && !settles {
                 self.unread.push_back(token);
                 break;
             }
@@ -69,6 +69,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 Ok((n, arrived)) => {
                     let now = self.driver.now();
+                    bytes += n;
                     self.recorder.snapshot.numbers.add(Counter::WireIn, n as u64);
                     let is_late = settles && self.comes_late(load, token, arrived, reads, now);
                     // Its calls may have taken the connection with them.

@@ -136,13 +136,14 @@ impl VirtualNet {
         Self { world: Arc::new((Mutex::new(world), Condvar::new())) }
     }
 
-    /// Limits each write and each read to this many bytes.
+    /// Limits each write and each read to this many bytes. What is left of a read is announced anew, as if it had come
+    /// later.
     #[must_use]
     pub fn in_pieces_of(self, piece: usize) -> Self {
         self.changed(|world| world.piece = piece)
     }
 
-    /// Limits each read to this many bytes.
+    /// Reads into a buffer of this many bytes. What comes at once is cut, and still read at once.
     #[must_use]
     pub fn read_in_pieces_of(self, piece: usize) -> Self {
         self.changed(|world| world.read_piece = piece)
@@ -264,6 +265,10 @@ impl Driver for VirtualDriver {
         false
     }
 
+    fn read_buffer_bytes(&self) -> usize {
+        self.world().read_piece.min(1 << 16)
+    }
+
     fn has_announced(&self, token: usize) -> bool {
         self.world().sockets.get(&self.place(token)).is_some_and(|socket| socket.is_announced)
     }
@@ -296,7 +301,7 @@ impl Driver for VirtualDriver {
     fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
         let place = self.place(token);
         let mut world = self.world();
-        let piece = world.piece.min(world.read_piece);
+        let piece = world.piece;
         let socket = world.sockets.get_mut(&place).ok_or_else(no_socket)?;
         if !socket.inbox.is_empty() {
             let n = socket.inbox.len().min(buffer.len()).min(piece);

@@ -60,6 +60,9 @@ pub(crate) struct Ready {
     pub ended: bool,
 }
 
+/// The size of a worker's read buffer, in bytes.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`].
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
@@ -75,6 +78,11 @@ pub(crate) trait Driver {
     #[cfg(feature = "simulation")]
     fn has_announced(&self, _token: usize) -> bool {
         false
+    }
+
+    /// The size of the buffer that bytes are read into. A simulation cuts what comes by a smaller one.
+    fn read_buffer_bytes(&self) -> usize {
+        READ_BUFFER_BYTES
     }
 
     /// Begins to connect `token`. The outcome is announced as writable.
