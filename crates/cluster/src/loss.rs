@@ -10,6 +10,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use crate::listed::{Fate, LostCalls, Unreported};
@@ -122,7 +123,7 @@ impl Lost {
             }
             of_share.pass(unaccounted.since_ns);
             lost.beyond.push(of_share.clone());
-            lost.schedules.push(Schedule::new(of_share, 0, lost.planned_ns));
+            lost.schedules.push(Schedule::new(of_share, Tick::EPOCH, Tick::from_ns(lost.planned_ns)));
         }
         Some(lost)
     }
@@ -196,7 +197,8 @@ impl Lost {
         while (self.next + 1) * SECOND_NS <= measured_ns {
             let end = (self.next + 1) * SECOND_NS;
             let of_log = self.log.as_mut().map_or(0, |log| log.come_due(end));
-            let due = of_log + self.schedules.iter_mut().map(|schedule| schedule.come_due(end)).sum::<u64>();
+            let due =
+                of_log + self.schedules.iter_mut().map(|schedule| schedule.come_due(Tick::from_ns(end))).sum::<u64>();
             seconds.push(self.interval(SECOND_NS, Snapshot::with_numbers([(Counter::Due, due)])));
         }
         seconds
@@ -223,27 +225,28 @@ impl Lost {
             // The end of the first remaining calls is known.
             let first = self.schedules.iter_mut().filter(|schedule| schedule.due().is_some());
             let taken = first.min_by_key(|schedule| schedule.due()).and_then(Schedule::take);
-            late += u64::from(taken.is_some_and(|(due, _)| due >= measured_ns.max(self.accounted_ns)));
+            late += u64::from(taken.is_some_and(|(due, _)| due.ns() >= measured_ns.max(self.accounted_ns)));
         }
+        let end = Tick::from_ns(measured_ns);
         for schedule in &mut self.schedules {
-            schedule.end_at(measured_ns);
-            schedule.skip(self.accounted_ns, |_, _| {});
+            schedule.end_at(end);
+            schedule.skip(Tick::from_ns(self.accounted_ns), |_, _| {});
             let (mut unknown, mut unsent) = (0, 0);
-            schedule.skip(self.horizon_ns, |due, count| {
+            schedule.skip(Tick::from_ns(self.horizon_ns), |due, count| {
                 unknown += count;
                 // They move no percentile, but mark those that they could have moved.
                 rest.times.record_bounds(Timing::Response, 0, count);
-                by_due.untold(due, count);
+                by_due.untold(due.ns(), count);
             });
-            schedule.drop_overdue(measured_ns, |due, count| {
+            schedule.drop_overdue(end, |due, count| {
                 unsent += count;
-                let waited_ns = measured_ns.saturating_sub(due);
+                let waited_ns = end.since(due);
                 rest.times.record_bounds(Timing::Response, waited_ns, count);
-                by_due.untold(due, count);
+                by_due.untold(due.ns(), count);
             });
             rest.numbers.add(Counter::Unsent, unsent);
             rest.numbers.add(Counter::Unknown, unknown);
-            rest.numbers.add(Counter::Due, schedule.come_due(measured_ns));
+            rest.numbers.add(Counter::Due, schedule.come_due(end));
         }
         if let Some(mut log) = self.log.take() {
             self.end_log(&mut log, measured_ns, &mut rest, &mut by_due);

@@ -37,10 +37,10 @@ while IFS='|' read -r rule file change; do
     cp "$here/crates/cluster/src/$file" "$source"
 done <<'RULES'
 what is granted is remembered|controller/peer.rs|s/until_ns: peer.granted_ns, changes/until_ns: peer.granted_ns + 2_000_000_000, changes/
-what is due before the horizon is unknown|loss.rs|s/schedule.skip\(self.horizon_ns,/schedule.skip(0,/
+what is due before the horizon is unknown|loss.rs|s/schedule.skip\(Tick::from_ns\(self.horizon_ns\),/schedule.skip(Tick::EPOCH,/
 what is due before the horizon and after the end is unknown|loss.rs|s/arrivals.pass\(self.horizon_ns.min\(self.planned_ns\)\)/arrivals.pass(0)/
 what is told late beyond the horizon does not count|controller/in_run.rs|s/self.is_beyond \|= end_ns > horizon_ns;/self.is_beyond |= false;/
-what is told late is not unknown as well|loss.rs|s/schedule.skip\(self.accounted_ns, \|_, _\| \{\}\);//
+what is told late is not unknown as well|loss.rs|s/schedule.skip\(Tick::from_ns\(self.accounted_ns\), \|_, _\| \{\}\);//
 calls under way at a loss are unfinished|controller/in_run.rs|s/\(calls \+ more > 0\)\.then/false.then/
 a bus that stands still makes no agent silent|controller/contact.rs|s/self.audible \+= since.min\(AUDIBLE_NS\)/self.audible += since/
 a part that an agent ends by itself is lost|controller/progress.rs|s/let is_left = ended.interrupted/let is_left = false \&\& ended.interrupted/

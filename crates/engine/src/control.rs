@@ -13,8 +13,8 @@ use brunt_plan::profile::HIGHEST_RATE;
 use brunt_plan::scenario::{MOST_ALIVE, Scenarios, Step};
 use brunt_plan::units::Clock as Shown;
 use brunt_record::change::{Action, Author, Change, LONGEST_MARK, MOST_CHANGES, pauses};
+use brunt_record::time::{MeasuredTime, Tick};
 
-use crate::network::NEVER;
 use crate::transport::Clock;
 
 /// How far ahead a change takes effect, in nanoseconds: longer than a worker sleeps, so that each begins it in time.
@@ -193,7 +193,7 @@ enum Stage {
     /// The run has these terms and this clock, and its load has not begun.
     Ready(Terms, Clock),
     /// The measured part begins at this time of the clock.
-    Running(Terms, Clock, u64),
+    Running(Terms, Clock, Tick),
     Over,
 }
 
@@ -218,7 +218,7 @@ impl Control {
 
     /// The load begins, and its measured part at `began` on the clock. Each worker calls this, and the first call
     /// counts.
-    pub(crate) fn begin(&self, began: u64) {
+    pub(crate) fn begin(&self, began: Tick) {
         let mut state = self.lock();
         if let Stage::Ready(terms, clock) = &state.stage {
             state.stage = Stage::Running(*terms, Arc::clone(clock), began);
@@ -239,7 +239,7 @@ impl Control {
         let (terms, now_ns) = match &state.stage {
             Stage::Waiting | Stage::Ready(..) => return Err(ControlError::NotBegun),
             Stage::Over => return Err(ControlError::Over),
-            Stage::Running(terms, clock, began) => (*terms, clock() as i64 - *began as i64),
+            Stage::Running(terms, clock, began) => (*terms, clock().measured_from(*began).ns()),
         };
         // No machine has gone further than that, or will before it hears of the change.
         let earliest_ns = match state.granted_ns {
@@ -255,7 +255,7 @@ impl Control {
     /// `plan` is about to be carried out by other machines. They hear of a change whenever they are told how far they
     /// may go ([`Control::grant`]). `clock` returns the time in nanoseconds.
     pub fn ready_elsewhere(&self, plan: &Plan, clock: impl Fn() -> u64 + Send + Sync + 'static) {
-        self.ready(plan, Arc::new(clock));
+        self.ready(plan, Arc::new(move || Tick::from_ns(clock())));
     }
 
     /// The measured part of a run on other machines begins after this many nanoseconds.
@@ -369,9 +369,12 @@ impl Heard {
     }
 
     /// The pauses on the run's clock, on which the measured part begins at `began`.
-    pub(crate) fn pauses(&self, began: u64) -> Vec<(u64, u64)> {
-        let on_clock = |at_ns: i64| began.saturating_add_signed(at_ns);
-        pauses(&self.changes).into_iter().map(|(from, until)| (on_clock(from), until.map_or(NEVER, on_clock))).collect()
+    pub(crate) fn pauses(&self, began: Tick) -> Vec<(Tick, Tick)> {
+        let on_clock = |at_ns: i64| MeasuredTime::from_ns(at_ns).on_clock(began);
+        pauses(&self.changes)
+            .into_iter()
+            .map(|(from, until)| (on_clock(from), until.map_or(Tick::NEVER, on_clock)))
+            .collect()
     }
 
     /// Whether the run is paused, or will be, without a known end.
@@ -381,9 +384,9 @@ impl Heard {
 
     /// The numbers of virtual users, each with the time from which it holds on the run's clock, on which the measured
     /// part begins at `began`.
-    pub(crate) fn users(&self, began: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn users(&self, began: Tick) -> Vec<(Tick, u64)> {
         let users = |change: &Change| match change.action {
-            Action::Users(users) => Some((began.saturating_add_signed(change.at_ns), users)),
+            Action::Users(users) => Some((MeasuredTime::from_ns(change.at_ns).on_clock(began), users)),
             Action::Rate(_) | Action::Pause | Action::Resume | Action::Mark(_) => None,
         };
         self.changes.iter().filter_map(users).collect()

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::network::NEVER;
+use brunt_record::time::Tick;
+
 use crate::transport::Clock;
 
 /// How far on its timetable a part may make calls, in the time of the run's clock. There is no end unless one is set.
@@ -19,7 +20,7 @@ pub(crate) struct Horizon(Arc<AtomicU64>);
 
 impl Default for Horizon {
     fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(NEVER)))
+        Self(Arc::new(AtomicU64::new(Tick::NEVER.ns())))
     }
 }
 
@@ -31,14 +32,14 @@ impl Horizon {
 
     /// Whether no call of this due time may be made.
     #[inline]
-    pub(crate) fn is_before(&self, due: u64) -> bool {
+    pub(crate) fn is_before(&self, due: Tick) -> bool {
         due >= self.until()
     }
 
     /// The due time from which on no call may be made.
     #[inline]
-    fn until(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    fn until(&self) -> Tick {
+        Tick::from_ns(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -46,8 +47,8 @@ impl Horizon {
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     horizon: Horizon,
-    /// The pauses, each from a time of the run's clock to another; [`NEVER`] where the end is not known.
-    pauses: Vec<(u64, u64)>,
+    /// The pauses, each from a time of the run's clock to another; [`Tick::NEVER`] where the end is not known.
+    pauses: Vec<(Tick, Tick)>,
     /// Whether a call waits for the horizon to move on.
     has_held: bool,
 }
@@ -55,34 +56,34 @@ pub(crate) struct Reach {
 impl Reach {
     /// Whether no call of this due time may be made.
     #[inline]
-    pub(crate) fn ends_before(&self, due: u64) -> bool {
+    pub(crate) fn ends_before(&self, due: Tick) -> bool {
         self.horizon.is_before(due) || self.is_paused(due)
     }
 
-    /// Sets the pauses on the run's clock, each from a time to another or to [`NEVER`].
-    pub(crate) fn pause(&mut self, pauses: Vec<(u64, u64)>) {
+    /// Sets the pauses on the run's clock, each from a time to another or to [`Tick::NEVER`].
+    pub(crate) fn pause(&mut self, pauses: Vec<(Tick, Tick)>) {
         self.pauses = pauses;
     }
 
     /// Whether the run is paused at this time.
     #[inline]
-    pub(crate) fn is_paused(&self, at: u64) -> bool {
+    pub(crate) fn is_paused(&self, at: Tick) -> bool {
         !self.pauses.is_empty() && self.pauses.iter().any(|(from, until)| (*from..*until).contains(&at))
     }
 
-    /// When the pause at `now` ends: [`NEVER`] without a pause, or if its end is not known.
-    pub(crate) fn resumes(&self, now: u64) -> u64 {
-        self.pauses.iter().find(|(from, until)| (*from..*until).contains(&now)).map_or(NEVER, |(_, until)| *until)
+    /// When the pause at `now` ends: [`Tick::NEVER`] without a pause, or if its end is not known.
+    pub(crate) fn resumes(&self, now: Tick) -> Tick {
+        self.pauses.iter().find(|(from, until)| (*from..*until).contains(&now)).map_or(Tick::NEVER, |(_, until)| *until)
     }
 
     /// The due time from which on no call may be made.
-    pub(crate) fn until(&self) -> u64 {
+    pub(crate) fn until(&self) -> Tick {
         self.horizon.until()
     }
 
     /// Whether a call of this due time must wait. Remembers that one waits.
     #[inline]
-    pub(crate) fn holds_back(&mut self, due: u64) -> bool {
+    pub(crate) fn holds_back(&mut self, due: Tick) -> bool {
         let holds_back = self.ends_before(due);
         self.has_held |= holds_back;
         holds_back
@@ -90,7 +91,7 @@ impl Reach {
 
     /// Whether calls have waited, and those of this due time may be made now. True once for each wait.
     #[inline]
-    pub(crate) fn lets_go(&mut self, due: u64) -> bool {
+    pub(crate) fn lets_go(&mut self, due: Tick) -> bool {
         let lets_go = self.has_held && !self.ends_before(due);
         self.has_held &= !lets_go;
         lets_go
@@ -135,10 +136,10 @@ impl Gate {
     }
 
     /// When the load begins, in the time of the run's clock; `None` while the gate is closed.
-    pub(crate) fn time(&self) -> Option<u64> {
+    pub(crate) fn time(&self) -> Option<Tick> {
         match self.0.at.load(Ordering::Acquire) {
             0 => None,
-            at => Some(at),
+            at => Some(Tick::from_ns(at)),
         }
     }
 
@@ -156,7 +157,7 @@ impl Gate {
     /// was granted before. Without effect while the gate is closed.
     pub fn extend(&self, load_ns: u64) {
         if let Some(at) = self.time() {
-            self.0.horizon.0.fetch_max(at.saturating_add(load_ns), Ordering::Relaxed);
+            self.0.horizon.0.fetch_max(at.saturating_add(load_ns).ns(), Ordering::Relaxed);
         }
     }
 
@@ -168,11 +169,11 @@ impl Gate {
     /// Lets the load begin at this time, or at once if it is past. Returns how late that is, in nanoseconds; `None`
     /// before there is a run.
     pub fn open_at(&self, begin: Instant) -> Option<u64> {
-        let now_ns = self.0.clock.get()?();
+        let opens = self.0.clock.get()?();
         let now = Instant::now();
         let ahead_ns = begin.saturating_duration_since(now).as_nanos() as u64;
         let late_ns = now.saturating_duration_since(begin).as_nanos() as u64;
-        self.0.at.store((now_ns + ahead_ns).max(1), Ordering::Release);
+        self.0.at.store((opens + ahead_ns).ns().max(1), Ordering::Release);
         Some(late_ns)
     }
 }

@@ -34,6 +34,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
 use brunt_record::figures::Figures;
 use brunt_record::recording::Recording;
+use brunt_record::time::Tick;
 
 use brunt_protocol::Registry;
 use brunt_protocol::replay::Replay;
@@ -239,7 +240,7 @@ pub fn gather(
     stop: &StopHandle,
     started_unix_ms: u64,
 ) -> Recording {
-    let clock: Clock = Arc::new(|| 0);
+    let clock: Clock = Arc::new(|| Tick::EPOCH);
     let mut nobody = Watchdog::default();
     Coordinator::new(plan, agents.names.len() as u32, observer, &mut nobody, stop, clock)
         .of_agents(agents.names)

@@ -2,6 +2,7 @@
 //! a script cannot be stopped from inside.
 
 use brunt_record::SECOND_NS;
+use brunt_record::time::Tick;
 
 use brunt_protocol::user::Heart;
 
@@ -37,7 +38,7 @@ pub(crate) struct Stuck {
 pub(crate) struct Watchdog {
     watched: Vec<Watched>,
     /// When it last looked, on the run's clock.
-    looked: Option<u64>,
+    looked: Option<Tick>,
 }
 
 impl Watchdog {
@@ -54,9 +55,9 @@ impl Watchdog {
 
     /// The users to give up at `now`, each once; `ending` says that the run is to end. Call this more often than
     /// [`LONGEST_STEP_NS`].
-    pub(crate) fn look(&mut self, now: u64, ending: bool) -> Vec<Stuck> {
+    pub(crate) fn look(&mut self, now: Tick, ending: bool) -> Vec<Stuck> {
         let patience = if ending { LAST_PATIENCE_NS } else { PATIENCE_NS };
-        let step = self.looked.map_or(0, |looked| now.saturating_sub(looked)).min(LONGEST_STEP_NS);
+        let step = self.looked.map_or(0, |looked| now.since(looked)).min(LONGEST_STEP_NS);
         self.looked = Some(now);
         let mut stuck = Vec::new();
         for (worker, watched) in self.watched.iter_mut().enumerate() {
@@ -87,12 +88,12 @@ mod tests {
     /// A watchdog that looks every 50 ms of made-up time.
     struct Watching {
         watchdog: Watchdog,
-        now: u64,
+        now: Tick,
     }
 
     impl Watching {
         fn over(hearts: &[Heart]) -> Self {
-            Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: 0 }
+            Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: Tick::EPOCH }
         }
 
         /// Who is given up in so many milliseconds.

@@ -13,6 +13,7 @@ use brunt_plan::scenario::File;
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
+use brunt_record::time::Tick;
 use brunt_script::{FloodPlace, Operation, Program, ScriptError, ScriptHost as _};
 
 /// What must be true in the sandbox: expressions of Lua.
@@ -151,7 +152,7 @@ fn program(plan: &Plan) -> Box<dyn Program> {
 fn first_step(plan: &Plan) -> Operation {
     let script = program(plan);
     let library = script.begin(0).unwrap();
-    library.begin_iteration(0, 0, 1, library.place("s").unwrap())
+    library.begin_iteration(0, Tick::EPOCH, 1, library.place("s").unwrap())
 }
 
 fn wrk(sandbox: Sandbox, name: &str, script: &str) -> Result<(), ScriptError> {

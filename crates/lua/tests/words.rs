@@ -10,6 +10,7 @@ use brunt_plan::scenario::File;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
+use brunt_record::time::Tick;
 use brunt_script::{Library, Operation, Program, Resumption, ScriptError, ScriptHost as _};
 
 fn registry() -> Registry {
@@ -36,7 +37,7 @@ fn script(plan: &Plan) -> Box<dyn Program> {
 }
 
 fn begun(library: &dyn Library) -> Operation {
-    library.begin_iteration(0, 1, 1, library.place("s").unwrap())
+    library.begin_iteration(0, Tick::from_ns(1), 1, library.place("s").unwrap())
 }
 
 /// What a scenario of this worker ends with when it raises `value`, an expression.
@@ -258,12 +259,12 @@ impl User {
     /// Names of calls are asked for before them.
     fn label(&mut self) {
         while let Operation::Label { .. } = &self.operation {
-            self.operation = self.library.resume(0, 2, Resumption::Number(1)).0;
+            self.operation = self.library.resume(0, Tick::from_ns(2), Resumption::Number(1)).0;
         }
     }
 
     fn go_on(&mut self, with: Resumption<'_>) {
-        self.operation = self.library.resume(0, 2_000_000_000, with).0;
+        self.operation = self.library.resume(0, Tick::from_ns(2_000_000_000), with).0;
         self.label();
     }
 

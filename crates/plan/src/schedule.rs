@@ -1,11 +1,12 @@
 //! The calls of the open model on one worker: due ones, made ones, and those that will never be made.
 
 use brunt_record::histogram::bucket_of;
+use brunt_record::time::Tick;
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::profile::Profile;
 
-/// Arrivals from a beginning on the run's clock to an end. All times are nanoseconds on that clock.
+/// Arrivals from a beginning on the run's clock to an end. All times are of that clock.
 ///
 /// A call is *taken* when it is made, in order, and *dropped* when the schedule ends before that. Independently of
 /// both, the schedule counts the calls that have *come due*. Once it has ended, these are the calls taken and dropped:
@@ -15,10 +16,11 @@ use crate::profile::Profile;
 /// use brunt_plan::profile::Profile;
 /// use brunt_plan::schedule::Schedule;
 /// use brunt_plan::share::Share;
+/// use brunt_record::time::Tick;
 ///
 /// let rate = Profile::constant(10.0)?;
 /// let arrivals = Arrivals::new(rate, Spread::Uniform, Share::WHOLE, 0, None);
-/// let (begin, end) = (5_000_000_000, 6_000_000_000);
+/// let (begin, end) = (Tick::from_ns(5_000_000_000), Tick::from_ns(6_000_000_000));
 /// let mut schedule = Schedule::new(arrivals, begin, end);
 ///
 /// assert_eq!(schedule.due(), Some(begin));
@@ -33,17 +35,17 @@ use crate::profile::Profile;
 pub struct Schedule {
     arrivals: Arrivals,
     next: Option<Arrival>,
-    begin_ns: u64,
-    end_ns: u64,
+    begin: Tick,
+    end: Tick,
     /// A second copy of the arrivals, which counts due calls independently of what happens to them.
     counter: Arrivals,
     /// How many arrivals the counter has passed.
     passed: u64,
     /// The time up to which it was asked.
-    asked_ns: u64,
+    asked: Tick,
     taken: u64,
     /// The last batch that took calls ahead of their time: its due time, and the number of calls taken after it.
-    ahead: (u64, u64),
+    ahead: (Tick, u64),
     /// The number of calls that [`Schedule::come_due`] has reported.
     counted: u64,
     /// Whether calls that were not taken have been dropped.
@@ -51,19 +53,19 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Arrivals whose profile begins at `begin_ns`; those due at `end_ns` or later are left out.
-    pub fn new(arrivals: Arrivals, begin_ns: u64, end_ns: u64) -> Self {
+    /// Arrivals whose profile begins at `begin`; those due at `end` or later are left out.
+    pub fn new(arrivals: Arrivals, begin: Tick, end: Tick) -> Self {
         let counter = arrivals.clone();
         let mut schedule = Self {
             arrivals,
             next: None,
-            begin_ns,
-            end_ns,
+            begin,
+            end,
             counter,
             passed: 0,
-            asked_ns: 0,
+            asked: Tick::EPOCH,
             taken: 0,
-            ahead: (0, 0),
+            ahead: (Tick::EPOCH, 0),
             counted: 0,
             is_over: false,
         };
@@ -88,13 +90,13 @@ impl Schedule {
 
     /// Due time of the next call that was not taken; `None` after the last.
     #[inline]
-    pub fn due(&self) -> Option<u64> {
-        self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns)).filter(|due| *due < self.end_ns)
+    pub fn due(&self) -> Option<Tick> {
+        self.next.map(|arrival| self.begin.saturating_add(arrival.due_ns)).filter(|due| *due < self.end)
     }
 
     /// Takes the next call: its due time and its number.
     #[inline]
-    pub fn take(&mut self) -> Option<(u64, u64)> {
+    pub fn take(&mut self) -> Option<(Tick, u64)> {
         let due = self.due()?;
         let index = self.next?.index;
         self.advance();
@@ -111,7 +113,7 @@ impl Schedule {
     /// due then, or at its own time if that is earlier; and it counts as due once it is taken.
     ///
     /// `None` when the schedule has no further call before its end: a batch takes no call that the run does not make.
-    pub fn take_ahead(&mut self, with: u64) -> Option<(u64, u64)> {
+    pub fn take_ahead(&mut self, with: Tick) -> Option<(Tick, u64)> {
         let (due, index) = self.take()?;
         if due > with {
             self.ahead = (with, self.taken);
@@ -122,15 +124,15 @@ impl Schedule {
     /// The number of calls that came due since the last time: calls due before `now` (and before the end), and calls
     /// taken ahead of their time by a batch due before `now`. Asked at the end or later, or once the rest was dropped,
     /// it has reported every call that was taken. Its cost does not depend on their number, see [`Arrivals::pass`].
-    pub fn come_due(&mut self, now: u64) -> u64 {
-        let until = now.min(self.end_ns);
-        self.asked_ns = self.asked_ns.max(until);
-        self.passed += self.counter.pass(until.saturating_sub(self.begin_ns));
+    pub fn come_due(&mut self, now: Tick) -> u64 {
+        let until = now.min(self.end);
+        self.asked = self.asked.max(until);
+        self.passed += self.counter.pass(until.since(self.begin));
         // Calls are taken in order: those ahead of their time are the next to be passed. Calls taken after `now` was
         // over are not reported yet, as the caller may be late.
         let (with, taken_then) = self.ahead;
         let ahead = match now {
-            _ if self.is_over || now >= self.end_ns => self.taken,
+            _ if self.is_over || now >= self.end => self.taken,
             _ if with < now => taken_then,
             _ => 0,
         };
@@ -140,27 +142,27 @@ impl Schedule {
         new
     }
 
-    /// Ends the schedule at `end_ns`, if that is earlier; but not before a time up to which calls were counted, as
+    /// Ends the schedule at `end`, if that is earlier; but not before a time up to which calls were counted, as
     /// those have come due for good.
-    pub fn end_at(&mut self, end_ns: u64) {
-        self.end_ns = self.end_ns.min(end_ns.max(self.asked_ns));
+    pub fn end_at(&mut self, end: Tick) {
+        self.end = self.end.min(end.max(self.asked));
     }
 
     /// Passes over every call that is due before `until` and was not taken, and gives them to `record` as
     /// [`Schedule::drop_overdue`] does. They count as taken. Later calls can still be taken.
-    pub fn skip(&mut self, until: u64, mut record: impl FnMut(u64, u64)) {
+    pub fn skip(&mut self, until: Tick, mut record: impl FnMut(Tick, u64)) {
         while let Some(due) = self.due().filter(|due| *due < until) {
             let shortest_wait = (*bucket_of(until - due).start()).max(1);
-            let last = (until - shortest_wait).min(self.end_ns.saturating_sub(1));
+            let last = until.before(shortest_wait).min(self.end.before(1));
             self.taken += self.pass_from(due, last, &mut record);
         }
     }
 
     /// Gives the next call, which is due at `due`, to `record`, and those after it until `last` together; returns their
     /// number.
-    fn pass_from(&mut self, due: u64, last: u64, record: &mut impl FnMut(u64, u64)) -> u64 {
+    fn pass_from(&mut self, due: Tick, last: Tick, record: &mut impl FnMut(Tick, u64)) -> u64 {
         record(due, 1);
-        let others = self.arrivals.pass((last + 1).saturating_sub(self.begin_ns));
+        let others = self.arrivals.pass((last + 1).since(self.begin));
         if others > 0 {
             // Evenly spread, they are due at the middle on average.
             record(due + (last - due).div_ceil(2), others);
@@ -175,14 +177,14 @@ impl Schedule {
     /// from due to `end` fall into one bucket of a [`Histogram`](brunt_record::histogram::Histogram), so that each
     /// bucket becomes what it would be call by call. The first call, which waited longest, is recorded by itself,
     /// exactly. A due time is after `end` only where [`Schedule::end_at`] could not end the schedule that early.
-    pub fn drop_overdue(&mut self, end: u64, mut record: impl FnMut(u64, u64)) {
+    pub fn drop_overdue(&mut self, end: Tick, mut record: impl FnMut(Tick, u64)) {
         self.end_at(end);
         self.is_over = true;
         while let Some(due) = self.due() {
-            let shortest_wait = *bucket_of(end.saturating_sub(due)).start();
+            let shortest_wait = *bucket_of(end.since(due)).start();
             // A call due at the end or later, which stays because it was counted, has not waited at all.
-            let last = if due >= end { u64::MAX } else { end - shortest_wait };
-            let last = last.min(self.end_ns.saturating_sub(1));
+            let last = if due >= end { Tick::NEVER } else { end.before(shortest_wait) };
+            let last = last.min(self.end.before(1));
             self.pass_from(due, last, &mut record);
         }
     }
@@ -198,6 +200,44 @@ mod tests {
     use crate::share::{Portion, Share};
 
     const SECOND: u64 = 1_000_000_000;
+
+    /// A schedule with all its times in nanoseconds.
+    #[derive(Clone)]
+    struct Schedule(super::Schedule);
+
+    impl Schedule {
+        fn new(arrivals: Arrivals, begin: u64, end: u64) -> Self {
+            Self(super::Schedule::new(arrivals, Tick::from_ns(begin), Tick::from_ns(end)))
+        }
+
+        fn due(&self) -> Option<u64> {
+            self.0.due().map(Tick::ns)
+        }
+
+        fn take(&mut self) -> Option<(u64, u64)> {
+            self.0.take().map(|(due, index)| (due.ns(), index))
+        }
+
+        fn take_ahead(&mut self, with: u64) -> Option<(u64, u64)> {
+            self.0.take_ahead(Tick::from_ns(with)).map(|(due, index)| (due.ns(), index))
+        }
+
+        fn come_due(&mut self, now: u64) -> u64 {
+            self.0.come_due(Tick::from_ns(now))
+        }
+
+        fn end_at(&mut self, end: u64) {
+            self.0.end_at(Tick::from_ns(end));
+        }
+
+        fn skip(&mut self, until: u64, mut record: impl FnMut(u64, u64)) {
+            self.0.skip(Tick::from_ns(until), |due, calls| record(due.ns(), calls));
+        }
+
+        fn drop_overdue(&mut self, end: u64, mut record: impl FnMut(u64, u64)) {
+            self.0.drop_overdue(Tick::from_ns(end), |due, calls| record(due.ns(), calls));
+        }
+    }
 
     fn schedule(profile: &str, spread: Spread, begin: u64, end: u64) -> Schedule {
         Schedule::new(Arrivals::new(profile.parse().unwrap(), spread, Share::WHOLE, 3, None), begin, end)

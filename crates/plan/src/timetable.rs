@@ -65,6 +65,7 @@ impl Timetable {
 #[cfg(test)]
 mod tests {
     use brunt_record::change::Author;
+    use brunt_record::time::Tick;
     use proptest::prelude::*;
 
     use super::*;
@@ -163,7 +164,7 @@ mod tests {
             let mut counted = 0;
             for share in Portion::whole(shares).shares() {
                 let arrivals = Arrivals::new(planned.clone(), spread, share, seed, None);
-                let mut schedule = Schedule::new(arrivals, 0, end);
+                let mut schedule = Schedule::new(arrivals, Tick::EPOCH, Tick::from_ns(end));
                 let (mut known, mut taken) = (0, 0);
                 let mut now = 0;
                 while now < end + step {
@@ -173,17 +174,17 @@ mod tests {
                         known = heard;
                         schedule.change(&timetable.with(&changes[..known], 0));
                     }
-                    while schedule.due().is_some_and(|due| due <= now) {
+                    while schedule.due().is_some_and(|due| due <= Tick::from_ns(now)) {
                         let (due, number) = schedule.take().unwrap();
                         prop_assert_eq!(number, share.number(taken).unwrap());
                         taken += 1;
-                        due_times.push(due);
+                        due_times.push(due.ns());
                     }
-                    counted += schedule.come_due(now);
+                    counted += schedule.come_due(Tick::from_ns(now));
                     now += step;
                 }
-                counted += schedule.come_due(u64::MAX);
-                schedule.drop_overdue(end, |due, calls| due_times.extend(std::iter::repeat_n(due, calls as usize)));
+                counted += schedule.come_due(Tick::NEVER);
+                schedule.drop_overdue(Tick::from_ns(end), |due, calls| due_times.extend(std::iter::repeat_n(due.ns(), calls as usize)));
             }
             prop_assert_eq!(counted, due_times.len() as u64);
             let expected = integral(&planned, &changes, end);

@@ -32,6 +32,7 @@ mod schema;
 pub mod series;
 pub mod slowest;
 pub mod snapshot;
+pub mod time;
 pub mod timeline;
 pub mod watched;
 

@@ -47,6 +47,7 @@ use brunt_protocol::plan::scenario::Scenarios;
 use brunt_protocol::plan::share::Portion;
 use brunt_protocol::plan::stop::StopHandle;
 use brunt_protocol::record::figures::OwnFigures;
+use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
 use brunt_protocol::user::{Heart, User};
 use brunt_protocol::{Prepared, Registry};
@@ -210,7 +211,7 @@ impl Library for NativeLibrary {
 
     fn trace(&self) {}
 
-    fn begin_iteration(&self, slot: u32, _now: u64, id: u64, place: u32) -> Operation {
+    fn begin_iteration(&self, slot: u32, _now: Tick, id: u64, place: u32) -> Operation {
         let mut users = self.users.borrow_mut();
         let slot = slot as usize;
         if slot >= users.len() {
@@ -228,7 +229,7 @@ impl Library for NativeLibrary {
         operation
     }
 
-    fn resume(&self, slot: u32, _now: u64, with: Resumption<'_>) -> (Operation, bool) {
+    fn resume(&self, slot: u32, _now: Tick, with: Resumption<'_>) -> (Operation, bool) {
         let mut users = self.users.borrow_mut();
         let operation = match users.get_mut(slot as usize) {
             Some(Some(user)) => (user.iteration)(&with),
@@ -237,7 +238,7 @@ impl Library for NativeLibrary {
         (operation, false)
     }
 
-    fn judge(&self, _slot: u32, _now: u64, _body: &[u8], _flags: u32, _status: u16) -> Verdict {
+    fn judge(&self, _slot: u32, _now: Tick, _body: &[u8], _flags: u32, _status: u16) -> Verdict {
         Verdict::Taken
     }
 
@@ -247,7 +248,7 @@ impl Library for NativeLibrary {
         }
     }
 
-    fn leave_groups(&self, _slot: u32, _now: u64) -> Vec<(u32, u64, u64)> {
+    fn leave_groups(&self, _slot: u32, _now: Tick) -> Vec<(u32, u64, u64)> {
         Vec::new()
     }
 
@@ -296,12 +297,15 @@ mod tests {
             .with_scenario("end", |_| Box::new(|_| Operation::End));
         let library = Program::begin(&script, 0).unwrap();
         assert_eq!((library.place("end").unwrap(), library.once("setup").unwrap()), (1, None));
-        assert!(matches!(library.begin_iteration(2, 0, 5, 0), Operation::Pause(5)));
+        assert!(matches!(library.begin_iteration(2, Tick::EPOCH, 5, 0), Operation::Pause(5)));
         // It is asked for nobody else while it is there.
-        assert!(matches!(library.begin_iteration(2, 0, 6, 1), Operation::Pause(5)));
+        assert!(matches!(library.begin_iteration(2, Tick::EPOCH, 6, 1), Operation::Pause(5)));
         library.forget(2, true);
-        assert!(matches!(library.resume(2, 0, Resumption::Nothing), (Operation::Failed { wrong: true, .. }, false)));
-        assert!(matches!(library.begin_iteration(2, 0, 6, 1), Operation::End));
+        assert!(matches!(
+            library.resume(2, Tick::EPOCH, Resumption::Nothing),
+            (Operation::Failed { wrong: true, .. }, false)
+        ));
+        assert!(matches!(library.begin_iteration(2, Tick::EPOCH, 6, 1), Operation::End));
     }
 
     #[test]

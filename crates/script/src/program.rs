@@ -5,6 +5,7 @@ use std::sync::Arc;
 use brunt_protocol::Scheme;
 use brunt_protocol::plan::target::Target;
 use brunt_protocol::record::figures::OwnFigures;
+use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::{Caller, Value};
 
 use crate::{Operation, Resumption, ScriptError, Verdict};
@@ -89,7 +90,7 @@ pub trait Library: Send {
     fn trace(&self);
 
     /// Begins an iteration of the user in this slot at `now`, in nanoseconds; of a new one, with this number (from 1) and scenario.
-    fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation;
+    fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation;
 
     /// Whether users of some scenario do something last, by [`begin_stop`](Self::begin_stop).
     fn stops(&self) -> bool {
@@ -98,22 +99,22 @@ pub trait Library: Send {
 
     /// Begins the last function of the user in this slot, as an iteration that is not counted; `None` if its scenario
     /// has no such function, or the user has begun no iteration. `between` says that it stands between two iterations.
-    fn begin_stop(&self, _slot: u32, _now: u64, _between: bool) -> Option<Operation> {
+    fn begin_stop(&self, _slot: u32, _now: Tick, _between: bool) -> Option<Operation> {
         None
     }
 
     /// Resumes a user. Returns the operation that it wants next, and whether it ended its iteration and began the next
     /// before it wanted that. It does so only where [`Resumption::Answered`] lets it.
-    fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool);
+    fn resume(&self, slot: u32, now: Tick, with: Resumption<'_>) -> (Operation, bool);
 
     /// Shows the judge of a user's call ([`Wanted::judged`](crate::Wanted::judged)) an answer's body, flags and status.
-    fn judge(&self, slot: u32, now: u64, body: &[u8], flags: u32, status: u16) -> Verdict;
+    fn judge(&self, slot: u32, now: Tick, body: &[u8], flags: u32, status: u16) -> Verdict;
 
     /// Forgets the user in a slot, which another may take. `between` says that the user stands between two iterations.
     fn forget(&self, slot: u32, between: bool);
 
     /// Ends the groups that a user is in: the number, the time with pauses and the time without, in nanoseconds, of each.
-    fn leave_groups(&self, slot: u32, now: u64) -> Vec<(u32, u64, u64)>;
+    fn leave_groups(&self, slot: u32, now: Tick) -> Vec<(u32, u64, u64)>;
 
     /// Counts of checks that have held since the last time, by their numbers. Asked once a second.
     fn take_passes(&self) -> Vec<(u32, u64)>;

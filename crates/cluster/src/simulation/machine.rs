@@ -18,6 +18,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 
 use super::dice::Dice;
 use super::log::Logged;
@@ -212,7 +213,7 @@ impl Part {
                     .map(|share| {
                         let requests = plan.stop.requests;
                         let of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, requests);
-                        Schedule::new(of_share, 0, planned_ns)
+                        Schedule::new(of_share, Tick::EPOCH, Tick::from_ns(planned_ns))
                     })
                     .collect(),
                 Timetable::new(profile.clone()),
@@ -317,7 +318,7 @@ impl Part {
             match &mut self.calls {
                 Calls::Open(schedules, _) => {
                     for one in schedules {
-                        one.drop_overdue(end, |_, count| unsent += count);
+                        one.drop_overdue(Tick::from_ns(end), |_, count| unsent += count);
                     }
                 }
                 Calls::Logged(log) => {
@@ -357,7 +358,7 @@ impl Part {
 
     fn come_due(&mut self, until: u64, truth: &mut Truth) {
         if let Calls::Open(schedules, _) = &mut self.calls {
-            let due = schedules.iter_mut().map(|schedule| schedule.come_due(until)).sum();
+            let due = schedules.iter_mut().map(|schedule| schedule.come_due(Tick::from_ns(until))).sum();
             self.snapshot.numbers.add(Counter::Due, due);
             truth.due += due;
         }
@@ -372,6 +373,7 @@ impl Part {
         };
         match &mut self.calls {
             Calls::Open(schedules, _) => {
+                let (measured, end, horizon) = (Tick::from_ns(measured), Tick::from_ns(end), Tick::from_ns(horizon));
                 let next = schedules.iter().filter_map(Schedule::due).min();
                 if self.has_held && next.is_none_or(|due| due < horizon) {
                     // What was due while it had to wait is not made in a burst.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection};
 
+use brunt_record::time::Tick;
+
 use super::*;
 use crate::transport::{Address, Ready};
 
@@ -19,8 +21,8 @@ struct Wire {
 }
 
 impl Driver for Wire {
-    fn now(&mut self) -> u64 {
-        0
+    fn now(&mut self) -> Tick {
+        Tick::EPOCH
     }
     fn connect(&mut self, _token: usize, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
         Ok(())
@@ -41,7 +43,7 @@ impl Driver for Wire {
         Ok(taken)
     }
     fn close(&mut self, _token: usize) {}
-    fn wait(&mut self, _until: u64, _ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, _until: Tick, _ready: &mut Vec<Ready>) -> io::Result<()> {
         Ok(())
     }
     fn pause(&mut self, _ns: u64) {}

@@ -1,7 +1,9 @@
 //! Invariants of a flood between two steps of its worker. Tests check them after each step.
 
+use brunt_record::time::Tick;
+
 use super::{Flood, FloodNetwork, Pace};
-use crate::network::{NEVER, State};
+use crate::network::State;
 use crate::transport::Driver;
 
 /// The most bytes of a call of the made-up protocol `mux`: a letter, a number and a dot.
@@ -9,7 +11,7 @@ const CALL_BYTES: usize = 8;
 
 impl Flood {
     /// Checks the flood, and the network that it was lent, against their invariants.
-    pub(super) fn audit_step<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) {
+    pub(super) fn audit_step<D: Driver>(&self, network: &FloodNetwork<D>, now: Tick) {
         let call_bytes = (self.plan.target.scheme == "mux").then_some(CALL_BYTES);
         network.audit(Some(&self.again), call_bytes);
         let connections = self.plan.connections.most().max(1) as usize;
@@ -42,7 +44,7 @@ impl Flood {
                     );
                 }
                 let wakes = waits && self.ready.is_empty() && network.taking == 0 && network.connecting == 0;
-                let looks = self.outage.next_look != NEVER || network.next_deadline() != NEVER;
+                let looks = self.outage.next_look.is_set() || network.next_deadline().is_set();
                 assert!(!wakes || looks, "a due call waits for nothing");
             }
             Pace::Closed(_) | Pace::Open(_) => {}

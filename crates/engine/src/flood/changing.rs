@@ -20,7 +20,7 @@ impl Flood {
     /// Applies the changes heard of.
     #[cold]
     pub(super) fn change(&mut self) {
-        let begins_ns = self.phase_began as i64 - self.measured_began as i64;
+        let begins_ns = self.phase_began.measured_from(self.measured_began).ns();
         if let (Pace::Open(schedule), Some(planned)) = (&mut self.pace, &self.planned) {
             let profile = planned.with(self.heard.changes(), begins_ns);
             schedule.change(&profile);

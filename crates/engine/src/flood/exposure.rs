@@ -9,6 +9,8 @@
 //! monotone in arrivals). So in time the call would have taken at most as long as from the chain's beginning to its
 //! answer: the time that it did take, plus the time from that beginning to its sending.
 
+use brunt_record::time::Tick;
+
 use crate::network::Network;
 use crate::transport::Driver;
 
@@ -18,7 +20,7 @@ pub(super) struct Exposure {
     /// Whether these are all of the run's calls: those of other workers are unknown.
     is_alone: bool,
     /// When the current chain began; `None` before the first.
-    since: Option<u64>,
+    since: Option<Tick>,
 }
 
 impl Exposure {
@@ -32,10 +34,10 @@ impl Exposure {
     pub(super) fn of<D: Driver, T: Copy + std::fmt::Debug>(
         &mut self,
         network: &Network<D, T>,
-        ready: u64,
-        now: u64,
+        ready: Tick,
+        now: Tick,
     ) -> u64 {
-        let late = now.saturating_sub(ready);
+        let late = now.since(ready);
         if !self.is_alone {
             return late;
         }
@@ -44,8 +46,8 @@ impl Exposure {
         if is_idle && ready >= last_answer {
             self.since = Some(now);
         }
-        let in_chain = self.since.map_or(late, |since| late.min(now.saturating_sub(since)));
+        let in_chain = self.since.map_or(late, |since| late.min(now.since(since)));
         // A target that is idle now was busy for that part at most.
-        if is_idle { in_chain.min(last_answer.saturating_sub(ready)) } else { in_chain }
+        if is_idle { in_chain.min(last_answer.since(ready)) } else { in_chain }
     }
 }

@@ -10,9 +10,9 @@ use brunt_plan::arrivals::{Arrival, Arrivals};
 use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_record::SECOND_NS;
+use brunt_record::time::Tick;
 
 use super::CONNECTING_AT_ONCE;
-use crate::network::NEVER;
 
 /// How long all connections have to be busy before one is added, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000;
@@ -42,44 +42,44 @@ pub(super) struct Growth {
     /// The most connections that the worker may have.
     limit: usize,
     due: Option<Due>,
-    /// Since when no connection was free; [`NEVER`] while one is.
-    short_since: u64,
+    /// Since when no connection was free; [`Tick::NEVER`] while one is.
+    short_since: Tick,
     /// The most that calls were held up since then, in nanoseconds.
     held_up: u64,
     /// No connection is added before this time.
-    held_until: u64,
+    held_until: Tick,
     /// When one was last added.
-    probed_at: u64,
+    probed_at: Tick,
     /// Whether the last one was refused.
     is_refused: bool,
     /// Whether half of the connections were answered in this turn: then this worker is behind.
     is_behind: bool,
     /// When to look again whether one should be added, if nothing happens before.
-    pub(super) next_look: u64,
+    pub(super) next_look: Tick,
 }
 
 /// The schedule's arrivals once more, to count the calls that are due.
 #[derive(Debug)]
 struct Due {
     arrivals: Arrivals,
-    begin_ns: u64,
+    begin: Tick,
     next: Option<Arrival>,
     passed: u64,
 }
 
 impl Due {
     /// How many calls are due at `now`.
-    fn at(&mut self, now: u64) -> u64 {
+    fn at(&mut self, now: Tick) -> u64 {
         if self.next().is_some_and(|due| due <= now) {
-            self.passed += 1 + self.arrivals.pass((now + 1).saturating_sub(self.begin_ns));
+            self.passed += 1 + self.arrivals.pass((now + 1).since(self.begin));
             self.next = self.arrivals.next();
         }
         self.passed
     }
 
     /// When the next call is due.
-    fn next(&self) -> Option<u64> {
-        self.next.map(|arrival| self.begin_ns.saturating_add(arrival.due_ns))
+    fn next(&self) -> Option<Tick> {
+        self.next.map(|arrival| self.begin.saturating_add(arrival.due_ns))
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Standing {
     /// How long the last call was held up, in nanoseconds.
     pub(super) held_up: u64,
     /// When bytes last came from the target.
-    pub(super) heard: u64,
+    pub(super) heard: Tick,
     /// Whether each call has a connection of its own, so that connections being made have calls already.
     pub(super) reconnect: bool,
 }
@@ -104,13 +104,13 @@ impl Growth {
         Self {
             limit,
             due: None,
-            short_since: NEVER,
+            short_since: Tick::NEVER,
             held_up: 0,
-            held_until: 0,
-            probed_at: 0,
+            held_until: Tick::EPOCH,
+            probed_at: Tick::EPOCH,
             is_refused: false,
             is_behind: false,
-            next_look: NEVER,
+            next_look: Tick::NEVER,
         }
     }
 
@@ -119,10 +119,10 @@ impl Growth {
         self.limit
     }
 
-    /// A phase begins at `begin_ns`, with calls due by `arrivals`.
-    pub(super) fn begin(&mut self, mut arrivals: Arrivals, begin_ns: u64) {
+    /// A phase begins at `begin`, with calls due by `arrivals`.
+    pub(super) fn begin(&mut self, mut arrivals: Arrivals, begin: Tick) {
         let next = arrivals.next();
-        self.due = Some(Due { arrivals, begin_ns, next, passed: 0 });
+        self.due = Some(Due { arrivals, begin, next, passed: 0 });
     }
 
     /// The schedule goes on by this profile.
@@ -142,7 +142,7 @@ impl Growth {
     }
 
     /// A connection could not be made at `now`.
-    pub(super) fn refused(&mut self, now: u64) {
+    pub(super) fn refused(&mut self, now: Tick) {
         (self.held_until, self.is_refused) = (now + PROBE_NS, true);
     }
 
@@ -153,18 +153,18 @@ impl Growth {
 
     /// A connection is free at this time.
     pub(super) fn has_free(&mut self) {
-        (self.short_since, self.held_up, self.next_look) = (NEVER, 0, NEVER);
+        (self.short_since, self.held_up, self.next_look) = (Tick::NEVER, 0, Tick::NEVER);
     }
 
     /// No connection is free at `now`: how many to add.
-    pub(super) fn missing(&mut self, standing: &Standing, now: u64) -> usize {
+    pub(super) fn missing(&mut self, standing: &Standing, now: Tick) -> usize {
         self.short_since = self.short_since.min(now);
         self.held_up = self.held_up.max(standing.held_up);
         let Some(due) = &mut self.due else { return 0 };
         let mut waiting = usize::try_from(due.at(now).saturating_sub(standing.taken)).unwrap_or(usize::MAX);
         let at_once = if standing.reconnect { usize::MAX } else { CONNECTING_AT_ONCE };
         let at_once = if self.is_refused { at_once.min(1) } else { at_once };
-        let is_silent = now.saturating_sub(self.short_since.max(standing.heard)) >= SILENCE_NS;
+        let is_silent = now.since(self.short_since.max(standing.heard)) >= SILENCE_NS;
         let most = if is_silent { 1 } else { usize::MAX };
         let room =
             self.limit.saturating_sub(standing.connections).min(at_once.saturating_sub(standing.connecting)).min(most);
@@ -172,14 +172,14 @@ impl Growth {
             waiting = waiting.saturating_sub(standing.connecting);
         }
         let patience = PATIENCE_NS.max(self.held_up / CATCHING_UP);
-        let probe = if is_silent { self.probed_at.saturating_add(PROBE_NS) } else { 0 };
+        let probe = if is_silent { self.probed_at.saturating_add(PROBE_NS) } else { Tick::EPOCH };
         let from = self.held_until.max(self.short_since.saturating_add(patience)).max(probe);
         self.next_look = match () {
             // A connection that is made or lost makes room, and is looked at then.
-            () if room == 0 => NEVER,
+            () if room == 0 => Tick::NEVER,
             () if now < from => from,
             () if self.is_behind => now + PATIENCE_NS,
-            () => due.next().unwrap_or(NEVER),
+            () => due.next().unwrap_or(Tick::NEVER),
         };
         if now < from || self.is_behind {
             return 0;
@@ -204,63 +204,73 @@ mod tests {
     /// 1,000 calls a second from 0 on.
     fn growth(limit: usize) -> Growth {
         let mut growth = Growth::new(limit);
-        growth.begin(Arrivals::new(Profile::constant(1000.0).unwrap(), Spread::Uniform, Share::WHOLE, 0, None), 0);
+        growth.begin(
+            Arrivals::new(Profile::constant(1000.0).unwrap(), Spread::Uniform, Share::WHOLE, 0, None),
+            Tick::EPOCH,
+        );
         growth
     }
 
     fn standing(connections: usize, connecting: usize, taken: u64) -> Standing {
-        Standing { connections, connecting, taken, held_up: 0, heard: u64::MAX, reconnect: false }
+        Standing { connections, connecting, taken, held_up: 0, heard: Tick::NEVER, reconnect: false }
     }
 
     #[test]
     fn a_silent_target_gets_a_connection_now_and_then() {
         let mut growth = growth(1000);
-        let silent = |connections| Standing { heard: 0, ..standing(connections, 0, 0) };
-        growth.missing(&silent(4), 0);
-        assert_eq!(growth.missing(&silent(4), 200 * MS), CONNECTING_AT_ONCE, "200 ms are no silence");
-        let added: usize = (250..1250).map(|ms| growth.missing(&silent(132), ms * MS)).sum();
+        let silent = |connections| Standing { heard: Tick::EPOCH, ..standing(connections, 0, 0) };
+        growth.missing(&silent(4), Tick::EPOCH);
+        assert_eq!(growth.missing(&silent(4), Tick::from_ns(200 * MS)), CONNECTING_AT_ONCE, "200 ms are no silence");
+        let added: usize = (250..1250).map(|ms| growth.missing(&silent(132), Tick::from_ns(ms * MS))).sum();
         assert_eq!(added, 10, "in a second");
-        assert!(growth.missing(&standing(132, 0, 0), 1250 * MS) > 1, "it speaks");
+        assert!(growth.missing(&standing(132, 0, 0), Tick::from_ns(1250 * MS)) > 1, "it speaks");
     }
 
     #[test]
     fn a_connection_is_added_for_each_waiting_call_that_has_none_coming() {
         let mut growth = growth(100);
-        assert_eq!(growth.missing(&standing(4, 0, 0), 0), 0, "a shortage may be over in a moment");
-        assert_eq!(growth.next_look, MS);
+        assert_eq!(growth.missing(&standing(4, 0, 0), Tick::EPOCH), 0, "a shortage may be over in a moment");
+        assert_eq!(growth.next_look, Tick::from_ns(MS));
         // Calls 0 to 10 are due, 4 of them taken.
-        assert_eq!(growth.missing(&standing(4, 0, 4), 10 * MS), 7);
-        assert_eq!(growth.missing(&standing(11, 7, 4), 10 * MS), 0);
-        assert_eq!(growth.next_look, 11 * MS, "when the next call is due");
+        assert_eq!(growth.missing(&standing(4, 0, 4), Tick::from_ns(10 * MS)), 7);
+        assert_eq!(growth.missing(&standing(11, 7, 4), Tick::from_ns(10 * MS)), 0);
+        assert_eq!(growth.next_look, Tick::from_ns(11 * MS), "when the next call is due");
         growth.has_free();
-        assert_eq!((growth.missing(&standing(11, 0, 4), 12 * MS), growth.next_look), (0, 13 * MS));
+        assert_eq!(
+            (growth.missing(&standing(11, 0, 4), Tick::from_ns(12 * MS)), growth.next_look),
+            (0, Tick::from_ns(13 * MS))
+        );
     }
 
     #[test]
     fn calls_that_were_held_up_are_given_time_to_be_answered() {
         let mut growth = growth(100);
         let late = || Standing { held_up: 80 * MS, ..standing(4, 0, 4) };
-        assert_eq!(growth.missing(&late(), 80 * MS), 0);
-        assert_eq!((growth.missing(&late(), 89 * MS), growth.next_look), (0, 90 * MS));
-        assert_eq!(growth.missing(&standing(4, 0, 70), 89 * MS), 0, "the last of them was held up less");
-        assert!(growth.missing(&late(), 90 * MS) > 0);
+        assert_eq!(growth.missing(&late(), Tick::from_ns(80 * MS)), 0);
+        assert_eq!((growth.missing(&late(), Tick::from_ns(89 * MS)), growth.next_look), (0, Tick::from_ns(90 * MS)));
+        assert_eq!(growth.missing(&standing(4, 0, 70), Tick::from_ns(89 * MS)), 0, "the last of them was held up less");
+        assert!(growth.missing(&late(), Tick::from_ns(90 * MS)) > 0);
     }
 
     #[test]
     fn growth_is_bounded() {
         let mut growth = growth(1000);
-        growth.missing(&standing(4, 0, 0), 0);
-        assert_eq!(growth.missing(&standing(900, 0, 0), 9 * SECOND_NS), 100, "the limit");
-        assert_eq!(growth.missing(&standing(10, 100, 0), 9 * SECOND_NS), CONNECTING_AT_ONCE - 100);
+        growth.missing(&standing(4, 0, 0), Tick::EPOCH);
+        assert_eq!(growth.missing(&standing(900, 0, 0), Tick::from_ns(9 * SECOND_NS)), 100, "the limit");
+        assert_eq!(growth.missing(&standing(10, 100, 0), Tick::from_ns(9 * SECOND_NS)), CONNECTING_AT_ONCE - 100);
         growth.answered(5, 10);
-        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), 0, "answers wait for the worker");
+        assert_eq!(growth.missing(&standing(10, 0, 0), Tick::from_ns(9 * SECOND_NS)), 0, "answers wait for the worker");
         growth.answered(4, 10);
-        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), CONNECTING_AT_ONCE);
-        growth.refused(9 * SECOND_NS);
-        assert_eq!(growth.missing(&standing(10, 0, 0), 9 * SECOND_NS), 0);
-        assert_eq!(growth.next_look, 9 * SECOND_NS + PROBE_NS);
-        assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), 1, "one to see whether it can be had");
+        assert_eq!(growth.missing(&standing(10, 0, 0), Tick::from_ns(9 * SECOND_NS)), CONNECTING_AT_ONCE);
+        growth.refused(Tick::from_ns(9 * SECOND_NS));
+        assert_eq!(growth.missing(&standing(10, 0, 0), Tick::from_ns(9 * SECOND_NS)), 0);
+        assert_eq!(growth.next_look, Tick::from_ns(9 * SECOND_NS + PROBE_NS));
+        assert_eq!(
+            growth.missing(&standing(10, 0, 0), Tick::from_ns(10 * SECOND_NS)),
+            1,
+            "one to see whether it can be had"
+        );
         growth.made();
-        assert_eq!(growth.missing(&standing(10, 0, 0), 10 * SECOND_NS), CONNECTING_AT_ONCE);
+        assert_eq!(growth.missing(&standing(10, 0, 0), Tick::from_ns(10 * SECOND_NS)), CONNECTING_AT_ONCE);
     }
 }

@@ -2,11 +2,12 @@
 
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
 
 use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
-use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, NEVER, State};
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, State};
 use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
@@ -36,7 +37,7 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     #[inline]
-    fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: u64) {
+    fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: Tick) {
         if !self.names.is_empty() {
             self.names.record(&mut network.recorder, self.user.name(call.tag), call, end, now);
         }
@@ -62,7 +63,7 @@ impl<D: Driver> Load<D> for Flood {
         self.user.trace(number).map(|ids| ids.trace_id())
     }
 
-    fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         let connection = &network.connections[token];
         if connection.state == State::Open {
             self.outage.made(connection.origin);
@@ -74,7 +75,7 @@ impl<D: Driver> Load<D> for Flood {
     }
 
     /// Fails calls that wait for a connection, if there is no other connection.
-    fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: u64) -> bool {
+    fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: Tick) -> bool {
         self.outage.failed(attempt, now);
         let mut has_cost = false;
         self.hear();
@@ -89,7 +90,7 @@ impl<D: Driver> Load<D> for Flood {
         has_cost
     }
 
-    fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         // The slot keeps its place, which is connected again for the next call.
         if self.slots.is_some() {
             return;
@@ -107,7 +108,7 @@ impl<D: Driver> Load<D> for Flood {
         }
     }
 
-    fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: u64) {
+    fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: Tick) {
         self.again.extend(calls);
         // An idle connection takes calls only when it is given work. If all are idle, these calls would wait for ever.
         if (self.slots.is_none() || !self.is_loading()) && !is_broken(Rule::TurnedAwayIsSentAgain) {
@@ -115,7 +116,7 @@ impl<D: Driver> Load<D> for Flood {
         }
     }
 
-    fn gone(&mut self, network: &mut FloodNetwork<D>, gone: Gone<'_>, now: u64) {
+    fn gone(&mut self, network: &mut FloodNetwork<D>, gone: Gone<'_>, now: Tick) {
         let token = gone.token;
         let is_open = matches!(self.pace, Pace::Open(_));
         if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
@@ -154,7 +155,7 @@ impl<D: Driver> Load<D> for Flood {
 }
 
 impl<D: Driver> Phases<D> for Flood {
-    fn prepare(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+    fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         if self.begun == 0 {
             self.names = Names::new(self.user.names(), &mut network.recorder);
             if self.user.traces() {
@@ -165,22 +166,22 @@ impl<D: Driver> Phases<D> for Flood {
         self.connect_ahead(network, now)
     }
 
-    fn prepare_until(&self, network: &FloodNetwork<D>) -> u64 {
+    fn prepare_until(&self, network: &FloodNetwork<D>) -> Tick {
         network.last_connected + CONNECTING_PATIENCE_NS
     }
 
-    fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: u64, until: u64) {
+    fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
         self.begin_calls(network, phase, began, until);
     }
 
-    fn tick(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+    fn tick(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         if self.loading {
             self.go_on(network, now);
             self.dispatch(network);
             if self.ready.is_empty() {
                 self.await_connection(network, now);
             } else {
-                self.short_since = NEVER;
+                self.short_since = Tick::NEVER;
             }
         }
     }
@@ -189,22 +190,22 @@ impl<D: Driver> Phases<D> for Flood {
         self.call_again(network);
     }
 
-    fn next_wake(&self, now: u64) -> u64 {
+    fn next_wake(&self, now: Tick) -> Tick {
         match &self.pace {
             // Beyond the horizon, the next heartbeat looks whether the horizon has moved on.
             Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
-                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(NEVER)
+                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(Tick::NEVER)
             }
-            Pace::Open(_) if self.is_held() => NEVER,
+            Pace::Open(_) if self.is_held() => Tick::NEVER,
             Pace::Open(_) if self.loading => {
-                self.growth.as_ref().map_or(NEVER, |growth| growth.next_look).min(self.outage.next_look)
+                self.growth.as_ref().map_or(Tick::NEVER, |growth| growth.next_look).min(self.outage.next_look)
             }
             Pace::Closed(_) if self.loading => self.reach.resumes(now),
-            Pace::Open(_) | Pace::Closed(_) => NEVER,
+            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
         }
     }
 
-    fn is_over(&self, network: &FloodNetwork<D>, _now: u64) -> bool {
+    fn is_over(&self, network: &FloodNetwork<D>, _now: Tick) -> bool {
         network.under_way() == 0
             && self.plan.stop.requests.is_some()
             && match &self.pace {
@@ -214,10 +215,10 @@ impl<D: Driver> Phases<D> for Flood {
             }
     }
 
-    fn next_due(&self) -> u64 {
+    fn next_due(&self) -> Tick {
         match &self.pace {
-            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(NEVER),
-            Pace::Open(_) | Pace::Closed(_) => NEVER,
+            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(Tick::NEVER),
+            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
         }
     }
 
@@ -228,7 +229,7 @@ impl<D: Driver> Phases<D> for Flood {
         }
     }
 
-    fn end_load(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+    fn end_load(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         self.hear();
         self.loading = false;
         network.end_watch(end);
@@ -237,13 +238,13 @@ impl<D: Driver> Phases<D> for Flood {
         }
     }
 
-    fn is_interrupted(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+    fn is_interrupted(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         if !is_broken(Rule::InterruptedCallsAreSent) {
             self.keep_waiting(network, end);
         }
     }
 
-    fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: u64) {
+    fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: Tick) {
         self.hear();
         if let Pace::Open(schedule) = &mut self.pace {
             network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
@@ -255,7 +256,7 @@ impl<D: Driver> Phases<D> for Flood {
     }
 
     #[cfg(feature = "simulation")]
-    fn audit(&self, network: &FloodNetwork<D>, now: u64) {
+    fn audit(&self, network: &FloodNetwork<D>, now: Tick) {
         self.audit_step(network, now);
     }
 

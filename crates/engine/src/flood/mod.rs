@@ -22,6 +22,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::timetable::Timetable;
 use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
 
 use self::exposure::Exposure;
 use self::growth::Growth;
@@ -31,7 +32,7 @@ use self::outage::Outage;
 use self::slots::Slots;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
-use crate::network::{Call, CallId, Counted, NEVER, Network, State};
+use crate::network::{Call, CallId, Counted, Network, State};
 use crate::pace::{Quota, Schedule};
 use crate::transport::Driver;
 use brunt_protocol::user::{Interests, Refusal, User};
@@ -89,14 +90,14 @@ pub(crate) struct Flood {
     loading: bool,
     measured: bool,
     /// When the closed model stops calling: at the end of its phase.
-    calls_until: u64,
+    calls_until: Tick,
     /// The open model's connections that can carry a call; some may have lost that since.
     ready: VecDeque<usize>,
     /// Places of the open model that get a connection once a call needs it; some may have one by now.
     dormant: Vec<usize>,
     outage: Outage,
-    /// Since when calls of the open model wait for a connection, delays of this worker aside; [`NEVER`] if none do.
-    short_since: u64,
+    /// Since when calls of the open model wait for a connection, delays of this worker aside; [`Tick::NEVER`] if none do.
+    short_since: Tick,
     /// Connections that a peer takes no more calls on, and whose replacements wait until one of them has ended.
     owed: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
@@ -115,8 +116,8 @@ pub(crate) struct Flood {
     /// of the measured part on the run's clock, past or future.
     heard: Heard,
     planned: Option<Timetable>,
-    phase_began: u64,
-    measured_began: u64,
+    phase_began: Tick,
+    measured_began: Tick,
     /// The delay of the open model's last call, in nanoseconds: a connection made for later calls starts with it.
     held_up: u64,
 }
@@ -145,18 +146,18 @@ impl Flood {
             pipeline: plan.pipeline as usize,
             loading: false,
             measured: false,
-            calls_until: NEVER,
+            calls_until: Tick::NEVER,
             exposure: Exposure::new(share == Share::WHOLE),
             reach: Reach::default(),
             heard: Heard::default(),
             planned: None,
-            phase_began: 0,
-            measured_began: 0,
+            phase_began: Tick::EPOCH,
+            measured_began: Tick::EPOCH,
             held_up: 0,
             ready: VecDeque::new(),
             dormant: Vec::new(),
             outage: Outage::new(share.count()),
-            short_since: NEVER,
+            short_since: Tick::NEVER,
             owed: 0,
             again: VecDeque::new(),
             slots: has_several_targets.then(Slots::default),
@@ -173,7 +174,7 @@ impl Flood {
 
     /// Resumes once the horizon has moved on: nothing else would wake connections that were freed meanwhile. Calls that
     /// came due meanwhile stay unsent, as a burst would be a load that nobody asked for.
-    fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+    fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         self.hear();
         let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
         if !self.reach.lets_go(due) {
@@ -196,7 +197,7 @@ impl Flood {
     }
 
     /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
-    fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+    fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         while network.connections.len() < self.connections {
             let token = network.add(0);
             if let Some(slots) = &mut self.slots {
@@ -222,7 +223,7 @@ impl Flood {
     }
 
     /// The load of a phase begins at `began`: in the closed model every connection calls.
-    fn begin_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: u64, until: u64) {
+    fn begin_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
         (self.loading, self.measured, self.calls_until) = (true, phase == Phase::Measured, until);
         self.phase_began = began;
         self.measured_began = if self.measured { began } else { began.saturating_add(self.plan.warmup_ns) };
@@ -239,7 +240,7 @@ impl Flood {
                 let mut arrivals = Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests);
                 self.heard.look();
                 let planned = Timetable::new(profile);
-                arrivals.change(&planned.with(self.heard.changes(), began as i64 - self.measured_began as i64));
+                arrivals.change(&planned.with(self.heard.changes(), began.measured_from(self.measured_began).ns()));
                 self.planned = Some(planned);
                 if let Some(growth) = &mut self.growth {
                     growth.begin(arrivals.clone(), began);
@@ -267,7 +268,7 @@ impl Flood {
     }
 
     /// Gives a connection that may be free its next work.
-    fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         if !self.is_loading() {
             return self.give_again(network, token, now);
         }
@@ -280,7 +281,7 @@ impl Flood {
     }
 
     /// The load is over: gives a connection that may be free the calls that a peer has turned away.
-    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         while !self.again.is_empty() {
             if let Some(slots) = &self.slots {
                 let home = slots.home(token);
@@ -306,7 +307,7 @@ impl Flood {
     }
 
     /// Sends calls that a peer has turned away again, as far as a connection has room or can be made for them.
-    fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+    fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         for token in 0..network.connections.len() {
             if self.again.is_empty() {
                 return;
@@ -319,7 +320,7 @@ impl Flood {
     }
 
     /// Closed model: calls until the connection has as many in flight as it may.
-    fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         if now >= self.calls_until || self.reach.holds_back(now) {
             return;
         }
@@ -358,7 +359,7 @@ impl Flood {
     }
 
     /// The same over several targets: the next call of a slot without one, whatever its target.
-    fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
             && now < self.calls_until
@@ -370,7 +371,7 @@ impl Flood {
     }
 
     /// Several targets: sends a call on the connection to its target in the slot of `token`, or queues it there.
-    fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: u64) {
+    fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: Tick) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
         let token = slots.to(target, token, || network.add(target));
@@ -394,7 +395,7 @@ impl Flood {
     }
 
     /// Makes a connection for the call that waits for it.
-    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         let connection = &network.connections[token];
         if connection.state == State::Idle && connection.carried() > 0 {
             network.connect(self, token, now);
@@ -403,7 +404,7 @@ impl Flood {
 
     /// Closed model: the next call, due now, or one that has to be made again.
     #[inline]
-    fn next_call<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> Option<CallId> {
+    fn next_call<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> Option<CallId> {
         if !self.again.is_empty()
             && let Some(id) = self.next_again(network)
         {
@@ -420,13 +421,13 @@ impl Flood {
     }
 
     /// Whether the user lets the connection pause before its next call. The user is asked once a call.
-    fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) -> bool {
+    fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) -> bool {
         let connection = &mut network.connections[token];
-        if connection.deadline != NEVER {
+        if connection.deadline.is_set() {
             if connection.deadline > now {
                 return true;
             }
-            connection.deadline = NEVER;
+            connection.deadline = Tick::NEVER;
             return false;
         }
         match self.user.pause() {
@@ -481,7 +482,7 @@ impl Flood {
     }
 
     /// The number of calls that will be made at once for the free connections, as far as it is certain.
-    fn certain_calls(&self, freed: &[(usize, u64)]) -> usize {
+    fn certain_calls(&self, freed: &[(usize, Tick)]) -> usize {
         let Some(&(_, since)) = freed.last() else { return 0 };
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
         let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;

@@ -1,6 +1,7 @@
 //! Figures of a flood's calls by their names, where its user tells them apart.
 
 use brunt_record::figures::NameId;
+use brunt_record::time::Tick;
 
 use crate::network::{Call, End, Recorder};
 
@@ -21,7 +22,7 @@ impl Names {
     }
 
     /// A call with the name of this number has ended.
-    pub(super) fn record(&self, recorder: &mut Recorder, name: usize, call: &Call<u64>, end: End<'_>, now: u64) {
+    pub(super) fn record(&self, recorder: &mut Recorder, name: usize, call: &Call<u64>, end: End<'_>, now: Tick) {
         if let Some(id) = self.0.get(name).copied() {
             recorder.ended_by_name(id, call, end, now);
         }

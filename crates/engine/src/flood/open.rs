@@ -1,15 +1,16 @@
 //! The open model: due calls on connections that are free.
 
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::time::Tick;
 
 use super::growth::Standing;
 use super::{Flood, FloodNetwork, Pace, own_delay};
-use crate::network::{Call, CallId, Counted, End, Listing, NEVER, State};
+use crate::network::{Call, CallId, Counted, End, Listing, State};
 use crate::transport::Driver;
 
 impl Flood {
     /// Open model: lists the connection among those that can carry a call.
-    pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
@@ -33,7 +34,7 @@ impl Flood {
     }
 
     /// The same over several targets: lists the slot of the connection if the slot has no call.
-    pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         let Some(slots) = &self.slots else { return };
         let home = slots.home(token);
         if !slots.is_free(home, &network.connections) || !network.connections[home].is_unlisted() {
@@ -78,7 +79,7 @@ impl Flood {
             self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
         let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
         if is_in_vain {
-            growth.next_look = NEVER;
+            growth.next_look = Tick::NEVER;
             return false;
         }
         let standing = Standing {
@@ -138,7 +139,7 @@ impl Flood {
             let snapshot = &mut network.recorder.snapshot;
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
-            let exposed = self.exposure.of(network, now - own.call, now);
+            let exposed = self.exposure.of(network, now.before(own.call), now);
             let call = Call::new(number, due, self.measured, Counted::Already);
             let id = network.begin(Call { late: own.call, exposed, ..call });
             if self.slots.is_some() {
@@ -167,8 +168,8 @@ impl Flood {
         network: &mut FloodNetwork<D>,
         target: usize,
         id: CallId,
-        due: u64,
-        now: u64,
+        due: Tick,
+        now: Tick,
     ) -> bool {
         let is_open = matches!(self.pace, Pace::Open(_));
         if !is_open || !self.outage.has_failed(target) || self.outage.attempts.take(now) {

@@ -6,9 +6,10 @@
 //! the next one that does. An attempt that succeeds ends all this.
 
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
+use crate::network::FailedAttempt;
 use crate::network::attempts::Attempts;
-use crate::network::{FailedAttempt, NEVER};
 
 /// How long other calls share the outcome of an attempt, in nanoseconds; and of one that failed in TLS, which costs the
 /// target more.
@@ -18,7 +19,7 @@ const SHARED_TLS_NS: u64 = 100_000_000;
 /// An attempt that has failed, with no success after it.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
-    at: u64,
+    at: Tick,
     /// How long it took, in nanoseconds.
     pub(super) took_ns: u64,
     /// Its failure.
@@ -35,17 +36,17 @@ pub(super) struct Outage {
     /// The last attempt for each target, if it failed.
     last: Vec<Option<Outcome>>,
     /// When to look again whether a waiting call can be ended or sent, if nothing happens before.
-    pub(super) next_look: u64,
+    pub(super) next_look: Tick,
 }
 
 impl Outage {
     /// The share of one of this many workers, over all machines.
     pub(super) fn new(workers: u64) -> Self {
-        Self { attempts: Attempts::new(workers), last: Vec::new(), next_look: NEVER }
+        Self { attempts: Attempts::new(workers), last: Vec::new(), next_look: Tick::NEVER }
     }
 
     /// An attempt has failed at `now`.
-    pub(super) fn failed(&mut self, attempt: &FailedAttempt<'_>, now: u64) {
+    pub(super) fn failed(&mut self, attempt: &FailedAttempt<'_>, now: Tick) {
         if self.last.len() <= attempt.origin {
             self.last.resize(attempt.origin + 1, None);
         }
@@ -69,10 +70,10 @@ impl Outage {
 
     /// The outcome that a due call shares at `now`, as it makes no attempt of its own; `None` if no attempt ended just
     /// before.
-    pub(super) fn shared(&self, origin: usize, now: u64) -> Option<&Outcome> {
+    pub(super) fn shared(&self, origin: usize, now: Tick) -> Option<&Outcome> {
         let last = self.last.get(origin)?.as_ref()?;
         let shared_ns = if last.failure == Failure::Tls { SHARED_TLS_NS } else { SHARED_NS };
-        (now.saturating_sub(last.at) <= shared_ns).then_some(last)
+        (now.since(last.at) <= shared_ns).then_some(last)
     }
 }
 
@@ -84,14 +85,14 @@ mod tests {
     fn an_outcome_is_shared_for_a_moment_and_until_a_connection_is_made() {
         let mut outage = Outage::new(1);
         let attempt = FailedAttempt { origin: 1, failure: Failure::Connect, reason: "refused", took_ns: 7 };
-        outage.failed(&attempt, 1_000);
+        outage.failed(&attempt, Tick::from_ns(1_000));
         assert!(outage.has_failed(1) && !outage.has_failed(0) && !outage.has_failed(9));
         let shared = |outage: &Outage, now| outage.shared(1, now).map(|outcome| outcome.took_ns);
-        assert_eq!(shared(&outage, 1_000 + SHARED_NS), Some(7));
-        assert_eq!(shared(&outage, 1_001 + SHARED_NS), None);
-        outage.failed(&FailedAttempt { failure: Failure::Tls, ..attempt }, 1_000);
-        assert_eq!(shared(&outage, 1_001 + SHARED_NS), Some(7));
+        assert_eq!(shared(&outage, Tick::from_ns(1_000 + SHARED_NS)), Some(7));
+        assert_eq!(shared(&outage, Tick::from_ns(1_001 + SHARED_NS)), None);
+        outage.failed(&FailedAttempt { failure: Failure::Tls, ..attempt }, Tick::from_ns(1_000));
+        assert_eq!(shared(&outage, Tick::from_ns(1_001 + SHARED_NS)), Some(7));
         outage.made(1);
-        assert_eq!((shared(&outage, 1_000), outage.has_failed(1)), (None, false));
+        assert_eq!((shared(&outage, Tick::from_ns(1_000)), outage.has_failed(1)), (None, false));
     }
 }

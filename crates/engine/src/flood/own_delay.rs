@@ -6,6 +6,8 @@
 //! for the waiting time ("The theory of queues with a single server", Proceedings of the Cambridge Philosophical
 //! Society 48, 1952), computed twice: with the delay and without it.
 
+use brunt_record::time::Tick;
+
 /// The least delay that is carried on to a connection's next calls, in nanoseconds. Handling a call takes less, which
 /// would add up where calls always wait.
 const CARRIED_NS: u64 = 500_000;
@@ -23,10 +25,10 @@ pub(crate) struct OwnDelay {
 
 /// The delay of a call that was due at `due` and is sent at `now`, on a connection that has been free since
 /// `ready_since` and carries `held_up`.
-pub(crate) fn measure(due: u64, ready_since: u64, held_up: u64, now: u64) -> OwnDelay {
-    let fresh = now.saturating_sub(due.max(ready_since));
-    let ready_in_time = ready_since.saturating_sub(held_up);
-    let call = now.saturating_sub(due.max(ready_in_time));
+pub(crate) fn measure(due: Tick, ready_since: Tick, held_up: u64, now: Tick) -> OwnDelay {
+    let fresh = now.since(due.max(ready_since));
+    let ready_in_time = ready_since.before(held_up);
+    let call = now.since(due.max(ready_in_time));
     let held_up = if fresh >= CARRIED_NS { call } else { call.min(held_up) };
     OwnDelay { call, held_up, has_waited: ready_in_time > due }
 }
@@ -44,13 +46,14 @@ mod tests {
         // One connection, a call a millisecond, answered in 0.1 ms; the worker stands still from 0 to 300 ms.
         let (mut ready_since, mut held_up, mut now) = (0, 0, 300 * MS);
         for due in (1..300).map(|n| n * MS) {
-            let own = measure(due, ready_since, held_up, now);
+            let own = measure(Tick::from_ns(due), Tick::from_ns(ready_since), held_up, Tick::from_ns(now));
             assert_eq!((own.call, own.has_waited), (now - due, false), "due at {due}");
             now += MS / 10;
             (ready_since, held_up) = (now, own.held_up);
         }
         // It has caught up, and carries nothing on for long.
-        let own = measure(400 * MS, ready_since, held_up, 400 * MS + 20_000);
+        let own =
+            measure(Tick::from_ns(400 * MS), Tick::from_ns(ready_since), held_up, Tick::from_ns(400 * MS + 20_000));
         assert_eq!(own, OwnDelay { call: 20_000, held_up: 20_000, has_waited: false });
     }
 
@@ -60,17 +63,22 @@ mod tests {
         let (mut ready_since, mut held_up) = (0, 0);
         for due in (1..1000).map(|n| n * MS) {
             let now = due.max(ready_since) + 20_000;
-            let own = measure(due, ready_since, held_up, now);
+            let own = measure(Tick::from_ns(due), Tick::from_ns(ready_since), held_up, Tick::from_ns(now));
             assert_eq!(own.call, 20_000);
             assert_eq!(own.has_waited, ready_since > due);
             (ready_since, held_up) = (now + 2 * MS, own.held_up);
         }
         // Held up for 50 ms, all that come later are sent so much later.
         let now = ready_since + 50 * MS;
-        let own = measure(1000 * MS, ready_since, held_up, now);
+        let own = measure(Tick::from_ns(1000 * MS), Tick::from_ns(ready_since), held_up, Tick::from_ns(now));
         assert_eq!((own.call, own.held_up), (50 * MS, 50 * MS));
         let ready_since = now + 2 * MS;
-        let own = measure(1001 * MS, ready_since, own.held_up, ready_since + 20_000);
+        let own = measure(
+            Tick::from_ns(1001 * MS),
+            Tick::from_ns(ready_since),
+            own.held_up,
+            Tick::from_ns(ready_since + 20_000),
+        );
         assert_eq!((own.call, own.has_waited), (50 * MS + 20_000, true));
     }
 
@@ -85,7 +93,7 @@ mod tests {
             for (apart, service, stands_still) in calls {
                 due += apart;
                 let now = due.max(ready_since) + stands_still.map_or(0, |ms| ms * MS);
-                let own = measure(due, ready_since, held_up, now);
+                let own = measure(Tick::from_ns(due), Tick::from_ns(ready_since), held_up, Tick::from_ns(now));
                 in_time = due.max(in_time);
                 prop_assert_eq!(now - own.call, in_time);
                 in_time += service;

@@ -3,9 +3,10 @@
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
-use crate::network::{Call, Counted, Listing, NEVER, Recorder, State};
+use crate::network::{Call, Counted, Listing, Recorder, State};
 use crate::transport::Driver;
 
 /// How long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -17,8 +18,8 @@ const UNANSWERED: &str = "no connection was free within the timeout, and none wa
 
 impl Flood {
     /// No connection is free at `now`: sees to the calls that are due.
-    pub(super) fn await_connection<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
-        self.outage.next_look = NEVER;
+    pub(super) fn await_connection<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
+        self.outage.next_look = Tick::NEVER;
         if !self.is_loading() || self.connects_for_calls() || self.is_held() {
             return;
         }
@@ -42,16 +43,16 @@ impl Flood {
 
     /// Whether there is no connection worth waiting for: none is open and attempts fail, or the open ones are silent
     /// and another is refused.
-    pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: u64) -> bool {
+    pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: Tick) -> bool {
         let has_failed = self.outage.has_failed(0);
         if network.taking == 0 {
             return has_failed || network.connecting == 0;
         }
-        has_failed && now.saturating_sub(network.last_answer.max(network.last_connected)) > ANSWERS_NS
+        has_failed && now.since(network.last_answer.max(network.last_connected)) > ANSWERS_NS
     }
 
     /// Lets each due call make an attempt of its own, or share the outcome of another.
-    fn try_for_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+    fn try_for_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         while self.ready.is_empty() && self.is_out(network, now) && self.is_loading() {
             let Pace::Open(schedule) = &self.pace else { return };
             let Some(due) = schedule.due() else { return };
@@ -70,7 +71,7 @@ impl Flood {
                 self.outage.attempts.take(now);
                 self.try_for_next(network, token, now);
             } else if !self.share_outcome(network, now) {
-                self.outage.next_look = if free_at > now { free_at } else { NEVER };
+                self.outage.next_look = if free_at > now { free_at } else { Tick::NEVER };
                 return;
             }
         }
@@ -82,18 +83,18 @@ impl Flood {
     }
 
     /// Connects a place for the next call that is due.
-    fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: u64) {
+    fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
         let Pace::Open(schedule) = &mut self.pace else { return };
         let Some((due, number)) = schedule.take() else { return };
         network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
-        let late = network.behind(now).min(now.saturating_sub(due));
+        let late = network.behind(now).min(now.since(due));
         let id = network.begin(Call { late, ..Call::new(number, due, self.measured, Counted::Already) });
         network.enqueue(token, id);
         network.connect(self, token, now);
     }
 
     /// Ends the next due call with the outcome of an attempt that failed just before `now`. Returns false without such an attempt or call.
-    pub(super) fn share_outcome<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) -> bool {
+    pub(super) fn share_outcome<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         let Pace::Open(schedule) = &mut self.pace else { return false };
         let Some(outcome) = self.outage.shared(0, now).filter(|_| schedule.due().is_some_and(|due| due <= now)) else {
             return false;
@@ -138,7 +139,7 @@ impl Flood {
 
     /// Connects waiting places to a target that takes connections again; only as often as attempts are allowed, if it
     /// is unknown whether it does.
-    pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64, is_attempt: bool) {
+    pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick, is_attempt: bool) {
         while !self.dormant.is_empty()
             && network.connecting < self.most_half_open()
             && (!is_attempt || self.outage.attempts.take(now))
@@ -150,10 +151,10 @@ impl Flood {
 
     /// Ends calls that waited for as long as a call may take without a free connection, if the target has answered
     /// nothing since they were due.
-    fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: u64) {
+    fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let may_end = |due: &u64| network.last_answer < *due && !self.reach.ends_before(*due);
+        let may_end = |due: &Tick| network.last_answer < *due && !self.reach.ends_before(*due);
         while let Some(due) = schedule.due().filter(may_end) {
             let expires = due.max(short_since).saturating_add(timeout_ns);
             if expires > now {
@@ -170,7 +171,7 @@ impl Flood {
 
     /// The user ends the run at `end`: calls that wait are sent in the drain, once connections are free or made, as many
     /// as these carry at once. More are not worth a wait of their user's.
-    pub(super) fn keep_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+    pub(super) fn keep_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         self.hear();
         if !self.is_loading() || !self.measured || network.taking + network.connecting == 0 {
             return;
@@ -181,7 +182,7 @@ impl Flood {
             let Some(due) = schedule.due().filter(|due| *due < end && !self.reach.ends_before(*due)) else { return };
             let Some((_, number)) = schedule.take() else { return };
             network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
-            let late = network.behind(end).min(end.saturating_sub(due));
+            let late = network.behind(end).min(end.since(due));
             let call = Call::new(number, due, self.measured, Counted::Already);
             self.again.push_back(network.begin(Call { late, ..call }));
         }
@@ -189,15 +190,15 @@ impl Flood {
 
     /// The measured part ended: due calls without a connection are never sent. They are unsent where connections were
     /// too few, and unfinished where the target has been silent since they were due.
-    pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: u64) {
+    pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         // Calls that a peer has turned away may still be sent again.
         self.serve_again(network, end);
-        let silent_for = end.saturating_sub(network.last_answer);
+        let silent_for = end.since(network.last_answer);
         let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
-        let silent_since = if is_silent { network.last_answer } else { u64::MAX };
+        let silent_since = if is_silent { network.last_answer } else { Tick::NEVER };
         let Pace::Open(schedule) = &mut self.pace else { return };
         let recorder = &mut network.recorder;
-        let waited = |recorder: &mut Recorder, due: u64, calls: u64| {
+        let waited = |recorder: &mut Recorder, due: Tick, calls: u64| {
             if due > silent_since {
                 recorder.unfinished_overdue(due, calls, end);
             } else {

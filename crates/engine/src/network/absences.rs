@@ -1,14 +1,15 @@
 //! Time that places are without a server, while it is recorded; and whether a target has ever said anything.
 
 use brunt_record::catalogue::Counter;
+use brunt_record::time::Tick;
 
 use super::calls::CallId;
-use super::{NEVER, Network, State};
+use super::{Network, State};
 use crate::transport::Driver;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// From `now` on, records for each place the time without a server; with `None`, stops.
-    pub(crate) fn watch_for_server(&mut self, from: Option<u64>) {
+    pub(crate) fn watch_for_server(&mut self, from: Option<Tick>) {
         for connection in &mut self.connections.0 {
             if let Some(from) = from
                 && connection.came_to_nothing()
@@ -17,12 +18,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.without_since = from;
             }
         }
-        self.watched_since = from.unwrap_or(NEVER);
+        self.watched_since = from.unwrap_or(Tick::NEVER);
     }
 
     /// Whether a call was answered, or needed no answer.
     pub(crate) fn has_answers(&self) -> bool {
-        self.last_answer > 0
+        self.last_answer > Tick::EPOCH
     }
 
     /// Whether nothing at all came back.
@@ -32,27 +33,27 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether a call under way has the first bytes of its answer.
     pub(crate) fn is_being_answered(&self) -> bool {
-        let has_bytes = |id: &CallId| self.calls.get(*id).is_some_and(|call| call.first_byte != NEVER);
+        let has_bytes = |id: &CallId| self.calls.get(*id).is_some_and(|call| call.first_byte.is_set());
         self.calls.ids().iter().any(has_bytes)
     }
 
     /// Adds the time that places were without a server, up to `now`, while it is recorded.
-    pub(super) fn count_absences(&mut self, now: u64) {
+    pub(super) fn count_absences(&mut self, now: Tick) {
         for connection in &mut self.connections.0 {
-            if connection.without_since != NEVER {
+            if connection.without_since.is_set() {
                 let since = connection.without_since;
                 connection.without_since = now.max(since);
-                self.recorder.snapshot.numbers.add(Counter::WithoutServer, now.saturating_sub(since));
+                self.recorder.snapshot.numbers.add(Counter::WithoutServer, now.since(since));
             }
         }
     }
 
     /// The load ended at `now`: later time is in no figure.
-    pub(crate) fn end_watch(&mut self, now: u64) {
+    pub(crate) fn end_watch(&mut self, now: Tick) {
         self.count_absences(now);
         for connection in &mut self.connections.0 {
-            connection.without_since = NEVER;
+            connection.without_since = Tick::NEVER;
         }
-        self.watched_since = NEVER;
+        self.watched_since = Tick::NEVER;
     }
 }

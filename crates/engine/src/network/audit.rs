@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use brunt_record::time::Tick;
+
 use super::call::Place;
 use super::calls::CallId;
 use super::connection::Connection;
-use super::deadlines::NEVER;
 use super::{Network, State};
 use crate::transport::Driver;
 
@@ -35,8 +36,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let Some(call) = self.calls.get(id) else { continue };
             let waits_elsewhere = !has_list && call.place == Place::Waiting;
             assert!(names.contains(&id) || waits_elsewhere, "{call:?} is in no list");
-            assert!(!call.was_sent() || call.expires != NEVER, "{call:?} was sent and has no deadline");
-            let ends = self.time_is_up(id).unwrap_or(NEVER);
+            assert!(!call.was_sent() || call.expires.is_set(), "{call:?} was sent and has no deadline");
+            let ends = self.time_is_up(id).unwrap_or(Tick::NEVER);
             assert!(self.calls.is_watched(id, ends), "the deadline of {call:?} is not watched");
         }
         self.audit_counts();
@@ -54,13 +55,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             State::Idle => assert_eq!(calls, (0, 0), "what waits for a connection has one made"),
             State::Backoff | State::Connecting | State::Handshaking | State::Opening => {
                 assert_eq!(calls.0, 0, "no call is in flight before the connection is there");
-                assert!(connection.deadline != NEVER, "{state:?} has a deadline");
+                assert!(connection.deadline.is_set(), "{state:?} has a deadline");
             }
             State::Open => {
                 let most = self.origins.pipeline(connection.origin);
                 assert!(calls.1 == 0 || connection.streams_left(most) == 0, "waiting calls and room mean progress");
             }
-            State::Leaving => assert!(calls.0 > 0 || connection.deadline != NEVER, "what leaves has an end"),
+            State::Leaving => assert!(calls.0 > 0 || connection.deadline.is_set(), "what leaves has an end"),
         }
         if state != State::Open {
             let is_failing = connection.write_failure.is_some();
@@ -69,10 +70,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         for id in &connection.queue {
             let is_made = matches!(state, State::Open | State::Leaving);
-            let expires = self.calls.get(*id).map_or(NEVER, |call| call.expires);
-            assert!(!is_made || expires != NEVER, "a call that waits for room has a deadline");
+            let expires = self.calls.get(*id).map_or(Tick::NEVER, |call| call.expires);
+            assert!(!is_made || expires.is_set(), "a call that waits for room has a deadline");
         }
-        assert!(!connection.has_unsent() || connection.stalled_until != NEVER, "bytes that wait have a deadline");
+        assert!(!connection.has_unsent() || connection.stalled_until.is_set(), "bytes that wait have a deadline");
         let is_read = self.unread.contains(&token) || !self.driver.has_announced(token);
         assert!(is_read, "what was announced on connection {token}, {state:?}, is read");
         let due = self.patience_ends(token);

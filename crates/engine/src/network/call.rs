@@ -9,8 +9,7 @@
 
 use brunt_record::messages::{MessageArrival, StreamEnd};
 use brunt_record::outcome::Failure;
-
-use super::deadlines::NEVER;
+use brunt_record::time::Tick;
 
 /// Why a call has failed that took too long.
 pub(super) const LATE: &str = "no complete answer within the timeout";
@@ -75,17 +74,17 @@ pub(crate) struct Call<T> {
     /// Its load's key for it.
     pub(crate) tag: T,
     /// When it was due, in nanoseconds on the run's clock, like all times here.
-    pub(crate) due: u64,
-    /// When it was sent; [`NEVER`] before.
-    pub(crate) sent: u64,
+    pub(crate) due: Tick,
+    /// When it was sent; [`Tick::NEVER`] before.
+    pub(crate) sent: Tick,
     /// The generator's own delay, in nanoseconds: from when the call was due and had a connection to when it was sent.
     pub(crate) late: u64,
     /// For how much of that the target may have had other calls, in nanoseconds.
     pub(crate) exposed: u64,
-    /// When the first byte of its answer came; [`NEVER`] before.
-    pub(crate) first_byte: u64,
-    /// When it times out; [`NEVER`] before it is sent.
-    pub(crate) expires: u64,
+    /// When the first byte of its answer came; [`Tick::NEVER`] before.
+    pub(crate) first_byte: Tick,
+    /// When it times out; [`Tick::NEVER`] before it is sent.
+    pub(crate) expires: Tick,
     /// Bytes given to its connection before the first of its own.
     pub(crate) first_byte_out: u64,
     /// Bytes given to its connection, up to the last of its own.
@@ -110,15 +109,15 @@ pub(crate) struct Call<T> {
 
 impl<T> Call<T> {
     /// A call due at `due`.
-    pub(crate) fn new(tag: T, due: u64, measured: bool, counted: Counted) -> Self {
+    pub(crate) fn new(tag: T, due: Tick, measured: bool, counted: Counted) -> Self {
         Self {
             tag,
             due,
-            sent: NEVER,
+            sent: Tick::NEVER,
             late: 0,
             exposed: 0,
-            first_byte: NEVER,
-            expires: NEVER,
+            first_byte: Tick::NEVER,
+            expires: Tick::NEVER,
             first_byte_out: 0,
             last_byte: 0,
             place: Place::Waiting,
@@ -135,7 +134,7 @@ impl<T> Call<T> {
     /// Whether it was ever sent.
     #[inline]
     pub(crate) fn was_sent(&self) -> bool {
-        self.sent != NEVER
+        self.sent.is_set()
     }
 
     /// The connection that it was sent on.
@@ -154,8 +153,8 @@ impl<T> Call<T> {
 
     /// Sends it at `now`, with `timeout_ns` to end. A call that is sent again keeps its first time and its timeout.
     #[inline]
-    pub(crate) fn send(&mut self, now: u64, timeout_ns: u64) {
-        if self.sent == NEVER {
+    pub(crate) fn send(&mut self, now: Tick, timeout_ns: u64) {
+        if !self.sent.is_set() {
             self.sent = now.max(self.due);
             self.expires = self.sent.saturating_add(timeout_ns);
         }
@@ -163,22 +162,22 @@ impl<T> Call<T> {
 
     /// Notes that a part of its answer came at `now`; the first part counts.
     #[inline]
-    pub(crate) fn receive(&mut self, now: u64) {
-        if self.first_byte == NEVER {
-            self.first_byte = if self.sent == NEVER { now } else { now.max(self.sent) };
+    pub(crate) fn receive(&mut self, now: Tick) {
+        if !self.first_byte.is_set() {
+            self.first_byte = if !self.sent.is_set() { now } else { now.max(self.sent) };
         }
     }
 
     /// From when it was due to `end`, in nanoseconds.
     #[inline]
-    pub(crate) fn response_ns(&self, end: u64) -> u64 {
-        end.saturating_sub(self.due)
+    pub(crate) fn response_ns(&self, end: Tick) -> u64 {
+        end.since(self.due)
     }
 
     /// From when it was sent to `end`, in nanoseconds; 0 if it never was.
     #[inline]
-    pub(crate) fn service_ns(&self, end: u64) -> u64 {
-        end.saturating_sub(self.sent)
+    pub(crate) fn service_ns(&self, end: Tick) -> u64 {
+        end.since(self.sent)
     }
 }
 
@@ -188,10 +187,10 @@ pub(crate) struct Stream {
     /// The longest gap that is allowed.
     stall_ns: u64,
     /// When the call as a whole has taken too long.
-    limit: u64,
+    limit: Tick,
     messages: u64,
-    first: u64,
-    last: u64,
+    first: Tick,
+    last: Tick,
     /// The read that brought the last message.
     read: u64,
     /// The status so far.
@@ -201,18 +200,18 @@ pub(crate) struct Stream {
 
 impl Default for Stream {
     fn default() -> Self {
-        Self::new(u64::MAX, NEVER)
+        Self::new(u64::MAX, Tick::NEVER)
     }
 }
 
 impl Stream {
     /// The stream of a call before its first message. The call times out at `limit`; both parameters are nanoseconds.
-    pub(super) fn new(stall_ns: u64, limit: u64) -> Self {
-        Self { stall_ns, limit, messages: 0, first: 0, last: 0, read: 0, status: 0, is_left: false }
+    pub(super) fn new(stall_ns: u64, limit: Tick) -> Self {
+        Self { stall_ns, limit, messages: 0, first: Tick::EPOCH, last: Tick::EPOCH, read: 0, status: 0, is_left: false }
     }
 
     /// Notes a message that came at `at`, with the bytes of this read.
-    pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: u64, read: u64, status: u16) -> MessageArrival {
+    pub(super) fn came<T>(&mut self, call: &mut Call<T>, at: Tick, read: u64, status: u16) -> MessageArrival {
         let before = if self.messages == 0 { call.sent } else { self.last };
         let at = at.max(before);
         let is_first = self.messages == 0;
@@ -225,7 +224,7 @@ impl Stream {
     }
 
     /// When its last message came, if one has.
-    pub(super) fn last_message(&self) -> Option<u64> {
+    pub(super) fn last_message(&self) -> Option<Tick> {
         (self.messages > 0).then_some(self.last)
     }
 
@@ -244,14 +243,14 @@ impl Stream {
     }
 
     /// The account of its messages, for a call that ends like this at `at`.
-    pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: u64) -> StreamEnd {
+    pub(super) fn ended<T>(&self, call: &Call<T>, end: End<'_>, at: Tick) -> StreamEnd {
         let waits_in_vain = matches!(end, End::Unfinished | End::Failed(Failure::Timeout | Failure::Stalled, _));
         let before = if self.messages == 0 { call.sent } else { self.last };
         StreamEnd {
             messages: self.messages,
-            last_ns: self.last.saturating_sub(call.sent),
-            between_ns: self.last.saturating_sub(self.first),
-            waited_ns: (waits_in_vain && call.was_sent()).then(|| at.saturating_sub(before)),
+            last_ns: self.last.since(call.sent),
+            between_ns: self.last.since(self.first),
+            waited_ns: (waits_in_vain && call.was_sent()).then(|| at.since(before)),
             is_answered: matches!(end, End::Answered(_)),
             is_left: self.is_left,
         }
@@ -262,19 +261,26 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn call(due: u64) -> Call<u32> {
+    fn call(due: Tick) -> Call<u32> {
         Call::new(7, due, true, Counted::AtOnce)
     }
 
     #[test]
     fn times_only_grow() {
-        let mut early = call(100);
-        early.send(90, 50);
-        assert_eq!((early.sent, early.expires), (100, 150));
-        early.receive(80);
-        early.receive(200);
-        assert_eq!(early.first_byte, 100);
-        assert_eq!((early.response_ns(60), early.service_ns(60), early.service_ns(130)), (0, 0, 30));
-        assert_eq!(call(100).service_ns(300), 0, "never sent");
+        let mut early = call(Tick::from_ns(100));
+        early.send(Tick::from_ns(90), 50);
+        assert_eq!((early.sent, early.expires), (Tick::from_ns(100), Tick::from_ns(150)));
+        early.receive(Tick::from_ns(80));
+        early.receive(Tick::from_ns(200));
+        assert_eq!(early.first_byte, Tick::from_ns(100));
+        assert_eq!(
+            (
+                early.response_ns(Tick::from_ns(60)),
+                early.service_ns(Tick::from_ns(60)),
+                early.service_ns(Tick::from_ns(130))
+            ),
+            (0, 0, 30)
+        );
+        assert_eq!(call(Tick::from_ns(100)).service_ns(Tick::from_ns(300)), 0, "never sent");
     }
 }

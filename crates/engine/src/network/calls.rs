@@ -3,8 +3,10 @@
 //! A call leaves them only by [`Calls::remove`], which only [`Network::complete`](super::Network::complete) calls, with
 //! the [`End`](super::call::End) that it then records: no call can be lost on the way.
 
+use brunt_record::time::Tick;
+
 use super::call::{Call, Stream};
-use super::deadlines::{Deadlines, NEVER};
+use super::deadlines::Deadlines;
 
 /// Name of a call while it lives: its slot, and a number that tells the slot's calls apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,7 +103,7 @@ impl<T> Calls<T> {
     /// Notes that a call's [`Call::expires`] was set, so that [`Calls::overdue`] finds it. A slot whose earlier call
     /// had an earlier deadline has its alarm set already, so that this costs a flood one comparison.
     #[inline]
-    pub(super) fn watch(&mut self, id: CallId, expires: u64) {
+    pub(super) fn watch(&mut self, id: CallId, expires: Tick) {
         self.deadlines.arm(id.slot, expires);
     }
 
@@ -125,7 +127,7 @@ impl<T> Calls<T> {
     }
 
     /// When the last message of a call came, if one has.
-    pub(super) fn last_message(&self, id: CallId) -> Option<u64> {
+    pub(super) fn last_message(&self, id: CallId) -> Option<Tick> {
         self.get(id).filter(|call| call.streams)?;
         self.stream(id)?.last_message()
     }
@@ -138,20 +140,20 @@ impl<T> Calls<T> {
     }
 
     /// When the oldest call was due that has not ended, leaving out optional answers.
-    pub(crate) fn oldest_due(&self) -> Option<u64> {
+    pub(crate) fn oldest_due(&self) -> Option<Tick> {
         let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
         calls.filter(|call| !call.is_optional()).map(|call| call.due).min()
     }
 
     /// A call that has timed out at `now`. Each is returned once.
-    pub(super) fn overdue(&mut self, now: u64) -> Option<CallId> {
+    pub(super) fn overdue(&mut self, now: Tick) -> Option<CallId> {
         while let Some(slot) = self.deadlines.due(now) {
             let Some(Slot { generation, call: Some(call) }) = self.slots.get(slot as usize) else { continue };
             if call.expires <= now {
                 return Some(CallId { slot, generation: *generation });
             }
             let expires = call.expires;
-            if expires != NEVER {
+            if expires.is_set() {
                 self.deadlines.arm(slot, expires);
             }
         }
@@ -160,12 +162,12 @@ impl<T> Calls<T> {
 
     /// Whether the call's deadline, if it has one, will be looked at in time.
     #[cfg(feature = "simulation")]
-    pub(super) fn is_watched(&self, id: CallId, ends: u64) -> bool {
+    pub(super) fn is_watched(&self, id: CallId, ends: Tick) -> bool {
         self.get(id).is_none_or(|call| self.deadlines.alarm(id.slot as usize) <= call.expires.max(ends))
     }
 
     /// When to ask for [`Calls::overdue`] next, at the latest.
-    pub(super) fn next_deadline(&self) -> u64 {
+    pub(super) fn next_deadline(&self) -> Tick {
         self.deadlines.next()
     }
 
@@ -201,16 +203,16 @@ mod tests {
     use super::super::call::Counted;
     use super::*;
 
-    fn call(due: u64) -> Call<u32> {
+    fn call(due: Tick) -> Call<u32> {
         Call::new(7, due, true, Counted::AtOnce)
     }
 
     #[test]
     fn a_name_outlives_its_call_and_means_no_other() {
         let mut calls = Calls::default();
-        let first = calls.insert(call(1));
-        assert_eq!(calls.remove(first).map(|call| call.due), Some(1));
-        let second = calls.insert(call(2));
+        let first = calls.insert(call(Tick::from_ns(1)));
+        assert_eq!(calls.remove(first).map(|call| call.due), Some(Tick::from_ns(1)));
+        let second = calls.insert(call(Tick::from_ns(2)));
         assert_eq!((second.slot, calls.get(first).is_none()), (first.slot, true), "the slot is used again");
         assert!(calls.remove(first).is_none() && calls.get(second).is_some());
         assert_eq!(calls.under_way(), 1);
@@ -221,7 +223,7 @@ mod tests {
     #[test]
     fn a_deadline_is_the_calls_own() {
         let mut calls = Calls::default();
-        let begin = |calls: &mut Calls<u32>, now: u64, timeout: u64| {
+        let begin = |calls: &mut Calls<u32>, now: Tick, timeout: u64| {
             let mut sent = call(now);
             sent.send(now, timeout);
             let expires = sent.expires;
@@ -229,24 +231,24 @@ mod tests {
             calls.watch(id, expires);
             id
         };
-        let slow = begin(&mut calls, 0, 1000);
-        let fast = begin(&mut calls, 0, 10);
-        assert_eq!((calls.overdue(9), calls.next_deadline()), (None, 10));
-        assert_eq!(calls.overdue(10), Some(fast));
+        let slow = begin(&mut calls, Tick::EPOCH, 1000);
+        let fast = begin(&mut calls, Tick::EPOCH, 10);
+        assert_eq!((calls.overdue(Tick::from_ns(9)), calls.next_deadline()), (None, Tick::from_ns(10)));
+        assert_eq!(calls.overdue(Tick::from_ns(10)), Some(fast));
         calls.remove(fast);
         // The next call in the slot of the fast one has its own, later one.
-        let next = begin(&mut calls, 20, 500);
-        assert_eq!((calls.overdue(500), calls.overdue(520)), (None, Some(next)));
+        let next = begin(&mut calls, Tick::from_ns(20), 500);
+        assert_eq!((calls.overdue(Tick::from_ns(500)), calls.overdue(Tick::from_ns(520))), (None, Some(next)));
         calls.remove(next);
-        assert_eq!(calls.overdue(5000), Some(slow));
+        assert_eq!(calls.overdue(Tick::from_ns(5000)), Some(slow));
         calls.remove(slow);
-        assert_eq!(calls.overdue(u64::MAX - 1), None);
+        assert_eq!(calls.overdue(Tick::LAST), None);
     }
 
     #[test]
     #[should_panic(expected = "1 calls were dropped without an end")]
     fn a_call_without_an_end_is_a_defect() {
         let mut calls = Calls::default();
-        calls.insert(call(1));
+        calls.insert(call(Tick::from_ns(1)));
     }
 }

@@ -6,9 +6,9 @@ use std::io;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::counts::CONNECTED_TO;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::reason_of;
 use super::looks::LookRequest;
 use super::{Load, Network, State};
@@ -22,13 +22,13 @@ const NEXT_ADDRESS_NS: u64 = 250_000_000;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
-    pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         self.origins.take_addresses(self.connections[token].origin);
-        if self.first_attempt == NEVER {
+        if !self.first_attempt.is_set() {
             self.first_attempt = now;
         }
         let connection = &mut self.connections[token];
-        connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(NEVER - 1);
+        connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
         connection.addresses.clear();
         if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
             connection.addresses.extend(route.in_turn(token).cloned());
@@ -47,10 +47,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
     /// they share the rest of the time.
-    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &self.connections[token];
         let route = self.origins.route(connection.origin);
-        let left = connection.connect_until.saturating_sub(now);
+        let left = connection.connect_until.since(now);
         let untried = route.map_or(0, |route| route.addresses.len()).saturating_sub(connection.tried) as u64;
         let patience = match connection.addresses.len() as u64 {
             0 | 1 => left,
@@ -69,7 +69,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// An address refused: the others get their chance, then the attempt has failed.
-    fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error, now: u64) {
+    fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error, now: Tick) {
         let (failure, reason) = failure_of(error);
         if self.connections[token].addresses.len() < 2 {
             let reason = self.at_address(token, &reason);
@@ -84,7 +84,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
-    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         const REASON: &str = "no connection within the connect timeout";
 
         if now >= self.connections[token].connect_until {
@@ -122,7 +122,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let connection = &mut self.connections[token];
                 connection.connected = now;
                 connection.deadline = connection.connect_until;
-                connection.connect_ns = now.saturating_sub(connection.began);
+                connection.connect_ns = now.since(connection.began);
                 // Where there are several addresses, the one that took the connection says more than a number.
                 if let Some(address) = connection.addresses.front() {
                     self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
@@ -144,7 +144,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         load: &mut L,
         token: usize,
         channel: Result<Channel, String>,
-        now: u64,
+        now: Tick,
     ) {
         let channel = match channel {
             Ok(channel) => channel,
@@ -168,12 +168,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Notes whether the channel's handshake is over, after it was fed.
-    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &self.connections[token];
         if connection.state == State::Handshaking
             && let Some(handshake) = connection.channel.handshake()
         {
-            self.recorder.snapshot.times.record(Timing::Tls, now.saturating_sub(connection.connected));
+            self.recorder.snapshot.times.record(Timing::Tls, now.since(connection.connected));
             self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
             self.connections[token].connected = now;
             self.open(load, token, now);
@@ -181,7 +181,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The way to the peer is open: the protocol opens its own connection on it.
-    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.client.open(connection.channel.alpn(), &mut self.outgoing) {
             Ok(Opening::Ready) => self.ready(load, token, now),
@@ -194,24 +194,24 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The protocol's opening exchange is over.
-    pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &self.connections[token];
         if connection.state == State::Opening {
-            self.recorder.snapshot.times.record(Timing::Handshake, now.saturating_sub(connection.connected));
+            self.recorder.snapshot.times.record(Timing::Handshake, now.since(connection.connected));
             self.ready(load, token, now);
         }
     }
 
     /// The connection can carry calls.
-    fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let behind = self.behind(now);
         let connection = &mut self.connections[token];
         connection.state = State::Open;
-        connection.deadline = NEVER;
+        connection.deadline = Tick::NEVER;
         connection.ready_since = now;
         connection.held_up = connection.held_up.max(behind);
-        if connection.without_since != NEVER {
-            let without = now.saturating_sub(std::mem::replace(&mut connection.without_since, NEVER));
+        if connection.without_since.is_set() {
+            let without = now.since(std::mem::replace(&mut connection.without_since, Tick::NEVER));
             self.recorder.snapshot.numbers.add(Counter::WithoutServer, without);
         }
         let generation = connection.generation;
@@ -229,7 +229,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends queued calls of this connection, as far as it has room. The others go on waiting, for as long as a call
     /// may take.
-    fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         // The protocol's opening bytes may wait for the first call.
         let mut composed = !self.outgoing.is_empty();
         let behind = self.behind(now);
@@ -239,7 +239,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         {
             // The connection was there before this worker came to it.
             if let Some(call) = self.calls.get_mut(id).filter(|call| !call.was_sent()) {
-                call.late = (call.late + behind).min(now.saturating_sub(call.due));
+                call.late = (call.late + behind).min(now.since(call.due));
             }
             composed |= self.compose(load, token, id, now);
         }
@@ -261,7 +261,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call that waits for room on a connection times out, counted from when it was due.
     pub(crate) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
-        let Some(call) = self.calls.get_mut(id).filter(|call| call.expires == NEVER) else { return };
+        let Some(call) = self.calls.get_mut(id).filter(|call| !call.expires.is_set()) else { return };
         let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
         call.expires = call.due.saturating_add(timeout_ns);
         let expires = call.expires;
@@ -270,10 +270,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer has sent something, after which an open connection may have room for queued calls.
     #[inline]
-    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         if let Some(first) = self.connections[token].queue.front().copied() {
             // A call that its load has queued for a moment only is sent by the load.
-            let waits = self.calls.get(first).is_some_and(|call| call.expires != NEVER);
+            let waits = self.calls.get(first).is_some_and(|call| call.expires.is_set());
             if waits && self.connections[token].state == State::Open {
                 self.send_queue(load, token, now);
             }

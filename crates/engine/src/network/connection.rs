@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
+use brunt_record::time::Tick;
+
 use super::call::Call;
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::WriteFailure;
 use super::holding::Holds;
 use super::looks::LookRequest;
@@ -88,8 +89,8 @@ pub(crate) struct Connection {
     pub(super) queue: VecDeque<CallId>,
     /// Bytes that the socket did not take yet.
     pub(super) unsent: Unsent,
-    /// When the connection ends unless its peer takes one of the waiting bytes; [`NEVER`] while none wait.
-    pub(super) stalled_until: u64,
+    /// When the connection ends unless its peer takes one of the waiting bytes; [`Tick::NEVER`] while none wait.
+    pub(super) stalled_until: Tick,
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
     pub(super) write_failure: Option<WriteFailure>,
@@ -106,23 +107,23 @@ pub(crate) struct Connection {
     /// Grows whenever the connection is closed: an event for an earlier generation is stale.
     pub(super) generation: u32,
     /// When the socket began to connect.
-    pub(super) began: u64,
+    pub(super) began: Tick,
     /// When the socket was connected, or the TLS handshake was done: the start of the next step of connecting.
-    pub(super) connected: u64,
+    pub(super) connected: Tick,
     /// How long the socket took to connect, in nanoseconds.
     pub(super) connect_ns: u64,
-    /// Since when its place is without a server, as far as that is not recorded yet; [`NEVER`] if it has one.
-    pub(super) without_since: u64,
+    /// Since when its place is without a server, as far as that is not recorded yet; [`Tick::NEVER`] if it has one.
+    pub(super) without_since: Tick,
     /// Since when it could carry a call, or another one.
-    pub(crate) ready_since: u64,
+    pub(crate) ready_since: Tick,
     /// How much earlier that would have been had this program been in time, in nanoseconds.
     pub(crate) held_up: u64,
-    /// When connecting is given up, backing off is over, or a pause before the next call ends; [`NEVER`] for none.
-    pub(crate) deadline: u64,
+    /// When connecting is given up, backing off is over, or a pause before the next call ends; [`Tick::NEVER`] for none.
+    pub(crate) deadline: Tick,
     /// Whether it, and the connections before it in its place, were of use.
     pub(super) service: Service,
     /// When this attempt to connect is given up.
-    pub(super) connect_until: u64,
+    pub(super) connect_until: Tick,
     /// The addresses that may still take it, the one under way first, if the target has several; and how many were
     /// tried.
     pub(super) addresses: VecDeque<Address>,
@@ -150,7 +151,7 @@ impl Connection {
             calls: VecDeque::new(),
             queue: VecDeque::new(),
             unsent: Unsent::default(),
-            stalled_until: NEVER,
+            stalled_until: Tick::NEVER,
             write_failure: None,
             unsent_aside: 0,
             bytes_out: 0,
@@ -158,15 +159,15 @@ impl Connection {
             most: 1,
             holds: Holds::default(),
             generation: 0,
-            began: 0,
-            connected: 0,
+            began: Tick::EPOCH,
+            connected: Tick::EPOCH,
             connect_ns: 0,
-            without_since: NEVER,
-            ready_since: 0,
+            without_since: Tick::NEVER,
+            ready_since: Tick::EPOCH,
             held_up: 0,
-            deadline: NEVER,
+            deadline: Tick::NEVER,
             service: Service::NONE,
-            connect_until: NEVER,
+            connect_until: Tick::NEVER,
             addresses: VecDeque::new(),
             tried: 0,
             listing: Listing::Unlisted,
@@ -201,12 +202,12 @@ impl Connection {
     /// Whether bytes wait for the socket, and its client was told so.
     #[inline]
     pub(super) fn is_stalled(&self) -> bool {
-        self.stalled_until != NEVER
+        self.stalled_until.is_set()
     }
 
     /// When it has to be looked at, at the latest.
     #[inline]
-    pub(super) fn due(&self) -> u64 {
+    pub(super) fn due(&self) -> Tick {
         self.deadline.min(self.stalled_until)
     }
 

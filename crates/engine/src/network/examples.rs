@@ -4,10 +4,11 @@ use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
 use brunt_record::outcome::Failure;
 use brunt_record::slowest::TracedCall;
+use brunt_record::time::Tick;
 
 use super::call::{Call, End};
 use super::calls::CallId;
-use super::{Load, NEVER, Network};
+use super::{Load, Network};
 use crate::transport::Driver;
 use brunt_protocol::Answer;
 
@@ -31,10 +32,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         id: CallId,
         call: &mut Call<T>,
         end: End<'_>,
-        now: u64,
+        now: Tick,
     ) {
         // The first bytes of an answer are a sign of life, too.
-        if call.first_byte != NEVER {
+        if call.first_byte != Tick::NEVER {
             self.last_answer = now;
         }
         let has_failed = match end {
@@ -57,7 +58,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A successful call took longer than those kept of this interval: keeps it, if it has a trace.
     #[cold]
-    pub(super) fn note_slow<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, status: u16, now: u64) {
+    pub(super) fn note_slow<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, status: u16, now: Tick) {
         let took_ns = self.recorder.response_ns(call, now);
         if !call.measured || took_ns <= self.recorder.slow_from_ns {
             return;
@@ -69,7 +70,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call has ended and was not ok.
-    fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId, call: &Call<T>, end: End<'_>, now: u64) {
+    fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match end {
             End::Answered(status) => Ended::Status(status),

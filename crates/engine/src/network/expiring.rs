@@ -3,10 +3,10 @@
 use std::io;
 
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::call::{End, Place};
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::receiving::FAREWELL_NS;
 use super::{Load, Network, State};
 use crate::rules::{Rule, is_broken};
@@ -25,12 +25,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn expire<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        now: u64,
+        now: Tick,
         events: &mut Vec<Ready>,
     ) -> io::Result<()> {
         self.settles_at = now;
         let settled = if is_broken(Rule::ReadsBeforeExpiring) { Ok(()) } else { self.settle(load, now, events) };
-        self.settles_at = NEVER;
+        self.settles_at = Tick::NEVER;
         settled?;
         while let Some(id) = self.calls.overdue(now) {
             match self.time_is_up(id) {
@@ -49,7 +49,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.connection_late(load, token, now);
             }
             let due = self.connections[token].due();
-            if due > now && due != NEVER {
+            if due > now && due.is_set() {
                 self.deadlines.arm(token as u32, due);
             }
         }
@@ -59,7 +59,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn settle<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        now: u64,
+        now: Tick,
         events: &mut Vec<Ready>,
     ) -> io::Result<()> {
         // One wait announces so many connections at most.
@@ -78,7 +78,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// When a call's time is up, not counting time in which this worker stood still.
-    pub(super) fn time_is_up(&self, id: CallId) -> Option<u64> {
+    pub(super) fn time_is_up(&self, id: CallId) -> Option<Tick> {
         let call = self.calls.get(id)?;
         let began = if call.was_sent() { call.sent } else { call.due };
         let since = self.calls.last_message(id).map_or(began, |last| last.max(began));
@@ -86,19 +86,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The same for what a connection's peer has to do.
-    pub(super) fn patience_ends(&self, token: usize) -> u64 {
+    pub(super) fn patience_ends(&self, token: usize) -> Tick {
         let connection = &self.connections[token];
         let due = connection.due();
         let since = match connection.state {
-            _ if due == connection.stalled_until => due.saturating_sub(self.terms.timeout_ns),
+            _ if due == connection.stalled_until => due.before(self.terms.timeout_ns),
             State::Connecting | State::Handshaking | State::Opening => connection.began,
-            State::Leaving => due.saturating_sub(FAREWELL_NS),
+            State::Leaving => due.before(FAREWELL_NS),
             State::Vacant | State::Idle | State::Backoff | State::Open => return due,
         };
         self.stops.put_off(since, due)
     }
 
-    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         if self.connections[token].stalled_until <= now {
             return self.broken(load, token, Failure::Write, UNREAD, now);
         }
@@ -119,13 +119,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call whose answer nobody waits for any more: it ends as if it had timed out.
-    pub(crate) fn give_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
+    pub(crate) fn give_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: Tick) {
         self.call_late(load, id, now);
     }
 
     /// A call has timed out. Its connection goes on without it where the protocol can tell a late answer from
     /// another's, and otherwise ends.
-    fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: u64) {
+    fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: Tick) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
         let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };

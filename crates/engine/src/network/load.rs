@@ -4,6 +4,7 @@ use brunt_protocol::Client;
 use brunt_protocol::user::{Message, Refusal};
 use brunt_record::messages::{self, MessageArrival};
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::Network;
 use super::call::{Call, End};
@@ -69,10 +70,10 @@ pub(crate) trait Load<D: Driver>: Sized {
 
     /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
     /// parts.
-    fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: u64);
+    fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: Tick);
 
     /// The connection may have room for a call, or nothing to do: it is open, or idle after its backoff.
-    fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
+    fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: Tick);
 
     /// An attempt to connect has failed at `now`, and with it the calls that waited for that connection. Returns true
     /// if other calls failed, too.
@@ -80,20 +81,20 @@ pub(crate) trait Load<D: Driver>: Sized {
         &mut self,
         _network: &mut Network<D, Self::Tag>,
         _attempt: &FailedAttempt<'_>,
-        _now: u64,
+        _now: Tick,
     ) -> bool {
         false
     }
 
     /// The peer takes no more calls on the connection, which ends once the calls on it have. Called once a connection.
-    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: u64);
+    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: Tick);
 
     /// The peer has not processed these calls, and takes no more on their connection: they have to be sent again
     /// elsewhere.
-    fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: u64);
+    fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: Tick);
 
     /// The connection is gone, and no call waits for another in its place.
-    fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: u64);
+    fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: Tick);
 }
 
 /// An answer that a [`Load`] may judge.
@@ -106,7 +107,7 @@ pub(crate) struct AnswerOf<T> {
     /// The protocol's own status.
     pub(crate) status: u16,
     /// When it was complete.
-    pub(crate) now: u64,
+    pub(crate) now: Tick,
 }
 
 /// A [`Load`]'s judgement on an answer.
@@ -171,9 +172,9 @@ pub(crate) struct MessageOf<T> {
     /// Its times.
     pub(crate) came: MessageArrival,
     /// When it came.
-    pub(crate) at: u64,
+    pub(crate) at: Tick,
     /// Whether it is recorded.
     pub(crate) counts: bool,
     /// When it was read.
-    pub(crate) now: u64,
+    pub(crate) now: Tick,
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::call::{End, Place, Resend};
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::{GIVEN_UP, WriteFailure};
 use super::origins::NoClient;
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
@@ -42,7 +42,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         token: usize,
         failure: Failure,
         reason: &str,
-        now: u64,
+        now: Tick,
     ) {
         self.connecting -= 1;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
@@ -55,10 +55,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let connection = &mut self.connections[token];
         connection.service = connection.service.ended();
-        if connection.without_since == NEVER && self.watched_since != NEVER {
+        if !connection.without_since.is_set() && self.watched_since.is_set() {
             connection.without_since = connection.began.max(self.watched_since);
         }
-        let (origin, took_ns) = (connection.origin, now.saturating_sub(connection.began));
+        let (origin, took_ns) = (connection.origin, now.since(connection.began));
         let waited = std::mem::take(&mut connection.queue);
         let gone = self.shut(token, failure, reason);
         let is_a_calls_own = !waited.is_empty();
@@ -73,7 +73,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer's end of the stream was read.
-    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         match self.connections[token].write_failure.take() {
             Some(failure @ WriteFailure::Reset) => {
                 self.broken(load, token, Failure::Write, &failure.reason(), now);
@@ -83,7 +83,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer sends no more.
-    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
             State::Handshaking => {
@@ -141,7 +141,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         token: usize,
         failure: Failure,
         reason: &str,
-        now: u64,
+        now: Tick,
     ) {
         match self.connections[token].state {
             State::Open | State::Leaving => self.lost(load, token, failure, reason, now),
@@ -156,7 +156,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         token: usize,
         failure: Failure,
         reason: &str,
-        now: u64,
+        now: Tick,
     ) {
         let culprit = match failure {
             // Calls that took too long have failures of their own.
@@ -168,14 +168,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
     /// (RFC 9112 §9.6).
-    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let culprit = self.connections[token].calls.front().copied();
         let (failure, reason) = (Failure::Closed, LAST_ANSWER);
         self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
     }
 
     /// Its peer has ended a ready connection in good order.
-    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, reason: &str, now: u64) {
+    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, reason: &str, now: Tick) {
         let connection = &self.connections[token];
         let culprit = connection.calls.front().copied();
         // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
@@ -192,7 +192,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         culprit: CallId,
         failure: Failure,
         reason: &str,
-        now: u64,
+        now: Tick,
     ) {
         let culprit = Some(culprit);
         self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
@@ -202,9 +202,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
     /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
     /// connection.
-    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, loss: Loss<'_>, now: u64) {
+    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, loss: Loss<'_>, now: Tick) {
         let Loss { culprit, failure, reason, sends_behind_again } = loss;
-        let behind = self.behind(now).max(now.saturating_sub(self.recorder.arrival(now)));
+        let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
         connection.held_up = connection.held_up.max(behind);
@@ -226,13 +226,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let has_bytes = call.first_byte_out < call.last_byte && !load.keeps_to_connection(call.tag);
             let nothing_sent = has_bytes && call.first_byte_out >= bytes_taken;
             let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
-            let met_its_end = call.alone && now.saturating_sub(call.sent) <= met_its_end_ns;
+            let met_its_end = call.alone && now.since(call.sent) <= met_its_end_ns;
             let is_behind = reason == LAST_ANSWER || sends_behind_again && !call.alone && !nothing_sent;
             let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
             let is_turned_away = is_behind && call.turned_away < MOST_TURNED_AWAY;
             let once = call.resend != Resend::Done && (nothing_sent || resendable && met_its_end);
             let may_be = nothing_sent || call.resend != Resend::Never;
-            if (is_turned_away || once) && may_be && call.first_byte == NEVER {
+            if (is_turned_away || once) && may_be && !call.first_byte.is_set() {
                 if is_turned_away {
                     call.turned_away += 1;
                 } else {
@@ -258,7 +258,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
-    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         const REASON: &str = "the connection was closed while the call was on it";
 
         self.say_goodbye(token);
@@ -283,7 +283,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.state = State::Idle;
         connection.channel = Channel::Plain;
         connection.unsent.clear();
-        connection.stalled_until = NEVER;
+        connection.stalled_until = Tick::NEVER;
         connection.write_failure = None;
         connection.unsent_aside = 0;
         (connection.bytes_out, connection.bytes_taken) = (0, 0);
@@ -294,7 +294,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !is_broken(Rule::LostLeavesLists) {
             connection.listing = Listing::Unlisted;
         }
-        connection.deadline = NEVER;
+        connection.deadline = Tick::NEVER;
         if connection.holds.are_any() {
             let now = self.driver.now();
             connection.holds.end(now, &mut self.recorder.snapshot.numbers);
@@ -307,7 +307,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
     /// ones were of no use. Without such calls the load decides.
-    fn carry_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, gone: Gone<'_>, now: u64) {
+    fn carry_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, gone: Gone<'_>, now: Tick) {
         let token = gone.token;
         let connection = &mut self.connections[token];
         // A load that heard of a call's end may have used the place already.
@@ -331,7 +331,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
-    pub(crate) fn back_off(&mut self, token: usize, now: u64) -> bool {
+    pub(crate) fn back_off(&mut self, token: usize, now: Tick) -> bool {
         if !self.connections[token].came_to_nothing() {
             return false;
         }
@@ -348,7 +348,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// `fresh` replaces a connection on which the peer takes no more calls. Whether that one was of use is known when
     /// it ends: if it carries no calls, that is now, and `fresh` may have to wait before it is made. Returns whether it
     /// waits.
-    pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: u64) -> bool {
+    pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
         let service = if old.calls.is_empty() { old.service.ended() } else { Service::NONE };
@@ -359,10 +359,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The wait after an attempt of no use is over.
-    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) {
+    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
         let connection = &mut self.connections[token];
         connection.state = State::Idle;
-        connection.deadline = NEVER;
+        connection.deadline = Tick::NEVER;
         if connection.queue.is_empty() {
             load.next_calls(self, token, now);
         } else {

@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 
 use brunt_plan::plan::{ArrivalTimes, Plan};
 use brunt_record::outcome::OkStatus;
+use brunt_record::time::Tick;
 
 use self::attempts::Attempts;
 pub(crate) use self::call::{Call, Counted, End, Place};
@@ -41,7 +42,6 @@ pub(crate) use self::calls::CallId;
 use self::calls::Calls;
 pub(crate) use self::connection::{Connection, Connections, Listing, Service, State};
 use self::deadlines::Deadlines;
-pub(crate) use self::deadlines::NEVER;
 pub(crate) use self::failures::is_absence;
 pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
 use self::origins::Origins;
@@ -85,24 +85,24 @@ pub(crate) struct Network<D, T> {
     pub(crate) origins: Origins,
     pub(crate) recorder: Recorder,
     /// Connections on which a call has ended since the load last had its turn, with the times.
-    pub(crate) freed: Vec<(usize, u64)>,
+    pub(crate) freed: Vec<(usize, Tick)>,
     /// Connections being made.
     pub(crate) connecting: usize,
     /// Connections that take calls, and connections that take no more and have some in flight.
     pub(crate) taking: usize,
     pub(crate) leaving: usize,
     /// When the last answer, or message of one, was read.
-    pub(crate) last_answer: u64,
+    pub(crate) last_answer: Tick,
     /// How often connections are tried again.
     pub(crate) attempts: Attempts,
     /// When a connection was last made.
-    pub(crate) last_connected: u64,
+    pub(crate) last_connected: Tick,
     /// Whether a connection was ever made, whether anything came back on one, and why the last attempt was refused.
     pub(crate) has_connected: bool,
     pub(crate) has_heard: bool,
     pub(crate) refusal: Option<String>,
-    /// When the first attempt to connect was made; [`NEVER`] before.
-    pub(crate) first_attempt: u64,
+    /// When the first attempt to connect was made; [`Tick::NEVER`] before.
+    pub(crate) first_attempt: Tick,
     /// Whether a call has timed out, and the longest timeout of any, in nanoseconds.
     pub(crate) has_timed_out: bool,
     pub(crate) longest_timeout_ns: u64,
@@ -110,14 +110,14 @@ pub(crate) struct Network<D, T> {
     calls: Calls<T>,
     /// The connection that was made last.
     newest: usize,
-    /// From when on time without a server is recorded; [`NEVER`] while it is not.
-    watched_since: u64,
+    /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
+    watched_since: Tick,
     /// Until when the worker last waited, if nothing came: later than that, it notices events late.
-    waited_until: u64,
+    waited_until: Tick,
     /// When it was late to do so.
     stops: Stops,
-    /// While deadlines are about to pass: the time up to which everything that has come is read; [`NEVER`] otherwise.
-    settles_at: u64,
+    /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
+    settles_at: Tick,
     /// Deadlines of connections.
     deadlines: Deadlines,
     /// Unused places among the connections.
@@ -144,22 +144,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connecting: 0,
             taking: 0,
             leaving: 0,
-            last_answer: 0,
+            last_answer: Tick::EPOCH,
             attempts: Attempts::new(1),
             last_connected,
             has_connected: false,
             has_heard: false,
             refusal: None,
-            first_attempt: NEVER,
+            first_attempt: Tick::NEVER,
             has_timed_out: false,
             longest_timeout_ns: terms.timeout_ns,
             terms,
             calls: Calls::default(),
             newest: 0,
-            watched_since: NEVER,
-            waited_until: NEVER,
+            watched_since: Tick::NEVER,
+            waited_until: Tick::NEVER,
             stops: Stops::default(),
-            settles_at: NEVER,
+            settles_at: Tick::NEVER,
             deadlines: Deadlines::default(),
             vacant: Vec::new(),
             unread: VecDeque::new(),
@@ -203,8 +203,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         debug_assert!(connection.carried() == 0, "no call is left on a connection that is gone");
         if connection.state != State::Vacant {
             connection.state = State::Vacant;
-            connection.deadline = NEVER;
-            connection.without_since = NEVER;
+            connection.deadline = Tick::NEVER;
+            connection.without_since = Tick::NEVER;
             connection.listing = Listing::Unlisted;
             self.vacant.push(token);
         }
@@ -218,19 +218,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
     /// it notices now may be that old.
     #[inline]
-    pub(crate) fn behind(&self, now: u64) -> u64 {
-        now.saturating_sub(self.waited_until)
+    pub(crate) fn behind(&self, now: Tick) -> u64 {
+        now.since(self.waited_until)
     }
 
     /// The worker waits until `until`, if nothing comes.
     #[inline]
-    pub(crate) fn waits(&mut self, until: u64) {
+    pub(crate) fn waits(&mut self, until: Tick) {
         self.waited_until = until;
     }
 
     /// How late the worker goes on at `now`, in nanoseconds, if that is worth a look.
     #[inline]
-    pub(crate) fn late_by(&self, now: u64) -> Option<u64> {
+    pub(crate) fn late_by(&self, now: Tick) -> Option<u64> {
         Some(self.behind(now)).filter(|late| *late >= SHORTEST_NS)
     }
 
@@ -271,7 +271,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// When the oldest call was due that has begun and not ended.
-    pub(crate) fn oldest_due(&self) -> Option<u64> {
+    pub(crate) fn oldest_due(&self) -> Option<Tick> {
         self.calls.oldest_due()
     }
 
@@ -280,7 +280,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ///
     /// Its connection's lists are the caller's to keep.
     #[inline]
-    pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: u64) {
+    pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: Tick) {
         let Some(mut call) = self.calls.remove(id) else { return };
         match end {
             End::Answered(status) if self.recorder.is_ok(status) => {
@@ -298,7 +298,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     #[cold]
-    fn end_stream<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, call: &Call<T>, end: End<'_>, now: u64) {
+    fn end_stream<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
         if end == End::Withdrawn || !self.recorder.counts(call) {
             return;
         }
@@ -310,7 +310,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The drain is over: ends the calls that are left.
-    pub(crate) fn complete_all<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: u64) {
+    pub(crate) fn complete_all<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: Tick) {
         for token in 0..self.connections.len() {
             let connection = &mut self.connections[token];
             connection.calls.clear();
@@ -330,14 +330,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Records the events that protocols have counted on connections since the last time, and how long connections were
     /// held back up to `now`.
-    pub(crate) fn note_events(&mut self, now: u64) {
+    pub(crate) fn note_events(&mut self, now: Tick) {
         let snapshot = &mut self.recorder.snapshot;
         let events = &mut snapshot.events;
         for connection in &mut self.connections.0 {
             connection.holds.count(now, &mut snapshot.numbers);
             connection.client.take_events(&mut |name, count| events.add(name, count));
         }
-        if self.watched_since != NEVER {
+        if self.watched_since.is_set() {
             self.count_absences(now);
         }
     }
@@ -390,12 +390,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The next time at which something has to be done.
-    pub(crate) fn next_deadline(&self) -> u64 {
+    pub(crate) fn next_deadline(&self) -> Tick {
         self.calls.next_deadline().min(self.deadlines.next())
     }
 
     /// Sets the connection's deadline: it is looked at by `at`.
-    pub(crate) fn set_deadline(&mut self, token: usize, at: u64) {
+    pub(crate) fn set_deadline(&mut self, token: usize, at: Tick) {
         self.connections[token].deadline = at;
         self.deadlines.arm(token as u32, at);
     }

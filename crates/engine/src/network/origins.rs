@@ -9,6 +9,7 @@ use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::calls::CallId;
 use crate::rules::{Rule, is_broken};
@@ -58,7 +59,7 @@ pub(crate) struct Origin {
 #[derive(Debug, Default)]
 struct Renewal {
     /// The next lookup happens at this time or later.
-    not_before: u64,
+    not_before: Tick,
     /// Receives the addresses being looked up.
     coming: Option<Receiver<Vec<Address>>>,
 }
@@ -172,7 +173,7 @@ impl Origins {
     }
 
     /// None of the origin's addresses took a connection: looks its name up again, if it has one, at most once a second.
-    pub(crate) fn seek_addresses(&mut self, origin: usize, now: u64) {
+    pub(crate) fn seek_addresses(&mut self, origin: usize, now: Tick) {
         let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin) else { return };
         let Some(again) = &route.again else { return };
         if now < renewal.not_before || renewal.coming.is_some() {

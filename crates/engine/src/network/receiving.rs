@@ -4,10 +4,10 @@ use std::io;
 
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::call::{End, Place};
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::{GIVEN_UP, reason_of};
 use super::looks::LookRequest;
 use super::sending::After;
@@ -40,7 +40,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &self.connections[token];
         let generation = connection.generation;
         let ended = ended || connection.write_failure.is_some();
-        let settles = self.settles_at != NEVER;
+        let settles = self.settles_at.is_set();
         let mut buffer = std::mem::take(&mut self.buffer);
         let (mut reads, mut bytes) = (0, 0);
         loop {
@@ -116,9 +116,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         &mut self,
         load: &mut L,
         token: usize,
-        arrived: Option<u64>,
+        arrived: Option<Tick>,
         read: usize,
-        now: u64,
+        now: Tick,
     ) -> bool {
         let untimed = if read <= READS_IN_TIME { self.settles_at } else { now };
         let at = arrived.unwrap_or(untimed);
@@ -130,7 +130,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         at > self.settles_at
     }
 
-    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
         self.has_heard |= !self.has_connected;
         if self.connections[token].channel.is_plain() {
             self.received_clear(load, token, bytes, now);
@@ -140,7 +140,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the channel have arrived: its handshake, the protocol's bytes, or both.
-    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
         let generation = self.connections[token].generation;
         let mut clear = std::mem::take(&mut self.clear);
         clear.resize(CLEAR_BYTES, 0);
@@ -173,7 +173,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the protocol arrived.
-    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: u64) {
+    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
         self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
         self.connections[token].bytes_in += bytes.len() as u64;
         let generation = self.connections[token].generation;
@@ -212,7 +212,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         token: usize,
         progress: Progress,
         came: &[u8],
-        now: u64,
+        now: Tick,
     ) -> bool {
         match progress {
             Progress::Answered(answer) => {
@@ -254,7 +254,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A part of an answer has come.
     #[inline]
-    fn progressed_in_part(&mut self, token: usize, position: usize, now: u64) -> bool {
+    fn progressed_in_part(&mut self, token: usize, position: usize, now: Tick) -> bool {
         let id = self.connections[token].calls.get(position).copied();
         if let Some(call) = id.and_then(|id| self.calls.get_mut(id)) {
             call.receive(now);
@@ -268,7 +268,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         load: &mut L,
         token: usize,
         progress: Progress,
-        now: u64,
+        now: Tick,
     ) -> bool {
         if let Err(reason) = self.reply_aside(token) {
             self.broken(load, token, Failure::Protocol, reason, now);
@@ -338,7 +338,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         position: usize,
         id: CallId,
         status: u16,
-        now: u64,
+        now: Tick,
     ) -> After {
         let Some(call) = self.calls.get_mut(id) else { return After::Ended };
         call.receive(now);
@@ -372,7 +372,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
     /// answer that it did not take may be another call's. False if the connection is gone.
-    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
+    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
         while self.connections[token].generation == generation
@@ -390,7 +390,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: u64) {
+    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: Tick) {
         let connection = &mut self.connections[token];
         let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
         let from = unprocessed.min(connection.calls.len());
@@ -420,7 +420,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
     /// they end, for `reason`.
-    fn turn_away<L: Load<D, Tag = T>>(&mut self, load: &mut L, calls: Vec<CallId>, reason: &str, now: u64) {
+    fn turn_away<L: Load<D, Tag = T>>(&mut self, load: &mut L, calls: Vec<CallId>, reason: &str, now: Tick) {
         let mut again = Vec::new();
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
@@ -440,7 +440,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
     #[inline]
-    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: u64) -> bool {
+    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) -> bool {
         let connection = &self.connections[token];
         if connection.state != State::Leaving || connection.carried() > 0 {
             return true;

@@ -11,12 +11,12 @@ use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::Snapshot;
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use super::Terms;
 use super::call::{Call, Counted, End};
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::is_absence;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
@@ -34,7 +34,7 @@ enum Reading {
     /// Where the kernel never tells (Unix sockets), times are those of reading, and the result says so.
     Untimed,
     /// Known.
-    Arrived(u64),
+    Arrived(Tick),
 }
 
 /// The figures of the interval under way.
@@ -47,7 +47,7 @@ pub(crate) struct Recorder {
     /// Such calls of the closed model that came due, and ended well, within the current tick.
     in_tick: Histogram,
     /// The current tick, from and to; empty where calls enter the timeline one by one.
-    tick: (u64, u64),
+    tick: (Tick, Tick),
     /// Calls of the measured part by when they were due.
     by_due: DueLog,
     /// Calls and messages by when they ended, whenever they were due.
@@ -57,7 +57,7 @@ pub(crate) struct Recorder {
     exact_calls: u64,
     sampler: Sampler,
     /// When the worker woke to read, where reads are sampled.
-    woke_at: u64,
+    woke_at: Tick,
     /// The times of the last answer that was timed by chance, and whether it was a success.
     last_timed: Option<(CallTimes, bool)>,
     /// The times of the first answer as read, and whether it was a success, if the kernel told none: it begins to tell
@@ -67,7 +67,7 @@ pub(crate) struct Recorder {
     /// The number of reads, which tells messages of one read from those of another.
     reads: u64,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
-    last_arrival: u64,
+    last_arrival: Tick,
     /// Which statuses are a success.
     ok: OkStatus,
     /// The last successful status, which needs no look-up.
@@ -80,7 +80,7 @@ pub(crate) struct Recorder {
     pub(crate) looks: Looks,
     /// Ways to end that need no further example in this interval.
     exemplified: Vec<Ended>,
-    /// The response time from which on a successful call is asked for its trace, in nanoseconds; [`NEVER`] where no
+    /// The response time from which on a successful call is asked for its trace, in nanoseconds; [`Tick::NEVER`] where no
     /// call is traced.
     pub(in crate::network) slow_from_ns: u64,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
@@ -96,20 +96,21 @@ impl Recorder {
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
-        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, slow_from_ns: NEVER, ..Self::default() }
+        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, slow_from_ns: u64::MAX, ..Self::default() }
     }
 
     /// The measured part begins at `now`.
-    pub(crate) fn begin_measured(&mut self, now: u64) {
+    pub(crate) fn begin_measured(&mut self, now: Tick) {
         self.warming_up = false;
-        self.by_due = DueLog::beginning_at(now);
+        self.by_due = DueLog::beginning_at(now.ns());
         // Where each arrival is timed, the target's part of each call is known.
-        self.tick = if self.sampler.timed == Timed::All { (NEVER, 0) } else { self.tick_around(now) };
+        self.tick = if self.sampler.timed == Timed::All { (Tick::NEVER, Tick::EPOCH) } else { self.tick_around(now) };
     }
 
     /// The tick around `now`. It lies on one side of the end of the open second, so that its calls count there together.
-    fn tick_around(&self, now: u64) -> (u64, u64) {
-        let ((begins, ends), until) = (self.by_due.tick_around(now), self.by_end.until());
+    fn tick_around(&self, now: Tick) -> (Tick, Tick) {
+        let (begins, ends) = self.by_due.tick_around(now.ns());
+        let (begins, ends, until) = (Tick::from_ns(begins), Tick::from_ns(ends), self.by_end.until());
         if now < until { (begins, ends.min(until)) } else { (begins.max(until), ends) }
     }
 
@@ -121,8 +122,8 @@ impl Recorder {
             for counter in [Counter::EndedAnswered, Counter::EndedOk] {
                 self.count_end(Core::All, counter, begins, calls);
             }
-            self.by_due.answered_all(begins, &self.in_tick);
-            self.by_due.completed(begins);
+            self.by_due.answered_all(begins.ns(), &self.in_tick);
+            self.by_due.completed(begins.ns());
             self.plain.merge(&self.in_tick);
             self.in_tick.clear();
         }
@@ -131,7 +132,7 @@ impl Recorder {
     /// The timeline's point for a call that has ended at `now`, and whose answer arrived, or failure happened, at `at`.
     /// With `failure` it failed; a failure by brunt's own clock says nothing about what the target did then.
     #[inline]
-    fn completes<T>(&mut self, call: &Call<T>, failure: Option<Failure>, at: u64, now: u64) -> Option<&mut DueLog> {
+    fn completes<T>(&mut self, call: &Call<T>, failure: Option<Failure>, at: Tick, now: Tick) -> Option<&mut DueLog> {
         if !call.measured {
             return None;
         }
@@ -141,7 +142,7 @@ impl Recorder {
             self.tick = self.tick_around(now);
         }
         if !matches!(failure, Some(Failure::Timeout | Failure::ConnectTimeout | Failure::Stalled)) {
-            self.by_due.completed(at);
+            self.by_due.completed(at.ns());
         }
         Some(&mut self.by_due)
     }
@@ -181,9 +182,9 @@ impl Recorder {
 
     /// Whether to time the next read of a connection whose oldest call was `sent` then.
     #[inline]
-    pub(super) fn times_next_read(&mut self, sent: impl FnOnce() -> Option<u64>) -> bool {
+    pub(super) fn times_next_read(&mut self, sent: impl FnOnce() -> Option<Tick>) -> bool {
         let woke_at = self.woke_at;
-        self.sampler.next(|| sent().map_or(0, |sent| woke_at.saturating_sub(sent)))
+        self.sampler.next(|| sent().map_or(0, |sent| woke_at.since(sent)))
     }
 
     /// The usual duration of a call, in nanoseconds, where reads are sampled; 0 where it is not known.
@@ -200,13 +201,13 @@ impl Recorder {
 
     /// The worker woke at `now`, to read what has come.
     #[inline]
-    pub(super) fn woke(&mut self, now: u64) {
+    pub(super) fn woke(&mut self, now: Tick) {
         self.woke_at = now;
     }
 
     /// Bytes are about to be handled that arrived at `arrived`, if the kernel was asked and told.
     #[inline]
-    pub(super) fn reads(&mut self, arrived: Option<u64>, now: u64) {
+    pub(super) fn reads(&mut self, arrived: Option<Tick>, now: Tick) {
         self.reads = self.reads.wrapping_add(1);
         self.last_arrival = self.last_arrival.max(arrived.unwrap_or(now));
         if arrived.is_some() {
@@ -230,20 +231,20 @@ impl Recorder {
     }
 
     /// The latest known arrival of an answer.
-    pub(crate) fn last_arrival(&self) -> u64 {
+    pub(crate) fn last_arrival(&self) -> Tick {
         self.last_arrival
     }
 
     /// When the bytes being handled arrived; `now`, when they were read, if that is not known.
     #[inline]
-    pub(super) fn arrival(&self, now: u64) -> u64 {
+    pub(super) fn arrival(&self, now: Tick) -> Tick {
         if let Reading::Arrived(at) = self.reading { at.min(now) } else { now }
     }
 
     /// When a call ended whose end was noticed at `now`: when its answer arrived or its time was over, as far as that
     /// is known.
     #[inline]
-    pub(crate) fn ended_at<T>(&self, call: &Call<T>, failure: Option<Failure>, now: u64) -> u64 {
+    pub(crate) fn ended_at<T>(&self, call: &Call<T>, failure: Option<Failure>, now: Tick) -> Tick {
         match failure {
             _ if !call.was_sent() => now,
             // This program's own clock ended it, at its time.
@@ -265,8 +266,8 @@ impl Recorder {
     }
 
     /// A time, counted from the beginning of the measured part.
-    pub(super) fn measured_at(&self, at: u64) -> u64 {
-        self.by_due.since_beginning(at)
+    pub(super) fn measured_at(&self, at: Tick) -> u64 {
+        self.by_due.since_beginning(at.ns())
     }
 
     /// Something went wrong with a connection, and cost no call.
@@ -288,7 +289,7 @@ impl Recorder {
 
     /// A call has ended at `now`. The only place where outcomes are written down.
     #[inline]
-    pub(super) fn ended<T>(&mut self, call: &mut Call<T>, end: End<'_>, now: u64) {
+    pub(super) fn ended<T>(&mut self, call: &mut Call<T>, end: End<'_>, now: Tick) {
         if end == End::Withdrawn {
             return;
         }
@@ -306,7 +307,7 @@ impl Recorder {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
                 if call.measured {
-                    self.by_due.unfinished(call.due, call.response_ns(now), 1);
+                    self.by_due.unfinished(call.due.ns(), call.response_ns(now), 1);
                 }
                 if call.was_sent() {
                     self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
@@ -316,7 +317,7 @@ impl Recorder {
                 self.snapshot.numbers.add(Counter::Unsent, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
                 if call.measured {
-                    self.by_due.unsent(call.due, call.response_ns(now), 1);
+                    self.by_due.unsent(call.due.ns(), call.response_ns(now), 1);
                 }
             }
             End::Withdrawn => {}
@@ -324,7 +325,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn answered<T>(&mut self, call: &Call<T>, status: u16, now: u64) {
+    fn answered<T>(&mut self, call: &Call<T>, status: u16, now: Tick) {
         let is_ok = self.usual == Some(status) || self.unusual(status, call.response_ns(now));
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
@@ -395,20 +396,20 @@ impl Recorder {
             self.count_end(Core::All, Counter::EndedCarried, at, 1);
         }
         match self.completes(call, None, at, now) {
-            Some(by_due) if is_ok => by_due.answered(call.due, response_ns),
-            Some(by_due) => by_due.refused(call.due, response_ns),
+            Some(by_due) if is_ok => by_due.answered(call.due.ns(), response_ns),
+            Some(by_due) => by_due.refused(call.due.ns(), response_ns),
             None => {}
         }
     }
 
     /// A call of the warm-up was answered in the measured time: it counts in the throughput, and in no other figure.
     #[cold]
-    fn carried(&mut self, status: u16, now: u64) {
+    fn carried(&mut self, status: u16, now: Tick) {
         let is_excused = std::mem::take(&mut self.excused);
         let (at, is_ok) = (self.arrival(now), is_excused || self.is_ok(status));
         self.answered_by_end(Core::All, at, is_ok);
         self.count_end(Core::All, Counter::EndedCarried, at, 1);
-        self.by_due.completed(at);
+        self.by_due.completed(at.ns());
     }
 
     /// Whether the next answer, whose status is no success, counts as one all the same.
@@ -437,7 +438,7 @@ impl Recorder {
         is_ok
     }
 
-    fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: u64) {
+    fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: Tick) {
         let snapshot = &mut self.snapshot;
         let response = call.response_ns(now);
         snapshot.failures.record(failure, reason);
@@ -447,7 +448,7 @@ impl Recorder {
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
-            by_due.failed(call.due, response, is_absence(failure, reason));
+            by_due.failed(call.due.ns(), response, is_absence(failure, reason));
         }
         let snapshot = &mut self.snapshot;
         if !call.was_sent() {
@@ -461,9 +462,9 @@ impl Recorder {
     }
 
     /// When the first byte of an answer came, which arrived at `arrived` and was read at `now`.
-    fn first_byte<T>(call: &Call<T>, arrived: u64, now: u64) -> Option<u64> {
+    fn first_byte<T>(call: &Call<T>, arrived: Tick, now: Tick) -> Option<Tick> {
         match call.first_byte {
-            NEVER => None,
+            Tick::NEVER => None,
             // It came with the last byte.
             first if first == now => Some(arrived),
             first => Some(first.min(now)),
@@ -471,48 +472,48 @@ impl Recorder {
     }
 
     /// The times of a call whose answer arrived at `arrived` and was read at `now`.
-    fn times<T>(call: &Call<T>, first_byte: Option<u64>, arrived: u64, now: u64) -> CallTimes {
+    fn times<T>(call: &Call<T>, first_byte: Option<Tick>, arrived: Tick, now: Tick) -> CallTimes {
         CallTimes {
-            due: call.due,
-            ready: call.sent.saturating_sub(call.late),
-            sent: call.sent,
+            due: call.due.ns(),
+            ready: call.sent.before(call.late).ns(),
+            sent: call.sent.ns(),
             exposed: call.exposed,
-            first_byte,
-            arrived: Arrival::At(arrived),
-            read: now.max(call.sent),
+            first_byte: first_byte.map(Tick::ns),
+            arrived: Arrival::At(arrived.ns()),
+            read: now.max(call.sent).ns(),
         }
     }
 
     /// This many calls, due at about `due`, were never any of [`Calls`](super::calls::Calls) and are not sent by `end`:
     /// no connection was free for them.
-    pub(crate) fn unsent_overdue(&mut self, due: u64, calls: u64, end: u64) {
+    pub(crate) fn unsent_overdue(&mut self, due: Tick, calls: u64, end: Tick) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
-        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
-        self.by_due.unsent(due, end.saturating_sub(due), calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
+        self.by_due.unsent(due.ns(), end.since(due), calls);
     }
 
     /// This many calls, due at about `due`, were held back until `now` because nobody granted them, and are never sent.
-    pub(crate) fn held_overdue(&mut self, due: u64, calls: u64, measured: bool, now: u64) {
+    pub(crate) fn held_overdue(&mut self, due: Tick, calls: u64, measured: bool, now: Tick) {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
-        self.snapshot.times.record_bounds(Timing::Response, now.saturating_sub(due), calls);
+        self.snapshot.times.record_bounds(Timing::Response, now.since(due), calls);
         if measured {
-            self.by_due.untold(due, calls);
+            self.by_due.untold(due.ns(), calls);
         }
     }
 
     /// As [`Self::unsent_overdue`], where the target has been silent since `due`: their outcome is unknown.
-    pub(crate) fn unfinished_overdue(&mut self, due: u64, calls: u64, end: u64) {
+    pub(crate) fn unfinished_overdue(&mut self, due: Tick, calls: u64, end: Tick) {
         self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
-        self.snapshot.times.record_bounds(Timing::Response, end.saturating_sub(due), calls);
-        self.by_due.unfinished(due, end.saturating_sub(due), calls);
+        self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
+        self.by_due.unfinished(due.ns(), end.since(due), calls);
     }
 
     /// A call that was never one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: the schedule
     /// counts it, and no connection was made for it.
-    pub(crate) fn failed_overdue(&mut self, due: u64, measured: bool, failure: Failure, reason: &str, now: u64) {
+    pub(crate) fn failed_overdue(&mut self, due: Tick, measured: bool, failure: Failure, reason: &str, now: Tick) {
         let mut call = Call::new((), due, measured, Counted::Already);
         self.ended(&mut call, End::Failed(failure, reason), now);
     }

@@ -1,6 +1,7 @@
 //! Which reads of a worker are timed, where some stand for the others.
 
 use brunt_record::SECOND_NS;
+use brunt_record::time::Tick;
 
 /// The most timed reads a second, where some stand for the others. Asking the kernel and recording its answer takes
 /// about 1 µs, so this is a quarter of a hundredth of a CPU.
@@ -36,7 +37,7 @@ pub(super) struct Sampler {
     /// Reads that were timed or passed over since `fitted_at`.
     pub(super) reads: u64,
     /// When `one_in` was fitted to the rate of reads.
-    pub(super) fitted_at: u64,
+    pub(super) fitted_at: Tick,
     /// The time in flight from which on a call is slow when its answer is read, in nanoseconds.
     pub(super) slow_from: u64,
     /// Whether the read under way is that of a slow call.
@@ -56,7 +57,7 @@ impl Default for Sampler {
             one_in: 1,
             left: 0,
             reads: 0,
-            fitted_at: 0,
+            fitted_at: Tick::EPOCH,
             slow_from: 0,
             is_slow: false,
             random,
@@ -89,9 +90,9 @@ impl Sampler {
     }
 
     /// A read was timed at `now`.
-    pub(super) fn fit(&mut self, now: u64) {
+    pub(super) fn fit(&mut self, now: Tick) {
         if self.reads >= FITTED_AFTER {
-            let per_s = self.reads * SECOND_NS / (now.saturating_sub(self.fitted_at)).max(1);
+            let per_s = self.reads * SECOND_NS / (now.since(self.fitted_at)).max(1);
             self.one_in = (per_s / TIMED_PER_S).clamp(1, MOST_SKIPPED) as u32;
             (self.reads, self.fitted_at) = (0, now);
         }
@@ -117,7 +118,7 @@ mod tests {
         let mut timed = 0;
         for now in (0..2 * per_s).map(|read| read * SECOND_NS / per_s) {
             if sampler.next(|| 0) {
-                sampler.fit(now);
+                sampler.fit(Tick::from_ns(now));
                 timed += u64::from(now >= SECOND_NS);
             }
         }
@@ -142,7 +143,7 @@ mod tests {
             // A target that was slow for 10 s, and is fast then.
             now += if read < 1_000 { 10_000_000 } else { 1_000 };
             if sampler.next(|| 0) {
-                sampler.fit(now);
+                sampler.fit(Tick::from_ns(now));
                 timed[usize::from(read >= 1_000)] += 1;
             }
         }
@@ -157,7 +158,7 @@ mod tests {
             // One call in 10,000 takes a second; the others take 100 µs.
             let takes = if read % 10_000 == 9_999 { SECOND_NS } else { 100_000 };
             if sampler.next(|| takes) {
-                sampler.fit(read * 10_000);
+                sampler.fit(Tick::from_ns(read * 10_000));
                 let weight = sampler.weight(takes);
                 weights += weight;
                 if takes == SECOND_NS {

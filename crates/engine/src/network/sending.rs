@@ -4,10 +4,10 @@ use std::io;
 
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::call::{Counted, End, Place, Resend};
 use super::calls::CallId;
-use super::deadlines::NEVER;
 use super::failures::WriteFailure;
 use super::{Load, Network, State};
 use crate::channel::{Sent, Socket};
@@ -33,7 +33,7 @@ pub(super) enum After {
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends a call on a connection that is open.
-    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) {
+    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: Tick) {
         if self.compose(load, token, id, now) {
             self.flush(load, token);
         }
@@ -60,7 +60,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts the calls in flight. False if
     /// there is nothing to flush, since the load had no such call.
-    pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: u64) -> bool {
+    pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: Tick) -> bool {
         debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
         let mut next = Some(id);
         let mut composed = false;
@@ -142,7 +142,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         load: &mut L,
         id: CallId,
         message: &Message<'_>,
-        now: u64,
+        now: Tick,
     ) -> bool {
         let Some(Place::InFlight(token)) = self.calls.get(id).map(|call| call.place) else { return false };
         let connection = &mut self.connections[token];
@@ -303,7 +303,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let was_stalled = connection.is_stalled();
         if connection.is_sent() {
-            connection.stalled_until = NEVER;
+            connection.stalled_until = Tick::NEVER;
             connection.unsent_aside = 0;
             if was_stalled {
                 connection.client.resumed(&mut self.outgoing);
@@ -315,7 +315,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.client.stalled();
         }
         if has_taken || !was_stalled {
-            let until = now.saturating_add(self.terms.timeout_ns).min(NEVER - 1);
+            let until = now.saturating_add(self.terms.timeout_ns).min(Tick::LAST);
             connection.stalled_until = until;
             if !is_broken(Rule::StallsEnd) {
                 self.deadlines.arm(token as u32, until);
@@ -427,7 +427,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return;
         }
         connection.write_failure = Some(WriteFailure::of(error));
-        let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(NEVER - 1);
+        let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(Tick::LAST);
         connection.stalled_until = until;
         self.deadlines.arm(token as u32, until);
         self.unread.push_back(token);

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use brunt_record::time::Tick;
+
 /// The shortest delay that is noted, in nanoseconds.
 pub(super) const SHORTEST_NS: u64 = 1_000_000;
 /// The most stops that are remembered: together they are longer than a quarter of a second.
@@ -12,12 +14,12 @@ const MOST: usize = 256;
 /// While it stands still a peer's window fills, and requests of which a part is unsent do not go on. So a time limit
 /// counts only the time in which the worker ran.
 #[derive(Debug, Default)]
-pub(super) struct Stops(VecDeque<(u64, u64)>);
+pub(super) struct Stops(VecDeque<(Tick, Tick)>);
 
 impl Stops {
     /// The worker stood still from `from` until `until`.
-    pub(super) fn add(&mut self, from: u64, until: u64) {
-        if until.saturating_sub(from) < SHORTEST_NS {
+    pub(super) fn add(&mut self, from: Tick, until: Tick) {
+        if until.since(from) < SHORTEST_NS {
             return;
         }
         if self.0.len() >= MOST {
@@ -27,7 +29,7 @@ impl Stops {
     }
 
     /// The end of a time limit that began at `since` and would end at `until` without stops.
-    pub(super) fn put_off(&self, since: u64, until: u64) -> u64 {
+    pub(super) fn put_off(&self, since: Tick, until: Tick) -> Tick {
         let begins = self.0.partition_point(|(_, end)| *end <= since);
         let during = self.0.range(begins..).map(|(from, end)| ((*from).max(since), *end));
         during.fold(until, |until, (from, end)| if from < until { until.saturating_add(end - from) } else { until })
@@ -44,9 +46,10 @@ mod tests {
     fn a_limit_counts_the_time_between_stops() {
         let mut stops = Stops::default();
         for (from, until) in [(10, 20), (30, 90), (100, 101), (500, 900)] {
-            stops.add(from * MS, until * MS);
+            stops.add(Tick::from_ns(from * MS), Tick::from_ns(until * MS));
         }
-        let put_off = |since: u64, until: u64| stops.put_off(since * MS, until * MS) / MS;
+        let at = |ms: u64| Tick::from_ns(ms * MS);
+        let put_off = |since, until| stops.put_off(at(since), at(until)).ns() / MS;
         assert_eq!(put_off(0, 5), 5, "over before the first stop");
         assert_eq!(put_off(0, 15), 25, "10 of the first stop");
         assert_eq!(put_off(0, 25), 95, "10 of the first, and then 60 of the second: the limit was put off into it");
@@ -60,11 +63,11 @@ mod tests {
     fn short_delays_are_no_stops_and_memory_is_bounded() {
         let mut stops = Stops::default();
         for n in 0..10_000 {
-            stops.add(n * 10 * MS, n * 10 * MS + MS - 1);
+            stops.add(Tick::from_ns(n * 10 * MS), Tick::from_ns(n * 10 * MS + MS - 1));
         }
-        assert_eq!(stops.put_off(0, u64::MAX - 1), u64::MAX - 1);
+        assert_eq!(stops.put_off(Tick::EPOCH, Tick::LAST), Tick::LAST);
         for n in 0..10_000 {
-            stops.add(n * 10 * MS, n * 10 * MS + MS);
+            stops.add(Tick::from_ns(n * 10 * MS), Tick::from_ns(n * 10 * MS + MS));
         }
         assert_eq!(stops.0.len(), MOST);
     }

@@ -1,6 +1,7 @@
 //! Calls whose answers come as messages: the times of messages, and late ones.
 
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::call::{End, LATE, Place};
 use super::calls::CallId;
@@ -22,7 +23,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         token: usize,
         position: usize,
         status: u16,
-        now: u64,
+        now: Tick,
     ) -> bool {
         let connection = &mut self.connections[token];
         connection.has_served();
@@ -61,7 +62,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         load: &mut L,
         id: CallId,
         reason: Option<(Failure, &str)>,
-        now: u64,
+        now: Tick,
     ) {
         let Some(place) = self.calls.get(id).map(|call| call.place) else { return };
         let end = match (reason, self.calls.streaming(id)) {
@@ -81,7 +82,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    fn leave_in_flight<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, end: End<'_>, now: u64) {
+    fn leave_in_flight<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: usize,
+        id: CallId,
+        end: End<'_>,
+        now: Tick,
+    ) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let connection = &mut self.connections[token];
         let sent = connection.has_sent(&call);

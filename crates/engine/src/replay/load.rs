@@ -2,6 +2,7 @@
 
 use brunt_protocol::replay::Ended;
 use brunt_protocol::user::{Message, Refusal};
+use brunt_record::time::Tick;
 
 use super::{ReplayNetwork, Replaying, Tag};
 use crate::network::{Call, CallId, End, Gone, Load};
@@ -23,7 +24,7 @@ impl<D: Driver> Load<D> for Replaying {
         self.log.trace(tag.number).map(|ids| ids.trace_id())
     }
 
-    fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: u64) {
+    fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
         let Tag { number, slot } = call.tag;
         self.record_by_name(network, call, end, now);
         match (end, call.connection()) {
@@ -38,7 +39,7 @@ impl<D: Driver> Load<D> for Replaying {
         self.free(slot, number, now);
     }
 
-    fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: u64) {
+    fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: Tick) {
         let Some(slot) = self.owners.get(token).copied().flatten() else { return };
         if self.loading {
             self.serve(network, slot);
@@ -46,7 +47,7 @@ impl<D: Driver> Load<D> for Replaying {
         }
     }
 
-    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: usize, _now: u64) {
+    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: usize, _now: Tick) {
         // The next call of the session gets another connection.
         let owner = self.disown(token);
         if let Some(session) = owner.and_then(|slot| self.sessions.get(slot)) {
@@ -54,7 +55,7 @@ impl<D: Driver> Load<D> for Replaying {
         }
     }
 
-    fn turned_away(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: u64) {
+    fn turned_away(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: Tick) {
         for id in calls {
             let Some(tag) = network.call(id).map(|call| call.tag) else { continue };
             if let Some(session) = self.sessions.get(tag.slot) {
@@ -65,7 +66,7 @@ impl<D: Driver> Load<D> for Replaying {
         }
     }
 
-    fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: u64) {
+    fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: Tick) {
         let owner = self.disown(gone.token);
         network.vacate(gone.token);
         if let Some(slot) = owner {
@@ -79,7 +80,7 @@ impl<D: Driver> Load<D> for Replaying {
 
 impl Replaying {
     /// Records an ended call under its name.
-    fn record_by_name<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: u64) {
+    fn record_by_name<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
         let (place, name) = self.log.name(call.tag.number);
         let place = place as usize;
         if place >= self.names.len() {

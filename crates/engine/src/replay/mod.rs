@@ -17,11 +17,12 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::NameId;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use self::sessions::{Session, Sessions};
 use crate::flood::own_delay;
 use crate::gate::{Horizon, Reach};
-use crate::network::{Call, CallId, Counted, End, NEVER, Network, Place};
+use crate::network::{Call, CallId, Counted, End, Network, Place};
 use crate::transport::Driver;
 
 /// The time after which the idle connection of a session is closed, in nanoseconds.
@@ -43,7 +44,7 @@ pub(crate) struct Tag {
 type ReplayNetwork<D> = Network<D, Tag>;
 
 /// A session that waits for its user's next call, with `--think`; the earliest first.
-type Thinking = Reverse<(u64, u32)>;
+type Thinking = Reverse<(Tick, u32)>;
 
 /// One worker's part of a log.
 pub(crate) struct Replaying {
@@ -53,8 +54,8 @@ pub(crate) struct Replaying {
     is_over: bool,
     failed: Option<String>,
     /// When the measured part began, and when it ends at the latest: calls due at the end or later are not part of it.
-    began: u64,
-    until: u64,
+    began: Tick,
+    until: Tick,
     loading: bool,
     /// Whether the time between a session's calls is kept instead of their due times.
     thinks: bool,
@@ -76,7 +77,7 @@ pub(crate) struct Replaying {
     /// The horizon up to which calls may be made; and the time until which due calls are never sent, as they had waited
     /// for the horizon to move on.
     reach: Reach,
-    held_until: u64,
+    held_until: Tick,
 }
 
 impl Replaying {
@@ -87,8 +88,8 @@ impl Replaying {
             next: None,
             is_over: false,
             failed: None,
-            began: 0,
-            until: NEVER,
+            began: Tick::EPOCH,
+            until: Tick::NEVER,
             loading: false,
             thinks,
             timeout_ns: plan.timeout_ns,
@@ -101,7 +102,7 @@ impl Replaying {
             most: share.part_of(u64::from(plan.connections.most())).max(1) as usize,
             names: Vec::new(),
             reach: Reach::default(),
-            held_until: 0,
+            held_until: Tick::EPOCH,
         }
     }
 
@@ -125,13 +126,13 @@ impl Replaying {
     }
 
     /// When the next call of the measured part is due, on the network's clock.
-    fn due(&self) -> Option<u64> {
+    fn due(&self) -> Option<Tick> {
         self.next.map(|call| self.began.saturating_add(call.due_ns)).filter(|due| *due < self.until)
     }
 
     /// Begins every call that is due by `now` and before the horizon. Calls that waited for the horizon to move on are
     /// never sent, as a burst would be a load that nobody asked for.
-    fn begin_due<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+    fn begin_due<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
         while self.look_ahead()
             && let Some(due) = self.due().filter(|due| *due <= now && !self.reach.holds_back(*due))
             && let Some(call) = self.next.take()
@@ -155,14 +156,14 @@ impl Replaying {
     }
 
     /// Records a due call that was held back: it is never sent.
-    fn hold<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, number: u64, due: u64, now: u64) {
+    fn hold<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, number: u64, due: Tick, now: Tick) {
         network.recorder.snapshot.numbers.add(Counter::Due, 1);
         network.recorder.held_overdue(due, 1, true, now);
         self.log.ended(number, Ended::Cut);
     }
 
     /// Ends every call that is due by `end` and lies beyond the horizon.
-    fn hold_rest<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, end: u64) {
+    fn hold_rest<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, end: Tick) {
         while self.look_ahead()
             && let Some(due) = self.due().filter(|due| *due <= end)
             && let Some(call) = self.next.take()
@@ -172,7 +173,7 @@ impl Replaying {
     }
 
     /// Begins a call, which is due from then on.
-    fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: u64) {
+    fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: Tick) {
         let id = network.begin(Call::new(Tag { number, slot }, due, true, Counted::AtOnce));
         self.waiting.push_back(id);
         if let Some(session) = self.sessions.get(slot) {
@@ -198,7 +199,7 @@ impl Replaying {
 
     /// Begins the calls whose users have thought long enough. As in [`Self::begin_due`], calls that waited for the
     /// horizon to move on are never sent.
-    fn begin_thought<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+    fn begin_thought<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
         while let Some(Reverse((at, slot))) = self.thinking.peek().copied()
             && at <= now
             && at < self.until
@@ -251,7 +252,7 @@ impl Replaying {
     }
 
     /// Makes a connection for a session's call.
-    fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: u64) {
+    fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: Tick) {
         let token = network.add(0);
         let Some(session) = self.sessions.get(slot) else { return network.vacate(token) };
         (session.connection, session.current) = (Some(token), Some(number));
@@ -277,27 +278,27 @@ impl Replaying {
 
     /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
     /// another.
-    fn close_idle<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) -> bool {
-        let Some(token) = self.sessions.take_idle(u64::MAX) else { return false };
+    fn close_idle<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) -> bool {
+        let Some(token) = self.sessions.take_idle(Tick::NEVER) else { return false };
         self.close(network, token, now);
         true
     }
 
-    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: u64) {
+    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: Tick) {
         self.disown(token);
         network.close(self, token, now);
         network.vacate(token);
     }
 
     /// Closes connections that have been idle for too long.
-    fn close_old<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
-        while let Some(token) = self.sessions.take_idle(now.saturating_sub(IDLE_NS)) {
+    fn close_old<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
+        while let Some(token) = self.sessions.take_idle(now.before(IDLE_NS)) {
             self.close(network, token, now);
         }
     }
 
     /// Ends calls that have waited for their turn as long as a call may take.
-    fn expire_waiting<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+    fn expire_waiting<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
         while let Some(id) = self.waiting.front().copied() {
             let waits = network.call(id).filter(|call| call.place == Place::Waiting);
             if let Some(expires) = waits.map(|call| call.due.saturating_add(self.timeout_ns)) {
@@ -338,7 +339,7 @@ impl Replaying {
     }
 
     /// Marks the session's current call as ended, or as going elsewhere.
-    fn free(&mut self, slot: u32, number: u64, now: u64) {
+    fn free(&mut self, slot: u32, number: u64, now: Tick) {
         if let Some(session) = self.sessions.get(slot).filter(|session| session.current == Some(number)) {
             session.current = None;
             session.ended(now);
@@ -350,7 +351,7 @@ impl Replaying {
 impl Session {
     /// Records how late a call is by this worker's own doing, at the time when it is sent, or when its connection is
     /// begun (`connects`).
-    fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, connects: bool, now: u64) {
+    fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, connects: bool, now: Tick) {
         let Some(call) = network.call_mut(id) else { return };
         let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);
         self.held_up = own.held_up;

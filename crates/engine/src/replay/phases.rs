@@ -3,19 +3,20 @@
 use std::cmp::Reverse;
 
 use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
 
 use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying};
-use crate::network::{End, NEVER, Place};
+use crate::network::{End, Place};
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 
 impl<D: Driver> Phases<D> for Replaying {
-    fn prepare(&mut self, _network: &mut ReplayNetwork<D>, _now: u64) -> bool {
+    fn prepare(&mut self, _network: &mut ReplayNetwork<D>, _now: Tick) -> bool {
         // The log has to be read ahead of the load.
         self.look_ahead()
     }
 
-    fn begin(&mut self, network: &mut ReplayNetwork<D>, phase: Phase, began: u64, until: u64) {
+    fn begin(&mut self, network: &mut ReplayNetwork<D>, phase: Phase, began: Tick, until: Tick) {
         if phase == Phase::Measured {
             (self.began, self.until, self.loading) = (began, until, true);
             if self.log.traces() {
@@ -24,7 +25,7 @@ impl<D: Driver> Phases<D> for Replaying {
         }
     }
 
-    fn tick(&mut self, network: &mut ReplayNetwork<D>, now: u64) {
+    fn tick(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
         if !self.loading {
             return;
         }
@@ -44,28 +45,28 @@ impl<D: Driver> Phases<D> for Replaying {
         }
     }
 
-    fn next_wake(&self, now: u64) -> u64 {
+    fn next_wake(&self, now: Tick) -> Tick {
         if !self.loading {
-            return NEVER;
+            return Tick::NEVER;
         }
         if !self.ready.is_empty() {
             return now;
         }
         // Beyond the horizon, the next heartbeat checks whether it has moved on.
         let due = match self.due() {
-            Some(due) if self.reach.ends_before(due) => NEVER,
+            Some(due) if self.reach.ends_before(due) => Tick::NEVER,
             Some(due) => due,
             // The next call is due after the end.
-            None if self.is_over || self.next.is_some() => NEVER,
+            None if self.is_over || self.next.is_some() => Tick::NEVER,
             None => now + LOOK_NS,
         };
-        let thought = self.thinking.peek().map_or(NEVER, |Reverse((at, _))| *at);
-        let thought = if thought >= self.until || self.reach.ends_before(thought) { NEVER } else { thought };
-        let idle = self.sessions.rested_since().map_or(NEVER, |since| since.saturating_add(IDLE_NS));
+        let thought = self.thinking.peek().map_or(Tick::NEVER, |Reverse((at, _))| *at);
+        let thought = if thought >= self.until || self.reach.ends_before(thought) { Tick::NEVER } else { thought };
+        let idle = self.sessions.rested_since().map_or(Tick::NEVER, |since| since.saturating_add(IDLE_NS));
         due.min(thought).min(idle)
     }
 
-    fn is_over(&self, network: &ReplayNetwork<D>, _now: u64) -> bool {
+    fn is_over(&self, network: &ReplayNetwork<D>, _now: Tick) -> bool {
         self.is_over
             && self.next.is_none()
             && network.under_way() == 0
@@ -73,15 +74,15 @@ impl<D: Driver> Phases<D> for Replaying {
             && self.ready.is_empty()
     }
 
-    fn next_due(&self) -> u64 {
-        if self.loading { self.due().unwrap_or(NEVER) } else { NEVER }
+    fn next_due(&self) -> Tick {
+        if self.loading { self.due().unwrap_or(Tick::NEVER) } else { Tick::NEVER }
     }
 
     fn leaving(&self) -> Option<Leaving> {
         self.failed.clone().map(Leaving::Failed)
     }
 
-    fn end_load(&mut self, network: &mut ReplayNetwork<D>, end: u64) {
+    fn end_load(&mut self, network: &mut ReplayNetwork<D>, end: Tick) {
         if !self.loading {
             return;
         }
@@ -97,7 +98,7 @@ impl<D: Driver> Phases<D> for Replaying {
         }
     }
 
-    fn hand_over(&mut self, _network: &mut ReplayNetwork<D>, _until: u64) {}
+    fn hand_over(&mut self, _network: &mut ReplayNetwork<D>, _until: Tick) {}
 
     fn take_busy_ns(&mut self) -> u64 {
         0

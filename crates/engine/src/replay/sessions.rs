@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use brunt_plan::random::ByNumber;
 use brunt_protocol::replay::LoggedCall;
+use brunt_record::time::Tick;
 
 use crate::network::CallId;
 
@@ -19,13 +20,13 @@ pub(super) struct Session {
     /// Its call that is on a connection, or waits for one to be made.
     pub(super) current: Option<u64>,
     /// Since when it could carry a call, and how much earlier that would have been had the worker been on time.
-    pub(super) ready_since: u64,
+    pub(super) ready_since: Tick,
     pub(super) held_up: u64,
     /// With `--think`: its calls that are due by the log, the last one that began, when that ended, and whether the
     /// next one's time is set.
     pub(super) planned: VecDeque<LoggedCall>,
     pub(super) last: Option<LoggedCall>,
-    pub(super) ended_at: Option<u64>,
+    pub(super) ended_at: Option<Tick>,
     pub(super) is_thinking: bool,
     /// The number of times that it has rested: an entry of the list of resting sessions with another number is
     /// outdated.
@@ -40,7 +41,7 @@ impl Session {
     }
 
     /// Records that a call has ended.
-    pub(super) fn ended(&mut self, now: u64) {
+    pub(super) fn ended(&mut self, now: Tick) {
         self.ready_since = now;
         self.ended_at = Some(now);
     }
@@ -65,7 +66,7 @@ pub(super) struct Sessions {
     /// Free places for calls without a session.
     free: Vec<u32>,
     /// Idle sessions, the longest idle first; some have begun again since.
-    resting: VecDeque<(u64, u32, u32)>,
+    resting: VecDeque<(Tick, u32, u32)>,
 }
 
 impl Sessions {
@@ -105,7 +106,7 @@ impl Sessions {
     }
 
     /// Adds a session to the idle ones, if it has nothing to do.
-    pub(super) fn rest(&mut self, slot: u32, now: u64) {
+    pub(super) fn rest(&mut self, slot: u32, now: Tick) {
         let Some(session) = self.slots.get_mut(slot as usize).filter(|session| session.is_done()) else { return };
         if session.is_resting {
             return;
@@ -119,20 +120,20 @@ impl Sessions {
     }
 
     /// Since when the first session of the list of idle ones has been idle.
-    pub(super) fn rested_since(&self) -> Option<u64> {
+    pub(super) fn rested_since(&self) -> Option<Tick> {
         self.resting.front().map(|(since, ..)| *since)
     }
 
     /// Takes the connection of the session that has been idle for longest, since `since` or before, and forgets the
     /// session.
-    pub(super) fn take_idle(&mut self, since: u64) -> Option<usize> {
+    pub(super) fn take_idle(&mut self, since: Tick) -> Option<usize> {
         while let Some((rested, slot, rests)) = self.resting.front().copied().filter(|(rested, ..)| *rested <= since) {
             self.resting.pop_front();
             let Some(session) = self.slots.get_mut(slot as usize) else { continue };
             if !session.is_resting || session.rests != rests {
                 continue;
             }
-            debug_assert!(session.is_done(), "a session that rests since {rested} has nothing to do");
+            debug_assert!(session.is_done(), "a session that rests since {rested:?} has nothing to do");
             session.is_resting = false;
             let connection = session.connection.take();
             match session.key.take() {

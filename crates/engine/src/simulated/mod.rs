@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
 use brunt_protocol::replay::Replay;
+use brunt_record::time::Tick;
 use brunt_script::ScriptHost;
 
 use crate::run::{self, Given};
@@ -227,7 +228,7 @@ impl Machine for VirtualNet {
 
     fn clock(&self) -> Clock {
         let world = Arc::clone(&self.world);
-        Arc::new(move || lock(&world.0).now)
+        Arc::new(move || Tick::from_ns(lock(&world.0).now))
     }
 
     /// Every address is its own name; there are no other names.
@@ -273,8 +274,8 @@ impl Driver for VirtualDriver {
         self.world().sockets.get(&self.place(token)).is_some_and(|socket| socket.is_announced)
     }
 
-    fn now(&mut self) -> u64 {
-        self.world().now
+    fn now(&mut self) -> Tick {
+        Tick::from_ns(self.world().now)
     }
 
     fn connect(&mut self, token: usize, address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
@@ -325,9 +326,9 @@ impl Driver for VirtualDriver {
         }
     }
 
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         let n = self.read(token, buffer)?;
-        let arrived = self.world().sockets.get(&self.place(token)).map(|socket| socket.arrived);
+        let arrived = self.world().sockets.get(&self.place(token)).map(|socket| Tick::from_ns(socket.arrived));
         Ok((n, arrived))
     }
 
@@ -371,8 +372,9 @@ impl Driver for VirtualDriver {
         world.drivers.insert(self.driver, None);
     }
 
-    fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, until: Tick, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
+        let until = until.ns();
         let mut world = self.world();
         let now = world.now;
         if now >= world.fails_at {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
+use brunt_record::time::Tick;
 
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
@@ -87,7 +88,7 @@ impl Prepared for FloodTrace {
             told: None,
             shared: Arc::clone(&self.shared),
             is_open: false,
-            sent_at: 0,
+            sent_at: Tick::EPOCH,
             called_at: None,
             received: Vec::new(),
             count: 0,
@@ -140,9 +141,9 @@ struct SeenClient {
     told: Option<Vec<Narration>>,
     is_open: bool,
     /// When it last sent bytes.
-    sent_at: u64,
+    sent_at: Tick,
     /// When its call was sent.
-    called_at: Option<u64>,
+    called_at: Option<Tick>,
     /// The beginning of the received bytes that were not shown yet.
     received: Vec<u8>,
     /// The number of received bytes that were not shown yet.
@@ -167,7 +168,7 @@ impl SeenClient {
     fn show_received(&mut self, part: Part) {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
-            let after_ns = (self.shared.clock)().saturating_sub(self.sent_at);
+            let after_ns = (self.shared.clock)().since(self.sent_at);
             let told = self.told.take();
             self.moved(Direction::Received, part, &bytes, count, Some(after_ns), told.as_deref());
         }
@@ -188,7 +189,7 @@ impl SeenClient {
     }
 
     fn service_ns(&self) -> Option<u64> {
-        self.called_at.map(|called_at| (self.shared.clock)().saturating_sub(called_at))
+        self.called_at.map(|called_at| (self.shared.clock)().since(called_at))
     }
 
     /// The owner of bytes that are not understood yet.

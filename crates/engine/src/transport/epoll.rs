@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brunt_plan::plan::ArrivalTimes;
+use brunt_record::time::Tick;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -79,7 +80,7 @@ impl Machine for Epolls {
 
     fn clock(&self) -> Clock {
         let epoch = self.epoch;
-        Arc::new(move || u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Arc::new(move || Tick::from_ns(epoch.elapsed().as_nanos() as u64))
     }
 
     fn resolve(&self) -> Resolve {
@@ -164,8 +165,8 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
 
 impl Driver for Epoll {
     #[inline]
-    fn now(&mut self) -> u64 {
-        monotonic_ns().saturating_sub(self.epoch_ns)
+    fn now(&mut self) -> Tick {
+        Tick::from_ns(monotonic_ns().saturating_sub(self.epoch_ns))
     }
 
     fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()> {
@@ -225,7 +226,7 @@ impl Driver for Epoll {
 
     #[cfg(target_os = "linux")]
     #[inline]
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         let Socket::Tcp(reader) = place(&mut self.sockets, token)? else {
             return Ok((self.read(token, buffer)?, None));
         };
@@ -234,7 +235,7 @@ impl Driver for Epoll {
         if reader.has_untaken() {
             self.untaken.push(token);
         }
-        Ok((taken, delay.map(|delay| self.now().saturating_sub(delay))))
+        Ok((taken, delay.map(|delay| self.now().before(delay))))
     }
 
     #[inline]
@@ -268,7 +269,7 @@ impl Driver for Epoll {
         std::thread::sleep(Duration::from_nanos(ns));
     }
 
-    fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, until: Tick, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         if !self.untaken.is_empty() {
             self.take_all();

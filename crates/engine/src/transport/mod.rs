@@ -18,6 +18,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brunt_record::time::Tick;
+
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -66,7 +68,7 @@ const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`].
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
-    fn now(&mut self) -> u64;
+    fn now(&mut self) -> Tick;
 
     /// Whether time passes by itself, so that the thread's CPU time can be compared with it. In a simulation it does
     /// not.
@@ -97,7 +99,7 @@ pub(crate) trait Driver {
 
     /// Reads, and tells when the operating system had the last of these bytes, if it knows: in the time of
     /// [`Driver::now`].
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         Ok((self.read(token, buffer)?, None))
     }
 
@@ -109,7 +111,7 @@ pub(crate) trait Driver {
 
     /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and lists what is ready.
     /// Connections closed since may still be listed.
-    fn wait(&mut self, until: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
+    fn wait(&mut self, until: Tick, ready: &mut Vec<Ready>) -> io::Result<()>;
 
     /// Sleeps for so long, in nanoseconds, whatever becomes ready meanwhile.
     fn pause(&mut self, ns: u64);
@@ -137,4 +139,4 @@ pub(crate) trait Machine: Sync {
 pub(crate) type Resolve = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// Tells the time on the run's clock, in nanoseconds.
-pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> Tick + Send + Sync>;

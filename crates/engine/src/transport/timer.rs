@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use mio::Registry;
 
+use brunt_record::time::Tick;
+
 /// The token of the timer among a poll's events.
 pub(super) const TIMER: mio::Token = mio::Token(usize::MAX);
 
@@ -18,23 +20,23 @@ mod system {
         Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
     };
 
-    use super::{Duration, Registry, TIMER, io};
+    use super::{Duration, Registry, TIMER, Tick, io};
 
     /// A timer of nanoseconds that wakes the poll it is registered with.
     pub(in super::super) struct Timer {
         fd: OwnedFd,
-        armed_for: u64,
+        armed_for: Tick,
     }
 
     impl Timer {
         pub(in super::super) fn new(registry: &Registry) -> io::Result<Self> {
             let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
             registry.register(&mut SourceFd(&fd.as_raw_fd()), TIMER, Interest::READABLE)?;
-            Ok(Self { fd, armed_for: u64::MAX })
+            Ok(Self { fd, armed_for: Tick::NEVER })
         }
 
         /// Makes a poll end at `until`. Returns the timeout to poll with.
-        pub(in super::super) fn arm(&mut self, until: u64, now: u64) -> io::Result<Option<Duration>> {
+        pub(in super::super) fn arm(&mut self, until: Tick, now: Tick) -> io::Result<Option<Duration>> {
             if until <= now {
                 return Ok(Some(Duration::ZERO));
             }
@@ -54,7 +56,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use super::{Duration, Registry, io};
+    use super::{Duration, Registry, Tick, io};
 
     /// Elsewhere the poll's own timeout has to do, in steps of a millisecond.
     pub(in super::super) struct Timer;
@@ -64,7 +66,7 @@ mod system {
             Ok(Self)
         }
 
-        pub(in super::super) fn arm(&mut self, until: u64, now: u64) -> io::Result<Option<Duration>> {
+        pub(in super::super) fn arm(&mut self, until: Tick, now: Tick) -> io::Result<Option<Duration>> {
             Ok(Some(Duration::from_nanos(until.saturating_sub(now))))
         }
     }

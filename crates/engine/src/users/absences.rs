@@ -6,16 +6,17 @@
 
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::{UsersNetwork, VirtualUsers};
-use crate::network::{Call, NEVER, is_absence};
+use crate::network::{Call, is_absence};
 use crate::transport::Driver;
 
 /// A user's clock for both times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Presence {
-    /// From when on its time is yet to be counted; [`NEVER`] while it pauses.
-    since: u64,
+    /// From when on its time is yet to be counted; [`Tick::NEVER`] while it pauses.
+    since: Tick,
     /// Whether its last attempt failed.
     is_without: bool,
     /// Whether its time counts. That of users who come at a rate does not: their calls fail at the rate at which they
@@ -25,16 +26,16 @@ pub(super) struct Presence {
 
 impl Presence {
     pub(super) const fn new(counts: bool) -> Self {
-        Self { since: NEVER, is_without: false, counts }
+        Self { since: Tick::NEVER, is_without: false, counts }
     }
 
     /// The presence of a task of this user.
     pub(super) const fn of_task(self) -> Self {
-        Self { since: NEVER, ..self }
+        Self { since: Tick::NEVER, ..self }
     }
 
     /// Counts its time up to `now`.
-    fn count(&mut self, numbers: &mut Numbers, now: u64) {
+    fn count(&mut self, numbers: &mut Numbers, now: Tick) {
         if self.since >= now {
             return;
         }
@@ -47,16 +48,16 @@ impl Presence {
     }
 
     /// A pause ends at `now`, if it was in one.
-    pub(super) fn goes_on(&mut self, now: u64) {
+    pub(super) fn goes_on(&mut self, now: Tick) {
         if self.counts {
             self.since = self.since.min(now);
         }
     }
 
     /// A pause begins at `now`.
-    pub(super) fn pauses(&mut self, numbers: &mut Numbers, now: u64) {
+    pub(super) fn pauses(&mut self, numbers: &mut Numbers, now: Tick) {
         self.count(numbers, now);
-        self.since = NEVER;
+        self.since = Tick::NEVER;
     }
 
     /// A call of it failed at `now`.
@@ -65,24 +66,24 @@ impl Presence {
         numbers: &mut Numbers,
         call: &Call<T>,
         (failure, reason): (Failure, &str),
-        now: u64,
+        now: Tick,
     ) {
         self.answered(numbers, call, now);
-        if call.first_byte == NEVER && is_absence(failure, reason) {
+        if !call.first_byte.is_set() && is_absence(failure, reason) {
             self.count(numbers, now);
             self.is_without = true;
         }
     }
 
     /// A call of it ended at `now`: if a byte of an answer came, there is a server.
-    pub(super) fn answered<T>(&mut self, numbers: &mut Numbers, call: &Call<T>, now: u64) {
-        if call.first_byte != NEVER {
+    pub(super) fn answered<T>(&mut self, numbers: &mut Numbers, call: &Call<T>, now: Tick) {
+        if call.first_byte.is_set() {
             self.reached(numbers, call.first_byte.min(now));
         }
     }
 
     /// A byte of an answer reached it at `now`.
-    pub(super) fn reached(&mut self, numbers: &mut Numbers, now: u64) {
+    pub(super) fn reached(&mut self, numbers: &mut Numbers, now: Tick) {
         if self.is_without {
             self.count(numbers, now);
             self.is_without = false;
@@ -92,21 +93,21 @@ impl Presence {
 
 impl VirtualUsers {
     /// Counts the time of all users up to `now`.
-    pub(super) fn count_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    pub(super) fn count_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         for user in &mut self.users {
             user.presence.count(&mut network.recorder.snapshot.numbers, now);
         }
     }
 
     /// The load ended at `now`: later time is in no figure.
-    pub(super) fn end_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    pub(super) fn end_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         for user in &mut self.users {
             user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
         }
     }
 
     /// A pause of `user` begins at `now`.
-    pub(super) fn pause<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
+    pub(super) fn pause<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: Tick) {
         if let Some(user) = self.user(user) {
             user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
         }
@@ -120,36 +121,38 @@ mod tests {
 
     #[test]
     fn time_counts_but_for_pauses_and_is_without_a_server_from_a_failure_to_a_first_byte() {
+        let at = Tick::from_ns;
         let mut numbers = Numbers::default();
         let told = |numbers: &Numbers| (numbers.get(Counter::UsersBusy), numbers.get(Counter::WithoutServer));
         let mut user = Presence::new(true);
-        user.count(&mut numbers, 50);
+        user.count(&mut numbers, at(50));
         assert_eq!(told(&numbers), (0, 0), "it has not come yet");
-        user.goes_on(100);
-        let call = |first_byte| Call { first_byte, ..Call::new(0_u32, 100, true, Counted::AtOnce) };
-        user.failed(&mut numbers, &call(NEVER), (Failure::Connect, "refused"), 130);
+        user.goes_on(at(100));
+        let call = |first_byte| Call { first_byte, ..Call::new(0_u32, at(100), true, Counted::AtOnce) };
+        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Connect, "refused"), at(130));
         assert_eq!(told(&numbers), (30, 0));
-        user.pauses(&mut numbers, 140);
-        user.count(&mut numbers, 200);
-        user.goes_on(240);
-        user.goes_on(250);
+        user.pauses(&mut numbers, at(140));
+        user.count(&mut numbers, at(200));
+        user.goes_on(at(240));
+        user.goes_on(at(250));
         // One that this machine could not make, and one that timed out, say nothing about whether a server is there.
-        user.failed(&mut numbers, &call(NEVER), (Failure::Ports, "none is free"), 260);
-        user.failed(&mut numbers, &call(NEVER), (Failure::Timeout, "late"), 270);
+        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Ports, "none is free"), at(260));
+        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Timeout, "late"), at(270));
         assert_eq!(told(&numbers), (40, 10));
-        user.count(&mut numbers, 280);
+        user.count(&mut numbers, at(280));
         assert_eq!(told(&numbers), (80, 50));
-        user.failed(&mut numbers, &call(300), (Failure::Closed, "before its end"), 320);
-        user.count(&mut numbers, 330);
+        user.failed(&mut numbers, &call(at(300)), (Failure::Closed, "before its end"), at(320));
+        user.count(&mut numbers, at(330));
         assert_eq!(told(&numbers), (130, 70));
     }
 
     #[test]
     fn users_who_come_at_a_rate_have_no_time_of_their_own() {
+        let at = Tick::from_ns;
         let mut numbers = Numbers::default();
         let mut user = Presence::new(false);
-        user.goes_on(100);
-        user.pauses(&mut numbers, 500);
+        user.goes_on(at(100));
+        user.pauses(&mut numbers, at(500));
         assert_eq!(numbers.get(Counter::UsersBusy), 0);
     }
 }

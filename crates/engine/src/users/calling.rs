@@ -4,6 +4,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::target::Target;
 use brunt_plan::timetable::Timetable;
 use brunt_record::change::{Action, Change};
+use brunt_record::time::Tick;
 
 use super::placing::alive;
 use super::{Owner, PreparedCall, State, TimedWake, UsersNetwork, VirtualUsers, Wait};
@@ -31,7 +32,7 @@ pub(super) struct Throttle {
     pub(super) profile: Profile,
     /// The number of workers, which share the rate.
     pub(super) workers: f64,
-    pub(super) began: u64,
+    pub(super) began: Tick,
     /// The number of calls released by all workers together, as if each released as many as this one.
     pub(super) calls: f64,
     pub(super) hint: usize,
@@ -46,8 +47,8 @@ impl Throttle {
     }
 
     /// The time at which a call requested at `now` may be made.
-    fn release(&mut self, now: u64) -> u64 {
-        let elapsed = now.saturating_sub(self.began) as f64 / 1e9;
+    fn release(&mut self, now: Tick) -> Tick {
+        let elapsed = now.since(self.began) as f64 / 1e9;
         // An unused part of the rate is not made up for later.
         self.calls = self.calls.max(self.profile.calls_held_until(elapsed) - self.workers);
         let at = self.profile.time_held_of(self.calls, &mut self.hint);
@@ -67,7 +68,7 @@ impl VirtualUsers {
         user: u32,
         wanted: &Wanted,
         awaited: bool,
-        now: u64,
+        now: Tick,
     ) -> Result<u32, String> {
         if let Placement::Open(_) = wanted.way {
             let home = self.home(user);
@@ -162,7 +163,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         (number, label, timeout_ns): (u32, u32, Option<u64>),
-        now: u64,
+        now: Tick,
     ) -> Result<(), String> {
         let Some(prepared) = self.prepared.get(number as usize) else { return Err("it was not prepared".to_owned()) };
         let client = prepared.client;
@@ -197,7 +198,7 @@ impl VirtualUsers {
         asked: &Asked,
         origin: usize,
         awaited: bool,
-        now: u64,
+        now: Tick,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
         network.longest_timeout_ns = network.longest_timeout_ns.max(timeout_ns.unwrap_or(0));
@@ -230,7 +231,7 @@ impl VirtualUsers {
     }
 
     /// Takes a call that is due to a connection.
-    pub(super) fn make_due<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
+    pub(super) fn make_due<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
         if self.begin(network, slot).is_some() {
             self.place(network, slot, now);
         }
@@ -262,7 +263,7 @@ impl VirtualUsers {
     }
 
     /// Takes the origins whose lookup has ended. Where one succeeded, the calls that waited for it go there.
-    pub(super) fn take_found<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    pub(super) fn take_found<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         while let Some(origin) = network.origins.found() {
             let waiting =
                 network.origins.get(origin).map(|there| std::mem::take(&mut there.waiting)).unwrap_or_default();
@@ -275,14 +276,14 @@ impl VirtualUsers {
     }
 
     /// Ends a call that its user still has under way.
-    pub(super) fn complete<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, end: End<'_>, now: u64) {
+    pub(super) fn complete<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, end: End<'_>, now: Tick) {
         if let Some(id) = self.calls.get(slot as usize).and_then(|call| call.id) {
             network.complete(self, id, end, now);
         }
     }
 
     /// Ends the calls that still wait for a connection when the measured part ends at `end`: they are never sent.
-    pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: u64) {
+    pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
         self.ready.clear();
         self.timers.clear();
         for there in network.origins.all() {

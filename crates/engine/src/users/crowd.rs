@@ -6,10 +6,11 @@ use brunt_plan::random;
 use brunt_plan::scenario::{MOST_ALIVE, Population, Step};
 use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
+use brunt_record::time::Tick;
 
 use super::absences::Presence;
 use super::{Doing, Outcome, VirtualUser, VirtualUsers, Wake};
-use crate::network::{NEVER, Recorder};
+use crate::network::Recorder;
 use crate::pace::Quota;
 use brunt_script::{Library, ScriptError};
 
@@ -26,7 +27,7 @@ enum Kind {
 }
 
 /// Changed numbers of users: from which time of the run's clock on, and how many users, in the order of time.
-type Changes = Vec<(u64, u64)>;
+type Changes = Vec<(Tick, u64)>;
 
 /// A scenario that users of a population may carry out.
 struct Choice {
@@ -47,7 +48,7 @@ pub(super) struct Crowd {
     /// The seed of its users' choices, and the number of choices made.
     seed: u64,
     chosen: u64,
-    began: Option<u64>,
+    began: Option<Tick>,
     /// Whether it was looked after at least once since it began.
     looked: bool,
     pub(super) alive: usize,
@@ -124,7 +125,7 @@ impl Crowd {
     }
 
     /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
-    pub(super) fn change(&mut self, users: &[(u64, u64)]) {
+    pub(super) fn change(&mut self, users: &[(Tick, u64)]) {
         if let Kind::Closed { changes, .. } = &mut self.kind {
             *changes = users.to_vec();
         }
@@ -136,7 +137,7 @@ impl Crowd {
     }
 
     /// Begins with the load, unless it follows another population.
-    pub(super) fn begin_first(&mut self, now: u64) {
+    pub(super) fn begin_first(&mut self, now: Tick) {
         if self.after.is_none() {
             self.began = Some(now);
         }
@@ -153,7 +154,7 @@ impl Crowd {
     }
 
     /// The time at which iterations stop, where a time stops them.
-    pub(super) fn ends(&self) -> Option<u64> {
+    pub(super) fn ends(&self) -> Option<Tick> {
         match (&self.kind, self.began) {
             (Kind::Closed { curve, .. }, Some(began)) => Some(began + nanoseconds(curve.seconds())),
             _ => None,
@@ -166,16 +167,16 @@ impl Crowd {
     }
 
     /// The time at which a user comes, or may have to go.
-    pub(super) fn next_wake(&self, now: u64) -> u64 {
-        let Some(began) = self.began else { return NEVER };
+    pub(super) fn next_wake(&self, now: Tick) -> Tick {
+        let Some(began) = self.began else { return Tick::NEVER };
         if self.closed {
-            return NEVER;
+            return Tick::NEVER;
         }
         match &self.kind {
-            Kind::Open { next, .. } => next.map_or(NEVER, |next| began + next),
+            Kind::Open { next, .. } => next.map_or(Tick::NEVER, |next| began + next),
             Kind::Closed { .. } if !self.looked => began,
             Kind::Closed { curve, changes, .. } => {
-                let curves = began + nanoseconds(curve.next_change(seconds(now.saturating_sub(began))));
+                let curves = began + nanoseconds(curve.next_change(seconds(now.since(began))));
                 let change = changes.iter().map(|(at, _)| *at).find(|at| *at > now);
                 change.map_or(curves, |at| at.min(curves))
             }
@@ -195,7 +196,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 
 impl VirtualUsers {
     /// Admits the users who are due at `now`.
-    pub(super) fn admit(&mut self, now: u64, recorder: &mut Recorder) {
+    pub(super) fn admit(&mut self, now: Tick, recorder: &mut Recorder) {
         for place in 0..self.crowds.len() {
             let after = self.crowds.get(place).and_then(|crowd| crowd.after);
             let may_begin = after.is_none_or(|after| self.among.is_over(after));
@@ -219,18 +220,18 @@ impl VirtualUsers {
 
     /// Admits the users arriving at a rate who were due before `until`, which has passed: a second has all users that
     /// were due in it, however late it is closed.
-    pub(super) fn admit_before(&mut self, until: u64, recorder: &mut Recorder) {
+    pub(super) fn admit_before(&mut self, until: Tick, recorder: &mut Recorder) {
         let comes = |crowd: &Crowd| {
             matches!(crowd.kind, Kind::Open { .. }) && crowd.began.is_some_and(|began| began < until) && !crowd.closed
         };
         for place in 0..self.crowds.len() {
             if self.crowds.get(place).is_some_and(comes) {
-                self.admit_to(place, until.saturating_sub(1), recorder);
+                self.admit_to(place, until.before(1), recorder);
             }
         }
     }
 
-    fn admit_to(&mut self, place: usize, now: u64, recorder: &mut Recorder) {
+    fn admit_to(&mut self, place: usize, now: Tick, recorder: &mut Recorder) {
         while let Some(crowd) = self.crowds.get_mut(place) {
             let Some(began) = crowd.began else { return };
             let mut iterations = None;
@@ -332,7 +333,7 @@ impl VirtualUsers {
         }
     }
 
-    fn spawn(&mut self, crowd: usize, due: Option<u64>, iterations: Option<u64>, recorder: &mut Recorder) {
+    fn spawn(&mut self, crowd: usize, due: Option<Tick>, iterations: Option<u64>, recorder: &mut Recorder) {
         let (place, scenario) = self.choose(crowd, recorder);
         let Some(scenario) = scenario else { return };
         recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;

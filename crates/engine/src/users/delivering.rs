@@ -1,8 +1,9 @@
 //! Answers, messages and readings delivered to users.
 
+use brunt_record::time::Tick;
+
 use super::slots::{UserCall, ticket};
 use super::{Doing, State, VirtualUsers, Wait};
-use crate::network::NEVER;
 use crate::trace::Traced;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_script::{Operation, Resumption};
@@ -24,14 +25,14 @@ impl VirtualUsers {
     }
 
     /// Resumes a user.
-    pub(super) fn go(&mut self, user: u32, now: u64, with: Resumption<'_>) -> Operation {
+    pub(super) fn go(&mut self, user: u32, now: Tick, with: Resumption<'_>) -> Operation {
         let timer = self.begin_step();
         let (operation, _) = self.library.resume(user, now, with);
         self.end_step(timer);
         operation
     }
 
-    pub(super) fn begin_iteration(&mut self, user: u32, now: u64) -> Operation {
+    pub(super) fn begin_iteration(&mut self, user: u32, now: Tick) -> Operation {
         let Some(of) = self.user(user) else { return Operation::End };
         of.began = now;
         of.doing = Doing::Iteration;
@@ -49,7 +50,7 @@ impl VirtualUsers {
 
     /// Tells a user the result of the call that it waited for, whose answer it may read until its next call. Returns
     /// the operation that it wants then, and whether it has begun its next iteration for it.
-    pub(super) fn deliver(&mut self, user: u32, slot: u32, now: u64) -> (Operation, bool) {
+    pub(super) fn deliver(&mut self, user: u32, slot: u32, now: Tick) -> (Operation, bool) {
         let goes_on = self.may_go_on(user);
         if let Some(of) = self.user(user) {
             of.wait = Wait::Nothing;
@@ -78,7 +79,7 @@ impl VirtualUsers {
     }
 
     /// Tells a user the results of all the calls that it had begun.
-    pub(super) fn deliver_all(&mut self, user: u32, now: u64) -> Operation {
+    pub(super) fn deliver_all(&mut self, user: u32, now: Tick) -> Operation {
         let Some(of) = self.user(user) else { return Operation::End };
         of.wait = Wait::Nothing;
         let started = std::mem::take(&mut of.started);
@@ -93,7 +94,7 @@ impl VirtualUsers {
     }
 
     /// Reads a part of an answer for a user.
-    pub(super) fn read(&mut self, user: u32, ticket: u64, what: &str, now: u64) -> Operation {
+    pub(super) fn read(&mut self, user: u32, ticket: u64, what: &str, now: Tick) -> Operation {
         let timer = self.begin_step();
         let operation = match self.part(ticket, what) {
             Ok(value) => self.library.resume(user, now, Resumption::Read(value)),
@@ -132,13 +133,13 @@ impl VirtualUsers {
 
 /// The times of a call, in seconds.
 fn timings(call: &UserCall) -> Value<'static> {
-    let seconds = |from: u64, to: u64| Value::Number(to.saturating_sub(from) as f64 / 1e9);
+    let seconds = |from: Tick, to: Tick| Value::Number(to.since(from) as f64 / 1e9);
     let Some((times, end)) = &call.ended else { return Value::Nil };
     let (due, sent) = call.chain.map_or((times.due, times.sent), |chain| (chain.due, chain.sent));
     let mut entries = vec![(Value::text("response"), seconds(due, *end))];
     if times.was_sent() {
         entries.push((Value::text("service"), seconds(sent, *end)));
-        if times.first_byte != NEVER {
+        if times.first_byte.is_set() {
             entries.push((Value::text("first_byte"), seconds(sent, times.first_byte)));
         }
     }

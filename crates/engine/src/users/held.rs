@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
 use crate::network::{AnswerOf, End, Gone, Judgement, Place};
@@ -81,7 +82,13 @@ enum Found {
 
 impl VirtualUsers {
     /// Takes a call to the connection that its user holds.
-    pub(super) fn place_on_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, handle: u32, now: u64) {
+    pub(super) fn place_on_held<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        slot: u32,
+        handle: u32,
+        now: Tick,
+    ) {
         match self.find_held(slot, handle) {
             Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
             Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
@@ -131,7 +138,7 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         (handle, waiting): (u32, VecDeque<u32>),
-        now: u64,
+        now: Tick,
     ) {
         for slot in waiting {
             if self.waits_for(network, slot, handle) {
@@ -179,7 +186,7 @@ impl VirtualUsers {
         slot: u32,
         handle: u32,
         status: u16,
-        now: u64,
+        now: Tick,
     ) {
         let mut status = status;
         loop {
@@ -214,7 +221,7 @@ impl VirtualUsers {
     }
 
     /// Shows an answer to the script's judge of the call in this slot, if it has one. The answer lies in the slot.
-    fn show_judge(&mut self, slot: u32, status: u16, now: u64) -> Shown {
+    fn show_judge(&mut self, slot: u32, status: u16, now: Tick) -> Shown {
         let Some(call) = self.calls.get(slot as usize).filter(|call| call.judged) else { return Shown::Taken };
         let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
         let answered = CompleteAnswer { status, parts: call.kept.parts() };
@@ -271,7 +278,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         gone: Gone<'_>,
-        now: u64,
+        now: Tick,
     ) {
         let Gone { token, client, failure, reason, .. } = gone;
         let Some(user) = self.user(user) else { return };

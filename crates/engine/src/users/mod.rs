@@ -37,6 +37,7 @@ use brunt_plan::threshold::Selection;
 use brunt_plan::timetable::Timetable;
 use brunt_record::figures::NameId;
 use brunt_record::outcome::OkStatus;
+use brunt_record::time::Tick;
 
 use self::absences::Presence;
 use self::among_workers::AmongWorkers;
@@ -93,7 +94,7 @@ enum Wake {
 /// An event that is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Timer {
-    at: u64,
+    at: Tick,
     /// Orders timers of the same time.
     number: u64,
     user: u32,
@@ -167,10 +168,10 @@ struct VirtualUser {
     /// The name by which its scenario is counted.
     scenario: NameId,
     /// When its current activity began.
-    began: u64,
+    began: Tick,
     doing: Doing,
     /// When it arrived, until its first call is made.
-    arrived: Option<u64>,
+    arrived: Option<Tick>,
     /// The number of iterations left, if they are counted.
     iterations: Option<u64>,
     /// Its connections.
@@ -223,7 +224,7 @@ impl VirtualUser {
             crowd,
             place,
             scenario,
-            began: 0,
+            began: Tick::EPOCH,
             doing: Doing::Nothing,
             arrived: None,
             iterations: None,
@@ -287,7 +288,7 @@ pub(crate) struct VirtualUsers {
     reach: Reach,
     /// Changes made to the run, and when its measured part began on its clock.
     heard: Heard,
-    began: u64,
+    began: Tick,
     /// Why the load ends, if a script has ended it.
     leaving: Option<Leaving>,
     ready: VecDeque<(u32, u32, Wake)>,
@@ -378,7 +379,7 @@ impl VirtualUsers {
             loading: false,
             reach: Reach::default(),
             heard: Heard::default(),
-            began: 0,
+            began: Tick::EPOCH,
             leaving: None,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -388,7 +389,7 @@ impl VirtualUsers {
                 planned: Timetable::new(profile.clone()),
                 profile,
                 workers: share.count() as f64,
-                began: 0,
+                began: Tick::EPOCH,
                 calls: share.index() as f64,
                 hint: 0,
             }),
@@ -480,7 +481,7 @@ impl VirtualUsers {
         }
     }
 
-    fn set_timer(&mut self, at: u64, user: u32, wake: TimedWake) {
+    fn set_timer(&mut self, at: Tick, user: u32, wake: TimedWake) {
         let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
         self.timers_set += 1;
         self.timers.push(Reverse(Timer { at, number: self.timers_set, user, generation, wake }));

@@ -2,6 +2,7 @@
 
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
@@ -62,7 +63,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     #[inline]
-    fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: u64) {
+    fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: Tick) {
         match end {
             End::Answered(status) => self.answered(network, call, status, now),
             End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),
@@ -82,13 +83,13 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: u64) {
+    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: Tick) {
         if self.is_loading() {
             self.serve_waiting(network, token);
         }
     }
 
-    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: u64) {
+    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: Tick) {
         // A draining connection no longer blocks another one, unless as many drain as there may be.
         let origin = network.connections[token].origin;
         if self.owner(token) == Owner::Pool
@@ -99,7 +100,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: u64) {
+    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: Tick) {
         for id in calls {
             if let Some(slot) = network.call(id).map(|call| call.tag) {
                 self.place(network, slot, now);
@@ -107,7 +108,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: u64) {
+    fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
         let token = gone.token;
         let owner = self.owner(token);
         let origin = network.connections[token].origin;
@@ -134,9 +135,9 @@ impl<D: Driver> Load<D> for VirtualUsers {
 
 impl UserCall {
     /// The call's response and service time up to `now`, in nanoseconds. They include the answers that led on.
-    fn times_until(&self, call: &Call<u32>, now: u64) -> (u64, u64) {
+    fn times_until(&self, call: &Call<u32>, now: Tick) -> (u64, u64) {
         match self.chain {
-            Some(Chain { due, sent, .. }) => (now.saturating_sub(due), now.saturating_sub(sent)),
+            Some(Chain { due, sent, .. }) => (now.since(due), now.since(sent)),
             None => (call.response_ns(now), call.service_ns(now)),
         }
     }
@@ -161,7 +162,7 @@ impl VirtualUsers {
     }
 
     /// Records under its name a call that is still under way when the run ends.
-    fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: u64) {
+    fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
         let Some(slot) = self.calls.get(call.tag as usize) else { return };
         if recorder.counts(call) {
             let (response, service) = slot.times_until(call, now);
@@ -197,7 +198,7 @@ impl VirtualUsers {
 
     /// Records an answered call and keeps its answer.
     #[inline]
-    fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: u64) {
+    fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: Tick) {
         let slot = call.tag;
         let Some(ended) = self.calls.get_mut(slot as usize) else { return };
         let mut bytes_in = 0;
@@ -263,7 +264,7 @@ impl VirtualUsers {
     }
 
     /// Records a failed call.
-    fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
+    fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
         let Some(ended) = self.calls.get(call.tag as usize) else { return };
         let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
@@ -283,7 +284,7 @@ impl VirtualUsers {
     }
 
     /// Marks a call as failed for its user, with the reason.
-    fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: u64) {
+    fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
         let Some(ended) = self.calls.get_mut(call.tag as usize) else { return };
         ended.state = State::Failed(failure);
         ended.id = None;

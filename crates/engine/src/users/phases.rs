@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 
 use brunt_record::figures::Figure as _;
 use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
 
 #[cfg(feature = "simulation")]
 use super::VirtualUser;
 use super::crowd::Crowd;
 use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};
-use crate::network::NEVER;
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 
 impl<D: Driver> Phases<D> for VirtualUsers {
-    fn begin(&mut self, network: &mut UsersNetwork<D>, phase: Phase, began: u64, _until: u64) {
+    fn begin(&mut self, network: &mut UsersNetwork<D>, phase: Phase, began: Tick, _until: Tick) {
         // Users come with the measured part; a warm-up of users is a population of its own.
         if phase != Phase::Measured {
             return;
@@ -32,7 +32,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         }
     }
 
-    fn tick(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    fn tick(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         if self.loading {
             self.hear();
             self.wake(network, now);
@@ -52,21 +52,21 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.run_users(network);
     }
 
-    fn next_wake(&self, now: u64) -> u64 {
+    fn next_wake(&self, now: Tick) -> Tick {
         // The next heartbeat checks whether the horizon has moved on.
         match self.loading {
             true if self.reach.ends_before(now) => self.reach.resumes(now),
             true => self.next_wake_of_users(now),
-            false => NEVER,
+            false => Tick::NEVER,
         }
     }
 
-    fn is_over(&self, _network: &UsersNetwork<D>, now: u64) -> bool {
+    fn is_over(&self, _network: &UsersNetwork<D>, now: Tick) -> bool {
         self.have_ended(now)
     }
 
     #[cfg(feature = "simulation")]
-    fn audit(&self, network: &UsersNetwork<D>, _now: u64) {
+    fn audit(&self, network: &UsersNetwork<D>, _now: Tick) {
         let own = self.users.iter().flat_map(|user| user.waiting.all());
         let held = self.users.iter().flat_map(VirtualUser::waiting_on_held);
         let held = held.filter_map(|slot| self.calls.get(slot as usize)?.id.as_ref());
@@ -77,7 +77,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.leaving.clone()
     }
 
-    fn end_load(&mut self, network: &mut UsersNetwork<D>, end: u64) {
+    fn end_load(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
         if self.loading {
             self.drop_unsent(network, end);
             self.end_presence(network, end);
@@ -85,11 +85,11 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         self.loading = false;
     }
 
-    fn end_drain(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    fn end_drain(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         self.end_users(&mut network.recorder, now);
     }
 
-    fn hand_over(&mut self, network: &mut UsersNetwork<D>, until: u64) {
+    fn hand_over(&mut self, network: &mut UsersNetwork<D>, until: Tick) {
         if self.loading {
             self.hear();
             self.admit_before(until, &mut network.recorder);
@@ -116,11 +116,11 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 
 impl VirtualUsers {
     /// The time of the next event that depends on time alone.
-    fn next_wake_of_users(&self, now: u64) -> u64 {
+    fn next_wake_of_users(&self, now: Tick) -> Tick {
         if !self.ready.is_empty() {
             return now;
         }
-        let mut timer = self.timers.peek().map_or(NEVER, |Reverse(timer)| timer.at);
+        let mut timer = self.timers.peek().map_or(Tick::NEVER, |Reverse(timer)| timer.at);
         if self.somebody_waits() {
             timer = timer.min(now + LOOK_NS);
         }
@@ -138,11 +138,11 @@ impl VirtualUsers {
                 _ => crowd.next_wake(now),
             }
         };
-        self.crowds.iter().map(wake).fold(timer, u64::min)
+        self.crowds.iter().map(wake).fold(timer, Tick::min)
     }
 
     /// Whether every population has ended and its users are gone, or had their time to finish.
-    fn have_ended(&self, now: u64) -> bool {
+    fn have_ended(&self, now: Tick) -> bool {
         let over = self.crowds.iter().all(Crowd::is_over);
         let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);
         over && self.alive == 0 || self.crowds.iter().all(cut)

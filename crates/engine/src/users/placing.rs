@@ -2,6 +2,8 @@
 
 use std::iter;
 
+use brunt_record::time::Tick;
+
 use super::{Owner, UsersNetwork, VirtualUsers};
 use crate::network::origins::Pool;
 use crate::network::{CallId, Connections, End, Listing, Network, State as ConnectionState};
@@ -38,7 +40,7 @@ fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: usize) -> Optio
 
 impl VirtualUsers {
     /// Takes a call to a connection with room or to a new one, or lets it wait for one.
-    pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
+    pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
         let Some(call) = self.calls.get(slot as usize) else { return };
         let Some(id) = call.id else { return };
         let (origin, way, client) = (call.origin, call.way, call.client);
@@ -68,7 +70,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         (slot, id): (u32, CallId),
         origin: usize,
-        now: u64,
+        now: Tick,
     ) {
         let most = network.origins.pipeline(origin);
         loop {
@@ -111,7 +113,7 @@ impl VirtualUsers {
         user: u32,
         client: usize,
         origin: usize,
-        now: u64,
+        now: Tick,
     ) {
         let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
         let most = network.origins.pipeline(origin);
@@ -135,7 +137,7 @@ impl VirtualUsers {
     }
 
     /// Sends a call on a connection that has room for it.
-    pub(super) fn send_on<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: u64) {
+    pub(super) fn send_on<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: Tick) {
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         let Some(id) = call.id else { return };
         call.bytes_before = network.connections[token].bytes_in;
@@ -143,7 +145,7 @@ impl VirtualUsers {
     }
 
     /// Sends a call on a connection that has room for it, at once or, where calls are gathered, with the others.
-    fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: u64) {
+    fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: Tick) {
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         let Some(id) = call.id else { return };
         // A call that was due earlier has waited long enough.
@@ -203,7 +205,7 @@ impl VirtualUsers {
         owner: Owner,
         origin: usize,
         slot: u32,
-        now: u64,
+        now: Tick,
     ) -> Option<usize> {
         let call = self.calls.get_mut(slot as usize)?;
         let id = call.id?;
@@ -288,7 +290,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         owner: Owner,
         origin: usize,
-        now: u64,
+        now: Tick,
     ) {
         let next = match owner {
             Owner::User(user) => self.next_waiting(network, user, origin),

@@ -7,6 +7,7 @@ use brunt_plan::threshold::Traits;
 use brunt_record::catalogue::Timing;
 use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::slots::slot_of;
 use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
@@ -30,7 +31,7 @@ const SHORT_NS: u64 = 50_000_000;
 
 impl VirtualUsers {
     /// Handles everything that is due by time: pauses that are over, users who arrive, hosts that were looked up.
-    pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: u64) {
+    pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         self.admit(now, &mut network.recorder);
         if self.reach.holds_back(now) {
             return;
@@ -97,7 +98,7 @@ impl VirtualUsers {
         }
     }
 
-    fn run_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, wake: Wake, now: u64) {
+    fn run_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, wake: Wake, now: Tick) {
         if self.end_if_cancelled(network, user, now) {
             return;
         }
@@ -116,7 +117,7 @@ impl VirtualUsers {
             },
             Wake::Begin => {
                 if let Some(due) = self.user(user).and_then(|user| user.arrived) {
-                    network.recorder.snapshot.times.record(Timing::Lag, now.saturating_sub(due));
+                    network.recorder.snapshot.times.record(Timing::Lag, now.since(due));
                 }
                 self.begin_iteration(user, now)
             }
@@ -156,7 +157,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         operation: Operation,
-        now: u64,
+        now: Tick,
     ) -> Option<Operation> {
         match operation {
             Operation::Call(wanted) => {
@@ -257,7 +258,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         wanted: &Wanted,
-        now: u64,
+        now: Tick,
     ) -> Option<Operation> {
         // The call may fail at once.
         self.user(user)?.pending += 1;
@@ -277,7 +278,7 @@ impl VirtualUsers {
     }
 
     /// Records what a user has counted, or gives it the number that it asks for.
-    fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: u64) -> Operation {
+    fn count(&mut self, recorder: &mut Recorder, user: u32, operation: &Operation, now: Tick) -> Operation {
         let figures = &mut recorder.snapshot.figures;
         let number = match operation {
             Operation::Label { name, tags, place: (scenario, group), ok } => {
@@ -327,7 +328,7 @@ impl VirtualUsers {
         reason: Option<&str>,
     ) {
         let call = self.ticketed(ticket);
-        let ended = call.and_then(|call| call.ended).map_or(0, |(_, now)| now);
+        let ended = call.and_then(|call| call.ended).map_or(Tick::EPOCH, |(_, now)| now);
         let status = call.and_then(|call| match call.state {
             State::Answered(status) => Some(status),
             _ => None,
@@ -365,7 +366,7 @@ impl VirtualUsers {
         problem: String,
         wrong: bool,
         pacing_ns: u64,
-        now: u64,
+        now: Tick,
     ) {
         self.first_error.get_or_insert_with(|| problem.clone());
         if let Some(trace) = self.seer() {
@@ -388,18 +389,18 @@ impl VirtualUsers {
     }
 
     /// Records an iteration that ended normally, after which the user began the next without asking.
-    fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: u64) {
+    fn iterated_at_once(&mut self, recorder: &mut Recorder, user: u32, now: Tick) {
         self.forget_answers(user);
         let Some(of) = self.user(user) else { return };
         of.chains.clear();
-        let took = now.saturating_sub(of.began);
+        let took = now.since(of.began);
         of.began = now;
         let scenario = of.scenario;
         recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
     }
 
     /// Ends an iteration: the next begins, or the user ends.
-    fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: u64) {
+    fn finish<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, outcome: Outcome, now: Tick) {
         self.leave_streams(network, user, now);
         self.forget_answers(user);
         if self.user(user).is_some_and(|of| !of.tasks.is_empty()) {
@@ -424,7 +425,7 @@ impl VirtualUsers {
             self.vacate_call(slot);
         }
         let figures = &mut network.recorder.snapshot.figures;
-        let took = now.saturating_sub(began);
+        let took = now.since(began);
         match outcome {
             _ if stopping => {}
             Outcome::Returned { ok, .. } => {
@@ -488,14 +489,14 @@ impl VirtualUsers {
     }
 
     /// Ends the users who are left when the run is over.
-    pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: u64) {
+    pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: Tick) {
         for user in 0..self.users.len() as u32 {
             let Some(of) = self.user(user) else { continue };
             let (began, scenario, is_task) = (of.began, of.scenario, of.home.is_some());
             let iterates = of.doing == Doing::Iteration;
             let figures = &mut recorder.snapshot.figures;
             if iterates && !is_task {
-                figures.scenarios.at(scenario).unfinished_iteration(now.saturating_sub(began));
+                figures.scenarios.at(scenario).unfinished_iteration(now.since(began));
             }
             for (id, with, without) in self.library.leave_groups(user, now) {
                 figures.groups.at(NameId::from_number(id)).unfinished(with, without);

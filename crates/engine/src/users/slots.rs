@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::VirtualUsers;
 use crate::network::{Call, CallId};
@@ -55,8 +56,8 @@ pub(super) struct PreparedCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
     /// When its first request was due, and sent.
-    pub(super) due: u64,
-    pub(super) sent: u64,
+    pub(super) due: Tick,
+    pub(super) sent: Tick,
     /// The number of answers that have led on.
     pub(super) hops: usize,
     /// The trace ids of its first request, which the later ones share.
@@ -83,7 +84,7 @@ pub(super) struct UserCall {
     /// Its id in the network while it is under way.
     pub(super) id: Option<CallId>,
     /// When it was due.
-    pub(super) due: u64,
+    pub(super) due: Tick,
     /// Grows whenever the slot is given to another call.
     pub(super) serial: u32,
     pub(super) user: u32,
@@ -113,7 +114,7 @@ pub(super) struct UserCall {
     /// Messages that its user has not taken, if it takes them one by one.
     pub(super) inbox: Option<Box<Inbox>>,
     /// Its times, and when it ended.
-    pub(super) ended: Option<(Call<u32>, u64)>,
+    pub(super) ended: Option<(Call<u32>, Tick)>,
     pub(super) kept: KeptAnswer,
     pub(super) reason: String,
     /// Bytes that its connection had received when it was sent.
@@ -136,7 +137,7 @@ impl VirtualUsers {
         self.calls.push(UserCall {
             state: State::Vacant,
             id: None,
-            due: 0,
+            due: Tick::EPOCH,
             serial: 0,
             user: 0,
             client: 0,

@@ -1,5 +1,7 @@
 //! The last function of users, once their iterations are over: its calls are counted, but it is no iteration.
 
+use brunt_record::time::Tick;
+
 use super::{Doing, UsersNetwork, VirtualUsers, Wake};
 use crate::transport::Driver;
 use brunt_script::Operation;
@@ -19,7 +21,7 @@ impl VirtualUsers {
     }
 
     /// Begins the last function of a user; `None` if the script has none.
-    pub(super) fn begin_stop(&mut self, user: u32, between: bool, now: u64) -> Option<Operation> {
+    pub(super) fn begin_stop(&mut self, user: u32, between: bool, now: Tick) -> Option<Operation> {
         let of = self.user(user)?;
         of.began = now;
         let timer = self.begin_step();

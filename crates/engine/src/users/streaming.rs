@@ -7,10 +7,11 @@ use brunt_protocol::AnswerParts;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::slots::{Inbox, ticket};
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::{MessageOf, NEVER};
+use crate::network::MessageOf;
 use crate::transport::Driver;
 use brunt_script::{Operation, Resumption, Wanted};
 
@@ -36,7 +37,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         wanted: &Wanted,
-        now: u64,
+        now: Tick,
     ) -> Operation {
         self.forget_answers(user);
         if self.user(user).is_some_and(|of| of.streams.len() >= MOST_STREAMS) {
@@ -71,7 +72,7 @@ impl VirtualUsers {
         user: u32,
         slot: u32,
         (part, most_ns): (String, Option<u64>),
-        now: u64,
+        now: Tick,
     ) -> Option<Operation> {
         if let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut()) {
             if inbox.waits.is_some() {
@@ -90,7 +91,7 @@ impl VirtualUsers {
     }
 
     /// Resumes a user whose wait for the next message of a stream has timed out; `None` if that wait is over.
-    pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: u64) -> Option<Operation> {
+    pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: Tick) -> Option<Operation> {
         let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())?;
         inbox.waits.take_if(|(known, _)| *known == wait)?;
         Some(self.go(user, now, Resumption::Read(Value::Nil)))
@@ -103,7 +104,7 @@ impl VirtualUsers {
         user: u32,
         slot: u32,
         values: &[Value<'_>],
-        now: u64,
+        now: Tick,
     ) -> Operation {
         let streams = self.streamer(user, slot).is_some();
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
@@ -117,7 +118,7 @@ impl VirtualUsers {
         if matches!(call.state, State::Answered(_) | State::Failed(_)) {
             return self.go(user, now, Resumption::Number(0));
         }
-        let has_answer = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.first_byte != NEVER);
+        let has_answer = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.first_byte.is_set());
         // Before the first answer, the call may have to be sent again, with all that was sent on it.
         let (said, more) = (call.encoded.bytes.len(), call.next.bytes.len());
         if !has_answer && said + more <= MOST_SAID_BYTES {
@@ -148,7 +149,7 @@ impl VirtualUsers {
     }
 
     /// The next message of a stream, or the result of its call; `None` if its user waits.
-    pub(super) fn next_message(&mut self, user: u32, slot: u32, now: u64) -> Option<Operation> {
+    pub(super) fn next_message(&mut self, user: u32, slot: u32, now: Tick) -> Option<Operation> {
         let streams = self.streamer(user, slot).is_some();
         let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
             return Some(self.go(user, now, Resumption::Unread("the stream is over: its end was told before")));
@@ -182,7 +183,7 @@ impl VirtualUsers {
     }
 
     /// Tells a user the result of its stream, after it has had all messages or wants no more.
-    fn deliver_end(&mut self, user: u32, slot: u32, now: u64) -> Operation {
+    fn deliver_end(&mut self, user: u32, slot: u32, now: Tick) -> Operation {
         if let Some(opener) = self.streamer(user, slot)
             && let Some(of) = self.user(opener)
         {
@@ -203,7 +204,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         slot: u32,
-        now: u64,
+        now: Tick,
     ) -> Operation {
         if self.streamer(user, slot).is_none() {
             return self.go(user, now, Resumption::Unread("the stream is over: its end was told before"));
@@ -212,7 +213,7 @@ impl VirtualUsers {
         self.deliver_end(user, slot, now)
     }
 
-    fn leave<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: u64) {
+    fn leave<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
         if self.calls.get(slot as usize).is_some_and(|call| call.state == State::Throttled) {
             self.begin(network, slot);
         }
@@ -233,7 +234,7 @@ impl VirtualUsers {
     }
 
     /// Leaves the streams that a user has not read to the end, as its iteration, or its task, is over.
-    pub(super) fn leave_streams<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
+    pub(super) fn leave_streams<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: Tick) {
         let Some(of) = self.user(user).filter(|of| !of.streams.is_empty()) else { return };
         for slot in std::mem::take(&mut of.streams) {
             self.leave(network, slot, now);

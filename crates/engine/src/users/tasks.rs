@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use brunt_record::figures::NameId;
+use brunt_record::time::Tick;
 
 use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUser, VirtualUsers, Wait, Wake};
 use crate::tally::Tally;
@@ -44,7 +45,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: u32,
         operation: Operation,
-        now: u64,
+        now: Tick,
     ) -> Option<Operation> {
         match operation {
             Operation::Spawn => {
@@ -108,7 +109,7 @@ impl VirtualUsers {
     }
 
     /// Lets `user` wait for the end of any task, or until the time is up.
-    pub(super) fn join(&mut self, user: u32, most_ns: Option<u64>, now: u64) {
+    pub(super) fn join(&mut self, user: u32, most_ns: Option<u64>, now: Tick) {
         let Some(joins) = self.wait_to_join(user) else { return };
         if let Some(most) = most_ns {
             self.set_timer(now.saturating_add(most), user, TimedWake::Joined(joins));
@@ -132,7 +133,7 @@ impl VirtualUsers {
     }
 
     /// Ends the tasks of a user whose iteration has ended.
-    pub(super) fn cancel_tasks<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: u64) {
+    pub(super) fn cancel_tasks<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: Tick) {
         let tasks = self.user(user).map(|of| of.tasks.clone()).unwrap_or_default();
         for task in tasks {
             self.cancel_task(network, task, now);
@@ -140,7 +141,7 @@ impl VirtualUsers {
     }
 
     /// Ends a task where it stands: at once, or when its calls under way have ended. An optional call is withdrawn.
-    pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
+    pub(super) fn cancel_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: Tick) {
         let Some(of) = self.user(task).filter(|of| of.home.is_some() && !of.cancelled) else { return };
         of.cancelled = true;
         let awaited = of.awaited();
@@ -177,7 +178,7 @@ impl VirtualUsers {
     }
 
     /// Ends a cancelled task, if no call of it is under way. Returns whether it was cancelled.
-    pub(super) fn end_if_cancelled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) -> bool {
+    pub(super) fn end_if_cancelled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: Tick) -> bool {
         let Some(of) = self.users.get(task as usize).filter(|of| of.id > 0 && of.cancelled) else { return false };
         let under_way = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::UnderWay);
         if of.pending > 0 {
@@ -192,7 +193,7 @@ impl VirtualUsers {
     }
 
     /// Ends a task and resumes whoever waits for its end.
-    pub(super) fn end_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: u64) {
+    pub(super) fn end_task<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: Tick) {
         self.leave_streams(network, task, now);
         self.forget_wait(task);
         self.forget_answers(task);
@@ -226,7 +227,7 @@ impl VirtualUsers {
     }
 
     /// Lets `user` wait until `users` have come to the meeting of this name, or the time is up.
-    pub(super) fn meet(&mut self, user: u32, name: &str, users: u64, most_ns: u64, now: u64) {
+    pub(super) fn meet(&mut self, user: u32, name: &str, users: u64, most_ns: u64, now: Tick) {
         // A user who goes through a scenario alone, for `--once`, waits for nobody.
         let users = if self.trace.is_some() { 1 } else { users.max(1) };
         let Some(joins) = self.wait_to_join(user) else { return };

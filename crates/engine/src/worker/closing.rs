@@ -3,14 +3,15 @@
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 
 use super::{Interval, Phases, Report, Worker};
-use crate::network::{NEVER, Recorder};
+use crate::network::Recorder;
 use crate::transport::Driver;
 
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// Reports every second that has ended by `now`.
-    pub(super) fn close_seconds(&mut self, phase: Phase, now: u64) {
+    pub(super) fn close_seconds(&mut self, phase: Phase, now: Tick) {
         while now >= self.phase_began + (self.second + 1) * SECOND_NS {
             let end = self.phase_began + (self.second + 1) * SECOND_NS;
             self.hand_over(phase, end, SECOND_NS);
@@ -18,10 +19,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// Reports the rest of the phase's last second.
-    pub(super) fn close_phase(&mut self, phase: Phase, end: u64) {
+    pub(super) fn close_phase(&mut self, phase: Phase, end: Tick) {
         self.close_seconds(phase, end);
         let began = self.phase_began + self.second * SECOND_NS;
-        let left = end.saturating_sub(began);
+        let left = end.since(began);
         // A phase that ends with a full second has nothing left, except for calls that ended at that very moment.
         let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
         if left > 0
@@ -35,9 +36,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// Reports the second under way so far.
-    pub(super) fn report_part(&mut self, phase: Phase, now: u64) {
+    pub(super) fn report_part(&mut self, phase: Phase, now: Tick) {
         let began = self.phase_began + self.second * SECOND_NS;
-        let length_ns = now.saturating_sub(began);
+        let length_ns = now.since(began);
         if length_ns < SECOND_NS {
             self.load.hand_over(&mut self.network, now);
             let part = self.interval(phase, length_ns);
@@ -48,7 +49,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// Everything since the last report, in the second under way.
     fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
         let end = self.phase_began + self.second * SECOND_NS + length_ns;
-        let oldest_due = self.network.oldest_due().unwrap_or(NEVER).min(self.load.next_due());
+        let oldest_due = self.network.oldest_due().unwrap_or(Tick::NEVER).min(self.load.next_due());
         self.network.note_events(end);
         let mut snapshot = self.network.recorder.take();
         snapshot.hide(&self.shared.secrets);
@@ -60,11 +61,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             snapshot,
             open_connections: self.network.connections.open(),
             in_flight: self.network.connections.in_flight(),
-            oldest_ns: end.saturating_sub(oldest_due),
+            oldest_ns: end.since(oldest_due),
         }
     }
 
-    fn hand_over(&mut self, phase: Phase, end: u64, length_ns: u64) {
+    fn hand_over(&mut self, phase: Phase, end: Tick, length_ns: u64) {
         self.load.hand_over(&mut self.network, end);
         let numbers = &mut self.network.recorder.snapshot.numbers;
         numbers.set_health(&self.vitals.lap(end));

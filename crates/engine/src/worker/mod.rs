@@ -22,6 +22,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Placed, Timing, Timings, places};
 use brunt_record::redaction::Secrets;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 
 use self::gathering::Gathering;
 pub(crate) use self::phases::{Leaving, Phases};
@@ -32,7 +33,7 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{NEVER, Network, Recorder, Terms};
+use crate::network::{Network, Recorder, Terms};
 use crate::transport::{Driver, Machine, Ready};
 
 /// The times of making a connection.
@@ -91,9 +92,9 @@ impl Shared {
 /// The latest time at which a worker looks whether it should stop: half a heartbeat to a whole one away. A worker that
 /// is woken more often for other reasons never wakes for this. The result changes rarely, as arming a timer is a system
 /// call.
-fn next_heartbeat(now: u64) -> u64 {
+fn next_heartbeat(now: Tick) -> Tick {
     let half = HEARTBEAT_NS / 2;
-    now - now % half + 2 * half
+    now.before(now.ns() % half) + 2 * half
 }
 
 /// A worker's place in its run.
@@ -120,27 +121,27 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     gathering: Gathering,
     stage: Stage,
     /// When the phase began, and which second of it is under way.
-    phase_began: u64,
+    phase_began: Tick,
     second: u64,
     /// When it reports again within the second, if it may be left behind.
-    next_part: u64,
-    /// When the load's phase ends: [`NEVER`] if not by time.
-    load_until: u64,
+    next_part: Tick,
+    /// When the load's phase ends: [`Tick::NEVER`] if not by time.
+    load_until: Tick,
     /// When the measured part began.
-    measured_began: u64,
+    measured_began: Tick,
     measured_ns: u64,
     interrupted: bool,
     /// Whether the user's request to end the run was heard, and until when calls in flight are waited for, once that is
     /// known.
     user_stopped: bool,
-    drain_until: u64,
+    drain_until: Tick,
     /// Whether the target has not answered yet; and why the run was ended for that.
     awaits_target: bool,
     unreached: Option<String>,
     /// The reason for which it had no connection in all of its time.
     unconnected: Option<String>,
     /// When calls began.
-    load_began: u64,
+    load_began: Tick,
     /// Figures of the connections made before the load.
     connected_ahead: Snapshot,
 }
@@ -168,13 +169,13 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             stage: Stage::Preparing,
             phase_began: now,
             second: 0,
-            next_part: NEVER,
-            load_until: NEVER,
-            measured_began: 0,
+            next_part: Tick::NEVER,
+            load_until: Tick::NEVER,
+            measured_began: Tick::EPOCH,
             measured_ns: 0,
             interrupted: false,
             user_stopped: false,
-            drain_until: NEVER,
+            drain_until: Tick::NEVER,
             awaits_target: true,
             unreached: None,
             unconnected: None,
@@ -248,9 +249,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 self.load.audit(&self.network, now);
             }
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
-            if let Some(pause) = self.pause().filter(|pause| now + pause < until) {
+            if let Some(pause) = self.pause().filter(|pause| now + *pause < until) {
                 self.network.driver.pause(pause);
-                self.gathering.paused(pause, self.network.driver.now().saturating_sub(now));
+                self.gathering.paused(pause, self.network.driver.now().since(now));
             }
             self.network.waits(until);
             self.network.driver.wait(until, &mut events)?;
@@ -265,13 +266,13 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// Whether nothing is waited for any more.
     #[inline]
-    fn drain_is_over(&self, now: u64) -> bool {
+    fn drain_is_over(&self, now: Tick) -> bool {
         self.stage == Stage::Loading(Phase::Drain) && now >= self.drain_until
     }
 
     /// Whether a second, or the phase of the load, is over at `now` and not reported yet.
     #[inline]
-    fn closes_second(&self, now: u64) -> bool {
+    fn closes_second(&self, now: Tick) -> bool {
         matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
             && (now >= self.load_until
                 || now >= Recorder::second_ends(self.phase_began, self.second)
@@ -288,7 +289,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// Does everything that is due by time.
-    fn tick(&mut self, now: u64) {
+    fn tick(&mut self, now: Tick) {
         match self.stage {
             Stage::Preparing => {
                 if self.load.prepare(&mut self.network, now) {
@@ -326,7 +327,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// The run shall end. After a request in the load, calls in flight have a second to end; after one in the drain,
     /// none. Nothing is waited for where the run is to leave.
-    fn stop(&mut self, now: u64) {
+    fn stop(&mut self, now: Tick) {
         let stop = &self.shared.stop;
         let (leaves, by_user) = (stop.leaves(), stop.is_stopped_by_user());
         let is_new = by_user && !std::mem::replace(&mut self.user_stopped, true);
@@ -343,7 +344,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
     }
 
-    fn tick_phase(&mut self, phase: Phase, now: u64) {
+    fn tick_phase(&mut self, phase: Phase, now: Tick) {
         if now >= self.next_part {
             self.next_part = now + PART_NS;
             self.report_part(phase, now);
@@ -362,7 +363,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             }
             Phase::Measured => {
                 // The last second is reported together with the calls never sent in it.
-                self.close_seconds(phase, now.min(end.saturating_sub(1)));
+                self.close_seconds(phase, now.min(end.before(1)));
                 // As before the end: a call that was due in time is sent if a connection is free for it.
                 self.load.tick(&mut self.network, now);
                 if now >= end {
@@ -382,7 +383,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// When to wake up if nothing happens on a connection.
-    fn next_wake(&self, now: u64) -> u64 {
+    fn next_wake(&self, now: Tick) -> Tick {
         let wake = self.network.next_deadline().min(next_heartbeat(now));
         wake.min(match self.stage {
             Stage::Preparing => self.load.prepare_until(&self.network),
@@ -396,12 +397,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
                 };
                 end.min(self.phase_began + (self.second + 1) * SECOND_NS)
             }
-            Stage::Over => NEVER,
+            Stage::Over => Tick::NEVER,
         })
     }
 
     /// The load begins, at the same time on every worker.
-    fn begin(&mut self, now: u64) {
+    fn begin(&mut self, now: Tick) {
         self.vitals.lap(now);
         self.load_began = now;
         // Figures of making connections belong to the result, even if a warm-up comes first.
@@ -423,7 +424,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
-    fn begin_measured(&mut self, now: u64) {
+    fn begin_measured(&mut self, now: Tick) {
         self.shared.control.begin(now);
         self.network.recorder.begin_measured(now);
         self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
@@ -431,12 +432,12 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.begin_phase(Phase::Measured, now, self.shared.plan.duration_ns());
     }
 
-    fn begin_phase(&mut self, phase: Phase, began: u64, length_ns: Option<u64>) {
+    fn begin_phase(&mut self, phase: Phase, began: Tick, length_ns: Option<u64>) {
         (self.phase_began, self.second) = (began, 0);
-        self.next_part = if self.load.may_hang() { began } else { NEVER };
-        self.load_until = length_ns.map_or(NEVER, |length| began.saturating_add(length));
+        self.next_part = if self.load.may_hang() { began } else { Tick::NEVER };
+        self.load_until = length_ns.map_or(Tick::NEVER, |length| began.saturating_add(length));
         // What comes after the warm-up counts in the measured part, however late this worker closes the one and begins the other.
-        let stop = if phase == Phase::Measured { self.load_until } else { NEVER };
+        let stop = if phase == Phase::Measured { self.load_until } else { Tick::NEVER };
         let until = Recorder::second_ends(began, self.second).min(self.load_until);
         self.network.recorder.begin_ends(began, until, stop);
         self.stage = Stage::Loading(phase);
@@ -444,8 +445,8 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// The measured part is over: calls that were due and not sent never will be; calls in flight may still end.
-    fn end_measured(&mut self, end: u64) {
-        self.measured_ns = end.saturating_sub(self.measured_began);
+    fn end_measured(&mut self, end: Tick) {
+        self.measured_ns = end.since(self.measured_began);
         if end < self.load_until {
             // The answer that ended it is part of it.
             self.network.recorder.stop_ends(end.saturating_add(1));
@@ -460,7 +461,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         self.tick_phase(Phase::Drain, end);
     }
 
-    fn end_drain(&mut self, now: u64) {
+    fn end_drain(&mut self, now: Tick) {
         if self.stage != Stage::Over {
             self.look_back_for_target(now);
             self.network.complete_all(&mut self.load, now);
@@ -472,7 +473,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// Ends the load early. Returns false if it had ended already.
-    fn end_early(&mut self, now: u64) -> bool {
+    fn end_early(&mut self, now: Tick) -> bool {
         match self.stage {
             Stage::Preparing | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
                 self.network.recorder.warming_up = false;

@@ -1,6 +1,7 @@
 //! Reports of workers to the coordinator, and signals between workers.
 
 use brunt_record::recording::Stop;
+use brunt_record::time::Tick;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_record::interval::Interval;
@@ -49,7 +50,7 @@ impl StartingLine {
     }
 
     /// A worker is ready at `now`; the last of `workers` sets the beginning.
-    pub(crate) fn arrive(&self, workers: u32, now: u64) {
+    pub(crate) fn arrive(&self, workers: u32, now: Tick) {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 < workers {
             return;
         }
@@ -57,7 +58,7 @@ impl StartingLine {
             gate.arrive();
         } else {
             // Late enough for the others, which look every millisecond.
-            self.at.store(now + 2_000_000, Ordering::Release);
+            self.at.store((now + 2_000_000).ns(), Ordering::Release);
         }
     }
 
@@ -66,11 +67,11 @@ impl StartingLine {
         self.gate.as_ref().map(Gate::horizon).unwrap_or_default()
     }
 
-    pub(crate) fn time(&self) -> Option<u64> {
+    pub(crate) fn time(&self) -> Option<Tick> {
         match (&self.gate, self.at.load(Ordering::Acquire)) {
             (Some(gate), _) => gate.time(),
             (None, 0) => None,
-            (None, at) => Some(at),
+            (None, at) => Some(Tick::from_ns(at)),
         }
     }
 }

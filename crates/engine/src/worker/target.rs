@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use brunt_record::SECOND_NS;
 use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
 
 use super::{Phases, Stage, Worker};
 use crate::transport::Driver;
@@ -17,7 +18,7 @@ const UNHEARD_NS: u64 = 10 * SECOND_NS;
 impl<D: Driver, L: Phases<D>> Worker<D, L> {
     /// Ends the run if no part of it has ever had an answer, and none will: nothing takes its connections, or what
     /// takes them says nothing.
-    pub(super) fn look_for_target(&mut self, now: u64) {
+    pub(super) fn look_for_target(&mut self, now: Tick) {
         if self.network.has_connected {
             self.shared.reached.store(true, Ordering::Relaxed);
         }
@@ -31,7 +32,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         if !matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) {
             return;
         }
-        let waited = now.saturating_sub(self.load_began.max(self.network.first_attempt));
+        let waited = now.since(self.load_began.max(self.network.first_attempt));
         let patience = UNHEARD_NS.max(self.network.longest_timeout_ns.saturating_add(SECOND_NS));
         let patience_of_refused = if self.load.calls_at_once() { REFUSED_NS } else { patience };
         let reason = match &self.network.refusal {
@@ -52,10 +53,10 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     }
 
     /// Keeps the reason for which a run that is over never had a connection, if it had none.
-    pub(super) fn look_back_for_target(&mut self, now: u64) {
+    pub(super) fn look_back_for_target(&mut self, now: Tick) {
         if self.load.calls_at_once() && !self.shared.reached.load(Ordering::Relaxed) {
             let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
-            self.unconnected = Some(unreached(now.saturating_sub(self.load_began), reason));
+            self.unconnected = Some(unreached(now.since(self.load_began), reason));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::HEARTBEAT_NS;
 use brunt_record::catalogue::Numbers;
+use brunt_record::time::Tick;
 
 /// How much later than planned a heartbeat may come before the worker counts as having stood still, in nanoseconds.
 const TOLERATED_NS: u64 = 20_000_000;
@@ -11,26 +12,26 @@ pub(super) struct Vitals {
     #[cfg(target_os = "linux")]
     schedstat: Option<std::fs::File>,
     is_real_time: bool,
-    wall_ns: u64,
+    lap_began: Tick,
     cpu_ns: u64,
     starved_ns: u64,
     /// The loop's last heartbeat.
-    beat: u64,
+    beat: Tick,
     /// How long the worker stood still since the last lap, and when that was last over.
     still_ns: u64,
-    still_until: u64,
+    still_until: Tick,
     /// When it was last asked how long the worker stood still, and its CPU time then.
-    looked: (u64, u64),
+    looked: (Tick, u64),
 }
 
 impl Vitals {
     /// Begins to watch the current thread, at `now`. In simulated time, CPU time is no share of anything.
-    pub(super) fn new(now: u64, is_real_time: bool) -> Self {
+    pub(super) fn new(now: Tick, is_real_time: bool) -> Self {
         let mut vitals = Self {
             #[cfg(target_os = "linux")]
             schedstat: is_real_time.then(|| std::fs::File::open("/proc/thread-self/schedstat").ok()).flatten(),
             is_real_time,
-            wall_ns: now,
+            lap_began: now,
             cpu_ns: 0,
             starved_ns: 0,
             beat: now,
@@ -48,7 +49,7 @@ impl Vitals {
     /// running: a stopped process, a machine that sleeps, a hypervisor with other guests. The scheduler's own figures
     /// do not show those.
     #[inline]
-    pub(super) fn beat(&mut self, now: u64) {
+    pub(super) fn beat(&mut self, now: Tick) {
         let planned = self.beat + HEARTBEAT_NS;
         if now > planned + TOLERATED_NS {
             self.still_ns += now - planned;
@@ -60,23 +61,23 @@ impl Vitals {
     /// For how much of the time by which the worker is `late` it did not run, in nanoseconds: for the rest it was busy.
     /// An upper bound, since time in which it waited before it became late is counted as well.
     #[cold]
-    pub(super) fn stood_still(&mut self, now: u64, late: u64) -> u64 {
+    pub(super) fn stood_still(&mut self, now: Tick, late: u64) -> u64 {
         let cpu_ns = self.cpu_ns();
         let (then, cpu_then) = std::mem::replace(&mut self.looked, (now, cpu_ns));
-        let idle_ns = now.saturating_sub(then).saturating_sub(cpu_ns.saturating_sub(cpu_then));
+        let idle_ns = now.since(then).saturating_sub(cpu_ns.saturating_sub(cpu_then));
         late.min(idle_ns)
     }
 
     /// Figures since the last lap, until `end`, which may be past.
-    pub(super) fn lap(&mut self, end: u64) -> Numbers {
+    pub(super) fn lap(&mut self, end: Tick) -> Numbers {
         let (cpu_ns, starved_ns) = (self.cpu_ns(), self.starved_ns());
-        let wall = end.saturating_sub(self.wall_ns);
+        let wall = end.since(self.lap_began);
         let cpu = cpu_ns.saturating_sub(self.cpu_ns);
         // Standing still after the end belongs to the next lap.
-        let later = self.still_until.saturating_sub(end).min(self.still_ns);
+        let later = self.still_until.since(end).min(self.still_ns);
         let still = (self.still_ns - later).min(wall.saturating_sub(cpu));
         let starved = starved_ns.saturating_sub(self.starved_ns).max(still);
-        (self.wall_ns, self.cpu_ns, self.starved_ns, self.still_ns) = (end, cpu_ns, starved_ns, later);
+        (self.lap_began, self.cpu_ns, self.starved_ns, self.still_ns) = (end, cpu_ns, starved_ns, later);
         Numbers::of_health(wall, cpu, starved)
     }
 
@@ -116,18 +117,18 @@ mod tests {
 
     #[test]
     fn standing_still_counts_in_the_seconds_in_which_it_was() {
-        let mut vitals = Vitals::new(0, true);
+        let mut vitals = Vitals::new(Tick::EPOCH, true);
         for at in (0..=1200).step_by(50) {
-            vitals.beat(at * MS);
+            vitals.beat(Tick::from_ns(at * MS));
             if at == 1000 {
-                let health = vitals.lap(1000 * MS);
+                let health = vitals.lap(Tick::from_ns(1000 * MS));
                 assert!(health.ratio(Counter::MostStarvedWorker) < 0.1, "{health:?}");
             }
         }
-        vitals.beat(3450 * MS);
+        vitals.beat(Tick::from_ns(3450 * MS));
         let share = |health: Numbers| (health.ratio(Counter::MostStarvedWorker) * 20.0).round() / 20.0;
         // The heartbeat planned for 1.25 s came at 3.45 s.
-        assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(end * MS))), [0.75, 1.0, 0.45]);
-        assert!(share(vitals.lap(5000 * MS)) < 0.1);
+        assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(Tick::from_ns(end * MS)))), [0.75, 1.0, 0.45]);
+        assert!(share(vitals.lap(Tick::from_ns(5000 * MS))) < 0.1);
     }
 }

@@ -7,6 +7,7 @@ use brunt_plan::plan::Sandbox;
 use brunt_plan::scenario::{File, Step};
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::OwnFigures;
+use brunt_record::time::Tick;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 use mlua::{Function, Lua, Table};
 
@@ -298,17 +299,17 @@ impl Library for LuaLibrary {
         let _ = self.table.get::<Function>("trace").and_then(|trace| trace.call::<()>(()));
     }
 
-    fn begin_iteration(&self, slot: u32, now: u64, id: u64, place: u32) -> Operation {
-        self.returned(self.begin.call::<Returned>((slot, now as f64, id as f64, place))).0
+    fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation {
+        self.returned(self.begin.call::<Returned>((slot, now.ns() as f64, id as f64, place))).0
     }
 
     fn stops(&self) -> bool {
         self.table.get("stops").unwrap_or(false)
     }
 
-    fn begin_stop(&self, slot: u32, now: u64, between: bool) -> Option<Operation> {
+    fn begin_stop(&self, slot: u32, now: Tick, between: bool) -> Option<Operation> {
         let begun = self.table.get::<Function>("begin_stop").and_then(|begin| {
-            let begun: Returned = begin.call((slot, now as f64, between))?;
+            let begun: Returned = begin.call((slot, now.ns() as f64, between))?;
             Ok(begun)
         });
         match begun {
@@ -317,8 +318,8 @@ impl Library for LuaLibrary {
         }
     }
 
-    fn resume(&self, slot: u32, now: u64, with: Resumption<'_>) -> (Operation, bool) {
-        let now = now as f64;
+    fn resume(&self, slot: u32, now: Tick, with: Resumption<'_>) -> (Operation, bool) {
+        let now = now.ns() as f64;
         let returned = match with {
             Resumption::Nothing => self.step.call::<Returned>((slot, now)),
             Resumption::Number(number) => self.step.call((slot, now, number)),
@@ -344,9 +345,9 @@ impl Library for LuaLibrary {
         self.returned(returned)
     }
 
-    fn judge(&self, slot: u32, now: u64, body: &[u8], flags: u32, status: u16) -> Verdict {
+    fn judge(&self, slot: u32, now: Tick, body: &[u8], flags: u32, status: u16) -> Verdict {
         let judged = self.lua.create_string(body).and_then(|body| {
-            self.judge.call::<(mlua::Value, mlua::MultiValue)>((slot, now as f64, body, flags, status))
+            self.judge.call::<(mlua::Value, mlua::MultiValue)>((slot, now.ns() as f64, body, flags, status))
         });
         match judged {
             Ok(judged) => operation::verdict(&judged),
@@ -359,8 +360,8 @@ impl Library for LuaLibrary {
         let _ = self.forget.call::<()>((slot, between));
     }
 
-    fn leave_groups(&self, slot: u32, now: u64) -> Vec<(u32, u64, u64)> {
-        let ended: Vec<f64> = self.leave_groups.call((slot, now as f64)).unwrap_or_default();
+    fn leave_groups(&self, slot: u32, now: Tick) -> Vec<(u32, u64, u64)> {
+        let ended: Vec<f64> = self.leave_groups.call((slot, now.ns() as f64)).unwrap_or_default();
         ended
             .chunks_exact(3)
             .filter_map(|group| match *group {

@@ -3,6 +3,7 @@
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::NameId;
+use brunt_record::time::Tick;
 
 use super::Recorder;
 
@@ -26,32 +27,32 @@ pub(crate) enum Core {
 #[derive(Debug, Default)]
 pub(super) struct ByEnd {
     /// When the phase began. What arrived before counted there.
-    from: u64,
+    from: Tick,
     /// When the second that is written down ends.
-    until: u64,
+    until: Tick,
     /// When the measured time ends: what arrives then or later is in no throughput.
-    stop: u64,
+    stop: Tick,
     /// Ends that came after the open second, while a late worker had not closed it.
-    early: Vec<(u64, Core, Counter, u64)>,
+    early: Vec<(Tick, Core, Counter, u64)>,
 }
 
 impl ByEnd {
     /// When the second that is written down ends.
-    pub(super) const fn until(&self) -> u64 {
+    pub(super) const fn until(&self) -> Tick {
         self.until
     }
 }
 
 impl Recorder {
     /// A phase began at `from`, in which ends count before `stop`; its second under way lasts until `until`.
-    pub(crate) fn begin_ends(&mut self, from: u64, until: u64, stop: u64) {
+    pub(crate) fn begin_ends(&mut self, from: Tick, until: Tick, stop: Tick) {
         self.by_end.from = from;
         self.by_end.stop = stop;
         self.open_second(until);
     }
 
     /// The measured time ends at `stop`, earlier than planned.
-    pub(crate) fn stop_ends(&mut self, stop: u64) {
+    pub(crate) fn stop_ends(&mut self, stop: Tick) {
         self.end_tick();
         self.by_end.stop = self.by_end.stop.min(stop);
         self.by_end.until = self.by_end.until.min(stop);
@@ -61,7 +62,7 @@ impl Recorder {
     }
 
     /// The second that ends at `until` is under way.
-    pub(crate) fn open_second(&mut self, until: u64) {
+    pub(crate) fn open_second(&mut self, until: Tick) {
         self.by_end.until = until.min(self.by_end.stop);
         for (at, core, counter, n) in std::mem::take(&mut self.by_end.early) {
             self.count_end(core, counter, at, n);
@@ -70,7 +71,7 @@ impl Recorder {
 
     /// Calls that ended at `at`.
     #[inline]
-    pub(super) fn count_end(&mut self, core: Core, counter: Counter, at: u64, n: u64) {
+    pub(super) fn count_end(&mut self, core: Core, counter: Counter, at: Tick, n: u64) {
         if at >= self.by_end.from && at < self.by_end.until {
             self.numbers_of(core).add(counter, n);
         } else {
@@ -90,7 +91,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn count_elsewhere(&mut self, core: Core, counter: Counter, at: u64, n: u64) {
+    fn count_elsewhere(&mut self, core: Core, counter: Counter, at: Tick, n: u64) {
         let ByEnd { from, stop, early, .. } = &mut self.by_end;
         if at < *from || at >= *stop {
             return;
@@ -104,7 +105,7 @@ impl Recorder {
 
     /// A call of `core` was answered at `at`, with success or not.
     #[inline]
-    pub(crate) fn answered_by_end(&mut self, core: Core, at: u64, is_ok: bool) {
+    pub(crate) fn answered_by_end(&mut self, core: Core, at: Tick, is_ok: bool) {
         self.count_end(core, Counter::EndedAnswered, at, 1);
         if is_ok {
             self.count_end(core, Counter::EndedOk, at, 1);
@@ -113,17 +114,17 @@ impl Recorder {
 
     /// A message of a call of `core` came at `at`.
     #[inline]
-    pub(crate) fn message_by_end(&mut self, core: Core, at: u64) {
+    pub(crate) fn message_by_end(&mut self, core: Core, at: Tick) {
         self.count_end(core, Counter::EndedMessages, at, 1);
     }
 
     /// A check failed a call of `core` that had ended at `at` with success.
-    pub(crate) fn revoke_end(&mut self, core: Core, at: u64) {
+    pub(crate) fn revoke_end(&mut self, core: Core, at: Tick) {
         self.count_end(core, Counter::EndedRevoked, at, 1);
     }
 
     /// A call of `core` that ended at `at` without success counts as one all the same.
-    pub(crate) fn excuse_end(&mut self, core: Core, at: u64) {
+    pub(crate) fn excuse_end(&mut self, core: Core, at: Tick) {
         self.count_end(core, Counter::EndedOk, at, 1);
     }
 
@@ -139,7 +140,7 @@ impl Recorder {
     }
 
     /// The end of the second that is under way, number `second` of a phase that began at `began`.
-    pub(crate) const fn second_ends(began: u64, second: u64) -> u64 {
+    pub(crate) const fn second_ends(began: Tick, second: u64) -> Tick {
         began.saturating_add((second + 1).saturating_mul(SECOND_NS))
     }
 }

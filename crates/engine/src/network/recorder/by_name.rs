@@ -1,13 +1,14 @@
 //! Calls by the name of their request.
 
 use brunt_record::figures::NameId;
+use brunt_record::time::Tick;
 
 use super::{Core, Recorder};
 use crate::network::call::{Call, End};
 
 impl Recorder {
     /// A call has ended whose request has this name.
-    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: u64) {
+    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: Tick) {
         if let End::Answered(status) = end {
             self.answered_by_end(Core::Request(id), self.arrival(now), self.is_ok(status));
         }

@@ -2,9 +2,9 @@
 
 use brunt_record::examples::{Ended, FailedCall};
 use brunt_record::slowest::TracedCall;
+use brunt_record::time::Tick;
 
 use super::{Reading, Recorder};
-use crate::network::NEVER;
 use crate::network::call::Call;
 
 impl Recorder {
@@ -27,7 +27,7 @@ impl Recorder {
     }
 
     /// The response time of an answered call, read at `now`: the target's part, as far as that is known.
-    pub(in crate::network) fn response_ns<T>(&self, call: &Call<T>, now: u64) -> u64 {
+    pub(in crate::network) fn response_ns<T>(&self, call: &Call<T>, now: Tick) -> u64 {
         match self.reading {
             Reading::Arrived(at) => Self::times(call, Self::first_byte(call, at, now), at, now).response().value,
             Reading::Untimed | Reading::Nothing => call.response_ns(now),
@@ -43,7 +43,7 @@ impl Recorder {
     /// Begins another interval with examples of its own.
     pub(super) fn forget_examples(&mut self) {
         self.exemplified.clear();
-        if self.slow_from_ns != NEVER {
+        if self.slow_from_ns != u64::MAX {
             self.slow_from_ns = 0;
         }
     }

@@ -1,4 +1,5 @@
 use brunt_record::SECOND_NS;
+use brunt_record::time::Tick;
 
 use super::super::sampler::{Sampler, Timed};
 use super::*;
@@ -8,7 +9,7 @@ use super::*;
 fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
     let mut recorder =
         Recorder { sampler: Sampler { timed: Timed::Some, ..Sampler::default() }, ..Recorder::default() };
-    let mut end = |at: u64, arrived: Option<u64>, end: End<'_>| {
+    let mut end = |at: Tick, arrived: Option<Tick>, end: End<'_>| {
         let mut call = Call::new((), at, true, Counted::AtOnce);
         call.send(at, SECOND_NS);
         call.receive(at + 100);
@@ -16,9 +17,9 @@ fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
         recorder.ended(&mut call, end, at + 100);
         recorder.has_read();
     };
-    end(0, None, End::Answered(200));
+    end(Tick::EPOCH, None, End::Answered(200));
     for call in 1..5 {
-        end(call * 1000, Some(call * 1000 + 50), End::Failed(Failure::Mismatch, "no"));
+        end(Tick::from_ns(call * 1000), Some(Tick::from_ns(call * 1000 + 50)), End::Failed(Failure::Mismatch, "no"));
     }
     let snapshot = recorder.take();
     assert_eq!((snapshot.numbers.get(Counter::Due), snapshot.times.known(Timing::Response).count()), (5, 5));
