@@ -42,12 +42,14 @@ pub enum Rule {
     BehindALastAnswer,
     /// Calls that have a place are sent though the run is interrupted.
     InterruptedCallsAreSent,
+    /// A place whose calls timed out before its connection was made again is given back.
+    IdlePlacesAreGivenBack,
 }
 
 #[cfg(feature = "simulation")]
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::LeavesOnce,
         Self::PeersLimit,
         Self::NothingBehindWaitingBytes,
@@ -66,6 +68,7 @@ impl Rule {
         Self::OwnStopsAreNoWait,
         Self::BehindALastAnswer,
         Self::InterruptedCallsAreSent,
+        Self::IdlePlacesAreGivenBack,
     ];
 }
 

@@ -6,7 +6,9 @@ use brunt_record::time::Tick;
 
 use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
+use crate::network::State as ConnectionState;
 use crate::network::{AnswerOf, Call, CallId, Core, End, Gone, Judgement, Load, MessageOf, Recorder};
+use crate::rules::{Rule, is_broken};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
@@ -83,8 +85,13 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, _now: Tick) {
-        if self.is_loading() {
+    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, now: Tick) {
+        let is_idle =
+            network.connections[token].state == ConnectionState::Idle && !is_broken(Rule::IdlePlacesAreGivenBack);
+        if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
+            // Its calls have timed out while it waited to be made again: others may have its place.
+            self.give_back(network, token, false, now);
+        } else if self.is_loading() {
             self.serve_waiting(network, token);
         }
     }
@@ -109,27 +116,11 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
-        let token = gone.token;
-        let owner = self.owner(token);
-        let origin = network.connections[token].origin;
-        let drained = gone.drained;
-        self.set_owner(token, Owner::Nobody);
-        network.vacate(token);
-        match owner {
-            Owner::User(user) => {
-                if let Some(user) = self.user(user) {
-                    user.connections.retain(|known| *known != token);
-                }
-            }
-            Owner::Pool => {
-                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
-                    pool.is_gone(drained);
-                }
-            }
-            Owner::Held(user) => self.keep_remains(network, user, gone, now),
-            Owner::Nobody => {}
+        let holder = self.owner(gone.token);
+        self.give_back(network, gone.token, gone.drained, now);
+        if let Owner::Held(user) = holder {
+            self.keep_remains(network, user, gone, now);
         }
-        self.place_next(network, owner, origin, now);
     }
 }
 

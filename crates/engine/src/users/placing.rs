@@ -284,6 +284,34 @@ impl VirtualUsers {
         }
     }
 
+    /// Gives the place of a connection back, and lets the next call that waits have it.
+    pub(super) fn give_back<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        token: usize,
+        drained: bool,
+        now: Tick,
+    ) {
+        let owner = self.owner(token);
+        let origin = network.connections[token].origin;
+        self.set_owner(token, Owner::Nobody);
+        network.vacate(token);
+        match owner {
+            Owner::User(user) => {
+                if let Some(user) = self.user(user) {
+                    user.connections.retain(|known| *known != token);
+                }
+            }
+            Owner::Pool => {
+                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
+                    pool.is_gone(drained);
+                }
+            }
+            Owner::Held(_) | Owner::Nobody => {}
+        }
+        self.place_next(network, owner, origin, now);
+    }
+
     /// Places a call that waited for a connection that is gone.
     pub(super) fn place_next<D: Driver>(
         &mut self,
