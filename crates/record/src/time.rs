@@ -54,12 +54,14 @@ impl Tick {
 
     /// So many nanoseconds later, or [`Tick::NEVER`] beyond the end of the clock.
     #[inline]
+    #[must_use]
     pub const fn saturating_add(self, ns: u64) -> Self {
         Self(self.0.saturating_add(ns))
     }
 
     /// So many nanoseconds earlier, or the epoch.
     #[inline]
+    #[must_use]
     pub const fn before(self, ns: u64) -> Self {
         Self(self.0.saturating_sub(ns))
     }

@@ -164,7 +164,7 @@ impl<T> Call<T> {
     #[inline]
     pub(crate) fn receive(&mut self, now: Tick) {
         if !self.first_byte.is_set() {
-            self.first_byte = if !self.sent.is_set() { now } else { now.max(self.sent) };
+            self.first_byte = if self.sent.is_set() { now.max(self.sent) } else { now };
         }
     }
 
