@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use brunt_cluster::{Bus, Cluster, OnLost, Terms, Wanted, Workers};
+use brunt_cluster::{Awaited, Bus, Cluster, OnLost, Terms, Waiting, Wanted, Workers};
 use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
@@ -82,6 +82,7 @@ impl Carrier {
             },
             secrets_from_agents: machines.secrets_from_agents,
             name: format!("{}-{}", host_name(), std::process::id()),
+            waiting: if quiet { |_| {} } else { |waiting| console::note(&waits(waiting)) },
         };
         let cluster = Cluster::take(&bus, &terms, stop)?;
         if !quiet {
@@ -199,6 +200,24 @@ impl Carrier {
         }
         Ok((Carried { plan: outcome.plan, run, script }, outcome.logs))
     }
+}
+
+/// A line about a wait that has become long.
+fn waits(Waiting { awaited, agents, left }: &Waiting) -> String {
+    const SHOWN: usize = 10;
+    let mut names: Vec<&str> = agents.iter().take(SHOWN).map(String::as_str).collect();
+    names.extend((agents.len() > SHOWN).then_some("…"));
+    let names = names.join(", ");
+    let what = match awaited {
+        Awaited::Contact => "be heard again",
+        Awaited::Plan => "take the plan",
+        Awaited::Setup => "return from the script's setup",
+        Awaited::Connections => "get ready",
+        Awaited::Report => "report on",
+        Awaited::End => "end",
+        Awaited::Teardown => "return from the script's teardown",
+    };
+    format!("waiting for {names} to {what}, for at most {:.0} s", left.as_secs_f64().ceil())
 }
 
 fn names(agents: &[brunt_cluster::Announcement]) -> String {

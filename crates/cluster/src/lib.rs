@@ -40,7 +40,7 @@ use std::time::Duration;
 pub use agent::{AgentEvent, AgentOptions, PartEnded, serve};
 pub use bus::{Bus, BusError, token_of};
 pub use clock::Offset;
-pub use controller::{Cluster, ClusterError, OnLost, Outcome, Terms, list};
+pub use controller::{Awaited, Cluster, ClusterError, OnLost, Outcome, Terms, Waiting, list};
 pub use frame::CLUSTER_VERSION;
 pub use roster::{RosterError, Wanted, WantedError, Workers};
 pub use words::Announcement;
@@ -48,8 +48,7 @@ pub use words::Announcement;
 /// How long an agent waits for a message of its controller before it gives up the run. Its calls have ended before:
 /// they reach no further than the controller has granted.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long an agent may be silent before it counts as lost, while the controller's own messages come back from the
-/// bus.
+/// How long an agent may be silent before it counts as lost, while others speak.
 pub const SILENCE: Duration = Duration::from_secs(3);
 
 /// [`PATIENCE`] and [`SILENCE`] in nanoseconds.

@@ -173,6 +173,12 @@ impl Link {
         self.outgoing.iter().filter(|piece| !piece.is_lost).map(|piece| piece.payload.len()).sum()
     }
 
+    /// Bytes that the peer has not acknowledged, sent or not.
+    pub(crate) fn bytes_left(&self) -> usize {
+        let waiting: usize = self.waiting.iter().map(Bytes::len).sum();
+        waiting + self.outgoing.iter().map(|piece| piece.payload.len()).sum::<usize>()
+    }
+
     /// Sends a message with the next [`Link::poll`].
     pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
         let message = message.into();

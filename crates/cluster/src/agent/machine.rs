@@ -10,8 +10,6 @@ use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
-use brunt_record::recording::Recording;
-use brunt_record::replayed::LogRead;
 use bytes::Bytes;
 
 use super::AgentEvent;
@@ -21,7 +19,7 @@ use crate::bus::{is_token, refuses};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
-use crate::words::{Announcement, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
+use crate::words::{Announcement, Ended, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use brunt_record::SECOND_NS;
 
 /// Limit on an incoming message, in bytes: a plan with its files.
@@ -62,6 +60,8 @@ pub(crate) enum Act {
     CountElsewhere(BTreeMap<String, u64>),
     /// End everything under way.
     Stop,
+    /// End it at once, a teardown as well: nobody takes its result.
+    Leave,
 }
 
 /// A part that an agent's machine is to carry out.
@@ -74,13 +74,6 @@ pub(crate) struct NewPart {
     pub(crate) given: Value<'static>,
 }
 
-/// The result of a part.
-pub(crate) struct Ran {
-    pub(crate) run: Recording,
-    /// Its account of the log, if it replayed one.
-    pub(crate) log: Option<Box<LogRead>>,
-}
-
 /// A report of the agent's machine.
 pub(crate) enum Done {
     /// The connections of its part are made.
@@ -90,7 +83,7 @@ pub(crate) enum Done {
     /// A second of the part is over.
     Second(Box<Interval>),
     /// The part has ended, or could not be carried out.
-    Ran(Result<Box<Ran>, Problem>),
+    Ran(Result<Box<Ended>, Problem>),
     /// The value that setup has returned, and its counts.
     SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
     /// The counts of teardown.
@@ -378,7 +371,7 @@ impl Agent {
 
     /// Gives up the session, as soon as nothing runs any more.
     pub(super) fn end_session(&mut self, why: SessionEnd) {
-        self.stop_work();
+        self.end_work(if matches!(why, SessionEnd::Released) { Act::Leave } else { Act::Stop });
         if let Some(session) = self.session() {
             session.ending.get_or_insert(why);
         }
@@ -446,13 +439,14 @@ impl Agent {
         }
     }
 
-    /// Whether it may end now: its part has ended, and its controller has all of its messages.
-    pub(crate) fn has_left(&self, now: u64) -> bool {
+    /// Whether it may end now: its part has ended, its controller has all of its messages, and unless it still `keeps` a
+    /// result.
+    pub(crate) fn has_left(&self, now: u64, keeps: bool) -> bool {
         let Some(since) = self.leaving_since else { return false };
         let is_held = match &self.state {
             State::Free => false,
             State::Claimed(session) => !matches!(session.work, Work::Nothing) || !session.link.is_acknowledged(),
         };
-        !is_held || now.saturating_sub(since) >= LAST_WORDS_NS
+        !is_held && !keeps || now.saturating_sub(since) >= LAST_WORDS_NS
     }
 }

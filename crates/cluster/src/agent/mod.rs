@@ -53,8 +53,8 @@ pub struct AgentOptions {
     pub logs: Arc<dyn Logs>,
     /// Puts an error of the engine into words.
     pub words: fn(EngineError) -> String,
-    /// Called on the part's own thread when a part has ended, before the controller is told. It may block on a disk:
-    /// the agent answers its controller meanwhile.
+    /// Called on the part's own thread when a part has ended, once the controller is told. It may block on a disk: nobody
+    /// waits for it but an agent that ends, for a while.
     pub ended: PartEnded,
 }
 
@@ -151,11 +151,21 @@ async fn serve_on(
     let about = announcement(&options, bus, instance);
     let mut agent = Agent::new(about, options.sandbox, &bus.prefix, bus::server_of(&client));
     let AgentOptions { logs, words, ended: part_ended, .. } = options;
-    let mut threads = Threads { epoch, registry, scripts, logs, words, ended: part_ended, done, current: None };
+    let mut threads = Threads {
+        epoch,
+        registry,
+        scripts,
+        logs,
+        words,
+        ended: part_ended,
+        done,
+        keeping: Arc::default(),
+        current: None,
+    };
     said(AgentEvent::Waiting);
     let begun = begun.into_iter().filter_map(|event| bus::event_of(event, &client));
     begun.for_each(|event| agent.bus_said(event));
-    while !stop.leaves() && !agent.has_left(now()) {
+    while !stop.leaves() && !agent.has_left(now(), threads.keeps()) {
         let patience = Duration::from_nanos(agent.patience_ns());
         let wake = Tick::now() + threads.patience().map_or(patience, |gates| gates.min(patience));
         tokio::select! {

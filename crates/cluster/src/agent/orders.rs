@@ -97,8 +97,13 @@ impl Agent {
 
     /// Ends everything under way.
     pub(super) fn stop_work(&mut self) {
+        self.end_work(Act::Stop);
+    }
+
+    /// Ends everything under way by this order.
+    pub(super) fn end_work(&mut self, order: Act) {
         let Some(session) = self.session() else { return };
         let Some(run) = session.run() else { return };
-        self.act(run, Act::Stop);
+        self.act(run, order);
     }
 }

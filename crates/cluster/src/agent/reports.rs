@@ -2,7 +2,7 @@
 
 use super::machine::{Agent, Done, Job};
 use super::session::{PartProgress, SessionEnd, Work};
-use crate::words::{Ended, FromAgent, Problem};
+use crate::words::{FromAgent, Problem};
 
 impl Agent {
     /// Takes a report of its machine. Reports on work for other controllers no longer matter.
@@ -29,9 +29,9 @@ impl Agent {
                     session.send(&FromAgent::Second { run, interval });
                 }
             }
-            Done::Ran(Ok(ran)) => {
+            Done::Ran(Ok(ended)) => {
                 session.work = Work::Nothing;
-                session.send(&FromAgent::Finished { run, ended: Ended::new(ran.run, ran.log) });
+                session.send(&FromAgent::Finished { run, ended: *ended });
             }
             Done::SetUp(Ok((value, counted))) => {
                 session.work = Work::Nothing;

@@ -130,10 +130,10 @@ impl Session {
 
 impl Ended {
     /// How a part ended, with its account of the log if it replayed one.
-    pub(super) fn new(run: Recording, log: Option<Box<LogRead>>) -> Self {
-        let Recording { measured_ns, status_names, redirected_to, ending, .. } = run;
-        let mut ended = Self { measured_ns, status_names, redirected_to, log, ..Self::default() };
-        match ending {
+    pub(crate) fn new(run: &Recording, log: Option<Box<LogRead>>) -> Self {
+        let (status_names, redirected_to) = (run.status_names.clone(), run.redirected_to.clone());
+        let mut ended = Self { measured_ns: run.measured_ns, status_names, redirected_to, log, ..Self::default() };
+        match run.ending.clone() {
             // Thresholds and lost agents are the controller's, so that no part is aborted by them.
             Ending::Completed | Ending::Aborted(_) | Ending::AgentsLost(_) => {}
             Ending::Interrupted => ended.interrupted = true,

@@ -13,9 +13,9 @@ use brunt_script::ScriptHost;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::PartEnded;
-use super::machine::{Act, Done, Job, NewPart, Ran};
+use super::machine::{Act, Done, Job, NewPart};
 use super::seconds::Seconds;
-use crate::words::{Grant, Problem};
+use crate::words::{Ended, Grant, Problem};
 
 /// How often the gate is looked at while workers wait to begin.
 const STARTING: Duration = Duration::from_millis(5);
@@ -30,6 +30,8 @@ pub(super) struct Threads {
     pub(super) words: fn(EngineError) -> String,
     pub(super) ended: PartEnded,
     pub(super) done: UnboundedSender<(Job, Done)>,
+    /// Held by every thread that carries out a part, until it has kept its result.
+    pub(super) keeping: Arc<()>,
     /// The job of the threads, current or last.
     pub(super) current: Option<Current>,
 }
@@ -69,6 +71,11 @@ impl Threads {
     /// How long the gate has not to be looked at; `None` if it has not to be.
     pub(super) fn patience(&self) -> Option<Duration> {
         self.current.as_ref().filter(|current| current.is_connecting).map(|_| STARTING)
+    }
+
+    /// Whether results of parts are still being kept.
+    pub(super) fn keeps(&self) -> bool {
+        Arc::strong_count(&self.keeping) > 1
     }
 
     /// This machine's share of the counts that machines make together.
@@ -129,6 +136,11 @@ impl Threads {
                     current.stop.stop();
                 }
             }
+            Act::Leave => {
+                if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
+                    current.stop.leave();
+                }
+            }
         }
     }
 
@@ -168,6 +180,7 @@ impl Threads {
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
         let (sender, words, ended) = (self.done.clone(), self.words, Arc::clone(&self.ended));
         let logs = Arc::clone(&self.logs);
+        let keeping = Arc::clone(&self.keeping);
         self.current = Some(current);
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
             let mut seconds = Seconds { job, machine, sender: sender.clone() };
@@ -177,10 +190,18 @@ impl Threads {
                 let ran = brunt_engine::run_part(&plan, part, &registry, scripts, &mut seconds, &stop);
                 ran.map(|finished| (finished, None)).map_err(|error| problem(error, words))
             };
-            let ran = ran.inspect(|(finished, _)| ended(finished));
-            let ran = ran.map(|(Finished { run, .. }, log)| Box::new(Ran { run, log }));
+            let (finished, ran) = match ran {
+                Ok((finished, log)) => {
+                    let ended = Box::new(Ended::new(&finished.run, log));
+                    (Some(finished), Ok(ended))
+                }
+                Err(problem) => (None, Err(problem)),
+            };
             // The agent may have ended.
             let _ = sender.send((job, Done::Ran(ran)));
+            // It may block on a disk, so that it comes last.
+            finished.iter().for_each(|finished| ended(finished));
+            drop(keeping);
         });
         if let Err(error) = spawned {
             let _ = self.done.send((job, Done::Ran(Err(no_thread(&error)))));

@@ -2,11 +2,13 @@
 //! ones are lost. Without I/O, and without a clock: all times are the controller's, in nanoseconds.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::allowance::Allowance;
 use super::peer::{Granting, Peer};
+use super::waits::{Awaited, Told, Wait, Waiting};
 use super::{COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, GRANT_MANY_NS, GRANT_NS, MANY};
 use crate::agent::machine::HERE;
 use crate::clock::Exchange;
@@ -30,7 +32,7 @@ const LOOK_AFTER_NS: u64 = 10_000_000;
 /// How often the controller speaks to itself over the bus, and how long a time without an echo counts at most as one in which agents could be heard.
 const ECHO_NS: u64 = 250_000_000;
 const AUDIBLE_NS: u64 = 500_000_000;
-/// How long the bus may let nothing through before the run is given up, in nanoseconds.
+/// How long the bus may let nothing through, or all agents be silent, before the run is given up, in nanoseconds.
 const AWAY_NS: u64 = 10_000_000_000;
 
 /// An event from the bus.
@@ -68,9 +70,13 @@ pub(super) struct Contact {
     echoed: u64,
     /// How long the bus has let messages through, judged by its messages to itself. An agent's silence counts only in
     /// this time.
-    audible: u64,
+    pub(super) audible: u64,
     /// The load under way.
     pub(super) granting: Option<Granting>,
+    /// Waits that were told, and those that are to be.
+    told: Told,
+    told_cut: bool,
+    pub(super) waiting: Vec<Waiting>,
     /// Why the NATS server that answers cannot be used.
     unusable: Option<String>,
     /// Whether the agents are its own, and have confirmed that.
@@ -103,6 +109,9 @@ impl Contact {
             echoed: now,
             audible: 0,
             granting: None,
+            told: Told::default(),
+            told_cut: false,
+            waiting: Vec::new(),
             unusable: None,
             has_claimed: false,
             stood_still_ns: 0,
@@ -212,6 +221,9 @@ impl Contact {
         match peer.link.receive(frame, now) {
             Err(error) => peer.cut_off(error.to_string(), run),
             Ok(messages) => {
+                if messages.is_empty() {
+                    peer.amid = audible;
+                }
                 for message in messages {
                     match from_bytes::<FromAgent>(&message) {
                         Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
@@ -293,15 +305,31 @@ impl Contact {
         self.lose_silent(now);
     }
 
-    /// Declares silent agents lost, or all agents if the bus lets nothing through.
+    /// Declares agents lost that are silent while others speak, and all of them if nothing is heard of any for long: that
+    /// is a way that is cut, and not their death.
     fn lose_silent(&mut self, now: u64) {
         self.lose_unheard(AWAY_NS, now);
-        let run = self.runs;
+        let living = self.peers.iter().filter(|peer| peer.lost.is_none());
+        let Some(newest) = living.map(|peer| peer.heard).max() else { return };
+        let (run, audible) = (self.runs, self.audible);
         for peer in &mut self.peers {
-            let silent = self.audible.saturating_sub(peer.heard);
-            if silent >= SILENCE_NS {
+            let silent = audible.saturating_sub(peer.heard);
+            if newest.saturating_sub(peer.heard) >= SILENCE_NS || silent >= AWAY_NS {
                 peer.lose(format!("nothing was heard of it for {:.1} s", silent as f64 / 1e9), run);
             }
+        }
+        self.tell_cut(audible.saturating_sub(newest).max(now.saturating_sub(self.echoed)));
+    }
+
+    /// Says that nothing was heard of any agent for so long, once for each time.
+    fn tell_cut(&mut self, silent_ns: u64) {
+        if silent_ns < SILENCE_NS {
+            self.told_cut = false;
+        } else if self.has_claimed && !std::mem::replace(&mut self.told_cut, true) {
+            let living = self.peers.iter().filter(|peer| peer.lost.is_none());
+            let agents: Vec<_> = living.map(|peer| peer.agent.name.clone()).collect();
+            let left = Duration::from_nanos(AWAY_NS.saturating_sub(silent_ns));
+            self.waiting.extend((!agents.is_empty()).then_some(Waiting { awaited: Awaited::Contact, agents, left }));
         }
     }
 
@@ -319,6 +347,19 @@ impl Contact {
         for peer in &mut self.peers {
             peer.lose(reason.clone(), run);
         }
+    }
+
+    /// Waits for what agents owe, and declares those lost that missed a limit.
+    pub(super) fn wait_for(&mut self, waits: &[Wait]) {
+        let (audible, run) = (self.audible, self.runs);
+        for wait in waits.iter().filter(|wait| wait.is_missed(audible)) {
+            if let Some(peer) = self.peers.get_mut(wait.place) {
+                peer.lose(wait.awaited.missed(wait.limit_ns), run);
+            }
+        }
+        let peers = &self.peers;
+        let name = |place: usize| peers.get(place).map(|peer| peer.agent.name.clone()).unwrap_or_default();
+        self.waiting.extend(self.told.news(waits, audible, name));
     }
 
     /// Sends new frames to agents. Those for whom there is no room now come first the next time.
@@ -364,6 +405,11 @@ impl Contact {
             peer.link.send(to_bytes(&ToAgent::Release));
             self.unsent.insert(place);
         }
+    }
+
+    /// Bytes that agents have not acknowledged, of all messages to them.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.peers.iter().filter(|peer| peer.lost.is_none()).map(|peer| peer.link.bytes_left()).sum()
     }
 
     pub(super) fn is_lost(&self, place: usize) -> bool {

@@ -99,6 +99,7 @@ impl Drive {
     async fn step(&mut self, controller: &mut Controller, orders: &mut Option<UnboundedReceiver<Command>>) {
         controller.advance(self.now());
         self.publish(controller).await;
+        controller.take_waiting().iter().for_each(controller.terms.waiting);
         let patience = Duration::from_nanos(controller.patience_ns());
         let order = async {
             match orders {

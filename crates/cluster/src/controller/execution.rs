@@ -5,11 +5,12 @@ use brunt_record::figures::Figures;
 
 use super::contact::Said;
 use super::following::Following;
-use super::in_run::InRun;
+use super::in_run::{InRun, Stage};
 use super::peer::Peer;
 use super::progress::{Begun, InProgress, OwnStop};
 use super::state::{After, Controller, Next, Running, State, TearingDown, refuse};
-use super::{Order, Over, Startup};
+use super::waits::{Awaited, Limits, PartTimes, TEARDOWN_NS, Wait};
+use super::{OnLost, Order, Over, Startup};
 use crate::words::{FromAgent, ToAgent};
 
 /// How long the bus may let nothing through once a run has to end, in nanoseconds.
@@ -24,7 +25,7 @@ struct TeardownFailed {
 
 impl Controller {
     /// Turns to a run that begins.
-    pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: Begun) -> State {
+    pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: Begun, now: u64) -> State {
         let agents = begun.agents.iter().map(|agent| agent.part.name.clone()).collect();
         // Whoever gave the order may have gone away.
         let _ = order.begun.send(Ok(Startup { agents, counted: std::mem::take(&mut begun.counted) }));
@@ -33,13 +34,18 @@ impl Controller {
         let mut progress = InProgress::new(run, begun, order.reports.clone());
         let timetable = order.timetable.take();
         progress.log = timetable.map(|timetable| Following::new(timetable, &progress.begun.agents));
-        State::Running(Box::new(Running { order, progress, stopping_since: None }))
+        let limits = Limits::new(&progress.begun.plan);
+        let began = self.contact.audible + progress.begun.at.saturating_sub(now);
+        let (stopping_since, stopping_audible) = (None, 0);
+        State::Running(Box::new(Running { order, progress, stopping_since, stopping_audible, limits, began }))
     }
 
     /// Takes the agents' reports, and losses of agents.
     pub(super) fn see_through(&mut self, mut running: Running, now: u64) -> Next {
-        let Running { order, progress, stopping_since } = &mut running;
+        self.await_parts(&running);
+        let Running { order, progress, stopping_since, stopping_audible, .. } = &mut running;
         progress.stood_still_ns = self.contact.stood_still_ns;
+        progress.audible = self.contact.audible;
         progress.hear(&order.control.changes());
         for (place, peer) in self.contact.peers.iter().enumerate() {
             if peer.lost.is_some() {
@@ -59,6 +65,13 @@ impl Controller {
                 progress.lose(place, reason, self.terms.on_lost, Some(peer.granted_ns));
             }
         }
+        if order.stop.leaves() && !std::mem::replace(&mut progress.is_left, true) {
+            // What they have reported is the result.
+            for (place, peer) in self.contact.peers.iter().enumerate() {
+                let reason = "the run was ended at once, before it had reported its end";
+                progress.lose(place, reason, OnLost::Continue, Some(peer.granted_ns));
+            }
+        }
         for place in std::mem::take(&mut progress.said_their_last) {
             self.contact.release_lost(place);
         }
@@ -67,7 +80,7 @@ impl Controller {
         let run = progress.run;
         if (order.stop.is_stopped() || progress.own_stop.is_some()) && !progress.is_stopping {
             progress.is_stopping = true;
-            *stopping_since = Some(now);
+            (*stopping_since, *stopping_audible) = (Some(now), self.contact.audible);
             self.contact.tell_all(&ToAgent::Stop { run });
         }
         if stopping_since.is_some_and(|since| now.saturating_sub(since) >= PARTING_NS) {
@@ -83,6 +96,23 @@ impl Controller {
             return Next::Stays(State::Running(Box::new(running)));
         }
         Next::Moves(self.finish(running))
+    }
+
+    /// Waits for what agents owe that carry out their parts.
+    fn await_parts(&mut self, running: &Running) {
+        let Running { progress, stopping_since, stopping_audible, limits, began, .. } = running;
+        let audible = self.contact.audible;
+        let peers = self.contact.peers.iter().zip(&progress.begun.agents).enumerate();
+        let owe = peers.filter(|(_, (peer, agent))| peer.lost.is_none() && agent.stage != Stage::Finished);
+        let waits: Vec<Wait> = owe
+            .map(|(place, (peer, agent))| {
+                let stopping = stopping_since.map(|_| *stopping_audible);
+                let reported = agent.reported.max(peer.amid).max(*began);
+                let is_drained = agent.stage == Stage::Drained;
+                limits.of_part(place, PartTimes { began: *began, stopping, reported, is_drained }, audible)
+            })
+            .collect();
+        self.contact.wait_for(&waits);
     }
 
     /// Puts the result of a run together.
@@ -103,8 +133,23 @@ impl Controller {
     }
 
     /// Runs the script's teardown on the first agent that is there and idle.
-    pub(super) fn tear_down(&mut self, mut tearing: TearingDown) -> Next {
+    pub(super) fn tear_down(&mut self, mut tearing: TearingDown, now: u64) -> Next {
         let run = tearing.run;
+        if tearing.order().stop.leaves() {
+            let agent = tearing.place.map(|place| self.contact.name(place)).unwrap_or_default();
+            let problem = match tearing.place {
+                Some(_) => "the script's teardown had not returned, and was cut off",
+                None => "the script's teardown was not run: the run was ended at once",
+            };
+            return Next::Moves(tearing.over(Err(TeardownFailed { agent, problem: problem.to_owned() })));
+        }
+        if let (true, Some(place)) = (tearing.order().stop.is_stopped(), tearing.place) {
+            // A run that is ended while the bus is away does not wait for it as long as other runs.
+            let since = *tearing.stopping_since.get_or_insert(now);
+            if now.saturating_sub(since) >= PARTING_NS && !self.contact.is_lost(place) {
+                self.contact.lose_unheard(PARTING_NS, now);
+            }
+        }
         let Some(place) = tearing.place else {
             let is_free = |(place, peer): &(usize, &Peer)| peer.lost.is_none() && !self.working.contains(place);
             let Some(place) = self.contact.peers.iter().enumerate().find(is_free).map(|(place, _)| place) else {
@@ -112,7 +157,7 @@ impl Controller {
                 return Next::Moves(tearing.over(Err(TeardownFailed { agent: String::new(), problem })));
             };
             self.contact.tell(place, &ToAgent::Teardown { run, given: tearing.given.clone() });
-            tearing.place = Some(place);
+            (tearing.place, tearing.since) = (Some(place), self.contact.audible);
             return Next::Stays(State::TearingDown(Box::new(tearing)));
         };
         let agent = self.contact.name(place);
@@ -142,12 +187,23 @@ impl Controller {
         }
         match came {
             Some(came) => Next::Moves(tearing.over(came)),
-            None => Next::Stays(State::TearingDown(Box::new(tearing))),
+            None => {
+                let (since, limit_ns) = (tearing.since, TEARDOWN_NS);
+                self.contact.wait_for(&[Wait { place, awaited: Awaited::Teardown, since, limit_ns }]);
+                Next::Stays(State::TearingDown(Box::new(tearing)))
+            }
         }
     }
 }
 
 impl TearingDown {
+    fn order(&self) -> &Order {
+        match &self.after {
+            After::NotBegun(refused) => &refused.0,
+            After::Ran(running) => &running.order,
+        }
+    }
+
     /// Reports the result of the run, and of its teardown.
     fn over(self, came: Result<Box<Figures>, TeardownFailed>) -> State {
         match (self.after, came) {

@@ -6,6 +6,8 @@ use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
 use crate::roster::{RosterError, Wanted, choose, unusable};
 use crate::words::{Announcement, FromAgent, ToAgent};
 
+/// How long agents may take to be released once the user has asked twice, in nanoseconds.
+const HASTE_NS: u64 = 300_000_000;
 /// The most agents for which an error has the reason that they cannot be used. Anybody may announce more.
 const MOST_NAMED: usize = 100;
 
@@ -151,7 +153,9 @@ impl Controller {
     pub(super) fn release(&mut self, releasing: Releasing, now: u64) -> Next {
         let has_word = |peer: &super::peer::Peer| peer.lost.is_none() && !peer.link.is_acknowledged();
         let waits = self.contact.peers.iter().any(has_word) && self.gone().is_none();
-        if waits && now.saturating_sub(releasing.since) < MANNERS_NS / 2 {
+        // Somebody who has asked twice has no time for manners.
+        let manners_ns = if self.stop.leaves() { HASTE_NS } else { MANNERS_NS / 2 };
+        if waits && now.saturating_sub(releasing.since) < manners_ns {
             return Next::Stays(State::Releasing(releasing));
         }
         self.contact.own(Vec::new());

@@ -121,6 +121,8 @@ pub(super) struct InRun {
     pub(super) counts: BTreeMap<String, u64>,
     /// When it began, on its own clock.
     pub(super) began_there: Option<u64>,
+    /// When it last reported something of its part, in the time for which the bus let messages through.
+    pub(super) reported: u64,
 }
 
 impl InRun {
@@ -150,6 +152,7 @@ impl InRun {
             iterations: Iterations::from_plan(plan, portion),
             counts: BTreeMap::new(),
             began_there: None,
+            reported: 0,
         }
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::contact::Contact;
 use super::state::{Controller, Gathering, Next, State};
-use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Taken, Terms};
+use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Taken, Terms, Waiting};
 use crate::bus::{BusError, refuses};
 use crate::clock::Offset;
 use crate::post::{BusEvent, Posted, Server};
@@ -61,6 +61,7 @@ impl Controller {
             on_lost: OnLost::Continue,
             secrets_from_agents: false,
             name: meeting.id.clone(),
+            waiting: |_| {},
         };
         Self::new(meeting, terms, StopHandle::default(), state, now)
     }
@@ -98,6 +99,11 @@ impl Controller {
     /// The result of taking agents, once.
     pub(crate) fn take_taken(&mut self) -> Option<Result<Taken, ClusterError>> {
         self.taken.take()
+    }
+
+    /// The waits that have become long since the last time.
+    pub(crate) fn take_waiting(&mut self) -> Vec<Waiting> {
+        std::mem::take(&mut self.contact.waiting)
     }
 
     /// The agents that it has, or has found, with the offsets of their clocks.
@@ -161,7 +167,7 @@ impl Controller {
                 State::Starting(starting) => self.start(*starting, now),
                 State::Settling(settling) => self.settle(*settling, now),
                 State::Running(running) => self.see_through(*running, now),
-                State::TearingDown(tearing) => self.tear_down(*tearing),
+                State::TearingDown(tearing) => self.tear_down(*tearing, now),
                 State::Comparing(until) => self.compare(until, now),
                 State::Over => Next::Stays(State::Over),
             };

@@ -21,6 +21,7 @@ mod peer;
 mod progress;
 mod startup;
 pub(crate) mod state;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -38,6 +39,7 @@ use brunt_record::replayed::LogRead;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::drive::Drive;
+pub use self::waits::{Awaited, Waiting};
 use crate::bus::{Bus, BusError};
 use crate::clock::Offset;
 use crate::roster::{RosterError, Wanted, Workers};
@@ -98,6 +100,8 @@ pub struct Terms {
     pub secrets_from_agents: bool,
     /// The controller's name, for agents that another controller asks.
     pub name: String,
+    /// Hears of waits that have become long, on the controller's thread.
+    pub waiting: fn(&Waiting),
 }
 
 /// Why agents could not carry a run out.

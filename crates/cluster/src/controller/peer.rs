@@ -16,6 +16,8 @@ pub(super) struct Peer {
     pub(super) clock: Comparison,
     /// When it was last heard, in nanoseconds of the time for which the bus had let messages through.
     pub(super) heard: u64,
+    /// When a part of a longer message of it last came, in the same time.
+    pub(super) amid: u64,
     /// When it was last asked for the time, in nanoseconds.
     pub(super) asked_ns: u64,
     /// When the newest note that it has answered was sent, in nanoseconds.
@@ -38,6 +40,7 @@ impl Peer {
             link,
             clock: Comparison::default(),
             heard,
+            amid: 0,
             asked_ns: 0,
             answered_ns: 0,
             granted_ns: 0,

@@ -64,6 +64,10 @@ pub(super) struct InProgress {
     pub(super) failed: Option<String>,
     /// The longest that this process stood still itself, meanwhile; in nanoseconds.
     pub(super) stood_still_ns: u64,
+    /// For how long the bus has let messages through.
+    pub(super) audible: u64,
+    /// Whether the user has asked twice: nothing is waited for any more.
+    pub(super) is_left: bool,
     /// The places of lost agents that have sent their last message.
     pub(super) said_their_last: Vec<usize>,
     /// The log that the run replays, as it is read here.
@@ -86,6 +90,8 @@ impl InProgress {
             redirected_to: None,
             failed: None,
             stood_still_ns: 0,
+            audible: 0,
+            is_left: false,
             said_their_last: Vec::new(),
             log: None,
             heard: 0,
@@ -136,6 +142,11 @@ impl InProgress {
                 self.said_their_last.push(place);
             }
             return Ok(());
+        }
+        if let FromAgent::Began { run: of, .. } | FromAgent::Second { run: of, .. } = &words
+            && *of == run
+        {
+            agent.reported = self.audible;
         }
         match words {
             FromAgent::Began { run: of, at: there, .. } if of == run => {
@@ -337,9 +348,10 @@ impl InProgress {
             }
             let (failed, stopped, unreached) = (None, None, None);
             let measured_ns = after_ns;
-            self.report(Report::Finished { worker, measured_ns, interrupted: false, failed, stopped, unreached });
+            let interrupted = self.is_left;
+            self.report(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached });
         }
-        if on_lost == OnLost::Abort || nobody_left {
+        if on_lost == OnLost::Abort || nobody_left && !self.is_left {
             self.own_stop = Some(OwnStop::AgentsLost);
             let after = Duration::from_nanos(after_ns).as_secs_f64();
             self.failed.get_or_insert(format!("agent '{name}' was lost after {after:.0} s: {reason}"));
@@ -408,7 +420,8 @@ impl InProgress {
                 self.report(Report::Interval(Box::new(interval)));
             }
             let (failed, stopped, unreached) = (None, None, None);
-            self.report(Report::Finished { worker, measured_ns: end, interrupted: false, failed, stopped, unreached });
+            let (measured_ns, interrupted) = (end, self.is_left);
+            self.report(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached });
         }
     }
 }

@@ -13,6 +13,7 @@ use super::in_run::InRun;
 use super::peer::{Granting, Peer};
 use super::progress::Begun;
 use super::state::{After, Controller, Next, Settling, Stage, Starting, State, TearingDown, refuse};
+use super::waits::{Awaited, Limits, Wait};
 use super::{COMPARISONS, ClusterError, LEAD_NS, OnLost, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
@@ -79,7 +80,8 @@ impl Controller {
         self.sent_plan = None;
         self.contact.tell_all(&ToAgent::Plan { wire: ByteBuf::from(wire.bytes()) });
         let missing = (0..self.contact.peers.len()).collect();
-        Ok((plan, announced, portions, Stage::Planning { missing, hash }))
+        let (got_on, left) = (self.contact.audible, usize::MAX);
+        Ok((plan, announced, portions, Stage::Planning { missing, hash, got_on, left }))
     }
 
     /// Whether orders to the agents are private.
@@ -106,7 +108,7 @@ impl Controller {
         }
         self.working.insert(0);
         self.contact.tell(0, &ToAgent::Setup { run });
-        Stage::SettingUp
+        Stage::SettingUp { since: self.contact.audible }
     }
 
     /// Lets all make their connections.
@@ -116,7 +118,7 @@ impl Controller {
             self.working.insert(place);
             self.contact.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
         }
-        Stage::Preparing { missing: (0..portions.len()).collect() }
+        Stage::Preparing { missing: (0..portions.len()).collect(), since: self.contact.audible }
     }
 
     /// Takes agents' messages before a run has begun. Anything that keeps it from beginning is an error.
@@ -140,11 +142,35 @@ impl Controller {
         }
         let is_compared = self.contact.peers.iter().all(|peer| peer.clock.count() >= COMPARISONS);
         match &starting.stage {
-            Stage::Preparing { missing } if missing.is_empty() && is_compared => {
+            Stage::Preparing { missing, .. } if missing.is_empty() && is_compared => {
                 Next::Moves(self.let_begin(starting, now))
             }
-            _ => Next::Stays(State::Starting(Box::new(starting))),
+            _ => {
+                self.await_start(&mut starting);
+                Next::Stays(State::Starting(Box::new(starting)))
+            }
         }
+    }
+
+    /// Waits for what agents owe before a run begins.
+    fn await_start(&mut self, starting: &mut Starting) {
+        let (limits, audible) = (Limits::new(&starting.plan), self.contact.audible);
+        let wait = |awaited, since, limit_ns| move |place| Wait { place, awaited, since, limit_ns };
+        let waits: Vec<Wait> = match &mut starting.stage {
+            Stage::Planning { missing, got_on, left, .. } => {
+                // A long plan on a slow way takes its time, as long as pieces of it arrive anywhere.
+                let now_left = self.contact.bytes_left();
+                if now_left != *left {
+                    (*left, *got_on) = (now_left, audible);
+                }
+                missing.iter().copied().map(wait(Awaited::Plan, *got_on, limits.plan_ns)).collect()
+            }
+            Stage::SettingUp { since } => vec![wait(Awaited::Setup, *since, limits.setup_ns)(0)],
+            Stage::Preparing { missing, since } => {
+                missing.iter().copied().map(wait(Awaited::Connections, *since, limits.connections_ns)).collect()
+            }
+        };
+        self.contact.wait_for(&waits);
     }
 
     /// The next message of an agent before a run has begun, if there is one.
@@ -180,7 +206,7 @@ impl Controller {
     fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
         let Starting { run, plan, portions, given, counted, stage, .. } = starting;
         match (stage, words) {
-            (Stage::Planning { missing, hash }, FromAgent::PlanTaken { hash: got }) => {
+            (Stage::Planning { missing, hash, .. }, FromAgent::PlanTaken { hash: got }) => {
                 if got != *hash {
                     let problem =
                         format!("its plan has the hash {got}, and should have {hash}: run one brunt everywhere");
@@ -192,13 +218,13 @@ impl Controller {
                     starting.stage = self.surround(*run, plan, portions);
                 }
             }
-            (Stage::SettingUp, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
+            (Stage::SettingUp { .. }, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
                 self.working.remove(&place);
                 *counted = *its;
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
             }
-            (Stage::Preparing { missing }, FromAgent::Ready { run: of }) if of == *run => {
+            (Stage::Preparing { missing, .. }, FromAgent::Ready { run: of }) if of == *run => {
                 missing.remove(&place);
             }
             _ => {}
@@ -227,7 +253,7 @@ impl Controller {
         let in_run = |(part, portion)| InRun::new(part, portion, &plan);
         let agents = parts.zip(portions.iter().copied()).map(in_run).collect();
         let given = given.unwrap_or(Value::Nil);
-        self.run(run, order, Begun { plan, given, counted, at, agents })
+        self.run(run, order, Begun { plan, given, counted, at, agents }, now)
     }
 
     /// Waits until agents that were told to stop have done so, and then reports why the run does not begin.
@@ -246,12 +272,13 @@ impl Controller {
             }
             self.working.remove(&place);
         }
-        let is_settled = self.working.iter().all(|place| self.contact.is_lost(*place));
+        let is_left = settling.order.stop.leaves();
+        let is_settled = is_left || self.working.iter().all(|place| self.contact.is_lost(*place));
         if !is_settled && now.saturating_sub(since) < SETTLING_NS && self.gone().is_none() {
             return Next::Stays(State::Settling(Box::new(settling)));
         }
         let Settling { order, error, given, .. } = settling;
-        let Some(given) = given else {
+        let Some(given) = given.filter(|_| !is_left) else {
             refuse(&order, error);
             return Next::Moves(State::Resting);
         };

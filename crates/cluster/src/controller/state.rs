@@ -10,6 +10,7 @@ use brunt_record::figures::Figures;
 
 use super::contact::Contact;
 use super::progress::InProgress;
+use super::waits::Limits;
 use super::{ClusterError, Command, Order, Taken, Terms};
 use crate::words::Announcement;
 
@@ -132,12 +133,13 @@ pub(super) struct Starting {
 
 /// What a run waits for before it begins.
 pub(super) enum Stage {
-    /// The agents at these places have yet to say that they have the plan, whose hash is this.
-    Planning { missing: BTreeSet<usize>, hash: String },
+    /// The agents at these places have yet to say that they have the plan, whose hash is this. They last got on with it
+    /// at this time.
+    Planning { missing: BTreeSet<usize>, hash: String, got_on: u64, left: usize },
     /// The script's setup is to return.
-    SettingUp,
+    SettingUp { since: u64 },
     /// Those at these places have yet to make their connections.
-    Preparing { missing: BTreeSet<usize> },
+    Preparing { missing: BTreeSet<usize>, since: u64 },
 }
 
 /// A run that does not begin, for this reason. Agents end their work for it.
@@ -153,8 +155,12 @@ pub(super) struct Settling {
 pub(super) struct Running {
     pub(super) order: Order,
     pub(super) progress: InProgress,
-    /// Since when agents are to stop.
+    /// Since when agents are to stop, and the same in the time for which the bus let messages through.
     pub(super) stopping_since: Option<u64>,
+    pub(super) stopping_audible: u64,
+    /// The limits of what its agents owe, and when it began, in the time for which the bus let messages through.
+    pub(super) limits: Limits,
+    pub(super) began: u64,
 }
 
 /// The script's teardown.
@@ -163,6 +169,10 @@ pub(super) struct TearingDown {
     pub(super) given: Value<'static>,
     /// The place of the agent that runs it, once it was told.
     pub(super) place: Option<usize>,
+    /// Since when it runs, in the time for which the bus let messages through.
+    pub(super) since: u64,
+    /// Since when its user wants it to end, on the controller's clock.
+    pub(super) stopping_since: Option<u64>,
     pub(super) after: After,
 }
 
@@ -176,7 +186,7 @@ pub(super) enum After {
 
 impl TearingDown {
     pub(super) fn state(run: u32, given: Value<'static>, after: After) -> State {
-        State::TearingDown(Box::new(Self { run, given, place: None, after }))
+        State::TearingDown(Box::new(Self { run, given, place: None, since: 0, stopping_since: None, after }))
     }
 }
 

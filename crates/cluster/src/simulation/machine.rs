@@ -22,8 +22,8 @@ use brunt_record::time::Tick;
 
 use super::dice::Dice;
 use super::log::Logged;
-use crate::agent::machine::{Act, Done, Job, NewPart, Ran};
-use crate::words::Problem;
+use crate::agent::machine::{Act, Done, Job, NewPart};
+use crate::words::{Ended, Problem};
 
 const MS: u64 = 1_000_000;
 
@@ -59,6 +59,8 @@ pub(super) struct Machine {
     /// Whether its setup fails.
     pub(super) setup_fails: bool,
     said: Vec<(Job, Done)>,
+    /// Until when it hangs, in the time of the world.
+    hangs_until: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -108,6 +110,15 @@ impl Machine {
         self.part.is_some() || !self.errands.is_empty()
     }
 
+    /// It does nothing until then.
+    pub(super) fn hang(&mut self, until: u64) {
+        self.hangs_until = self.hangs_until.max(until);
+    }
+
+    pub(super) fn hangs(&self, now: u64) -> bool {
+        now < self.hangs_until
+    }
+
     fn truth(&mut self, job: Job) -> &mut Truth {
         self.truth.entry((job.session, job.run)).or_default()
     }
@@ -142,7 +153,7 @@ impl Machine {
                 }
                 self.until_ns = self.until_ns.max(granted.until_ns);
             }
-            Act::Stop if is_current => self.is_stopped = true,
+            Act::Stop | Act::Leave if is_current => self.is_stopped = true,
             _ => {}
         }
     }
@@ -455,7 +466,7 @@ impl Part {
             replayed: None,
             agents: Vec::new(),
         };
-        Done::Ran(Ok(Box::new(Ran { run: recording, log: None })))
+        Done::Ran(Ok(Box::new(Ended::new(&recording, None))))
     }
 }
 

@@ -239,6 +239,7 @@ impl Case {
             on_lost: self.on_lost,
             secrets_from_agents: false,
             name: "c".to_owned(),
+            waiting: |_| {},
         }
     }
 }
@@ -258,7 +259,12 @@ fn gentle(agent: usize, dice: &mut Dice) -> Fault {
 
 fn rough(agent: usize, agents: usize, dice: &mut Dice) -> Fault {
     let side = dice.below(agents as u64 + 1) as usize;
-    match dice.below(22) {
+    match dice.below(25) {
+        22..25 => {
+            // Some never come back.
+            let for_ns = if dice.in_thousand(500) { 3_600 * SECOND_NS } else { dice.between(500, 30_000) * MS };
+            Fault::Hang { side: agent, for_ns }
+        }
         20..22 => Fault::CutOff { side, for_ns: dice.between(1_000, 40_000) * MS },
         0..5 => Fault::Kill { side: agent },
         5 => Fault::Kill { side: CONTROLLER },

@@ -34,6 +34,8 @@ pub(super) enum Fault {
     CutOff { side: usize, for_ns: u64 },
     /// An agent or the controller dies.
     Kill { side: usize },
+    /// An agent's machine hangs for so long, and the agent goes on answering.
+    Hang { side: usize, for_ns: u64 },
     /// An agent of the same name begins anew.
     Restart { side: usize },
     /// The bus stands still for so long, and then carries on.
@@ -211,7 +213,8 @@ impl World {
 
     /// Whether an agent lives, and does not stand still.
     pub(super) fn is_well(&self, side: usize) -> bool {
-        self.sides[side].is_alive && self.now >= self.sides[side].paused_until
+        let is_still = self.now < self.sides[side].paused_until || self.machines[side - 1].hangs(self.now);
+        self.sides[side].is_alive && !is_still
     }
 
     /// Says how all are, where a test that fails shows it.
@@ -309,7 +312,7 @@ impl World {
             let posted = agent.take_posted();
             self.tell_machine(side, now);
             let agent = &mut self.agents[side - 1];
-            if agent.has_left(now) {
+            if agent.has_left(now, false) {
                 self.sides[side].is_alive = false;
             }
             for event in agent.take_events() {
@@ -331,6 +334,9 @@ impl World {
 
     fn work(&mut self, side: usize, now: u64) {
         if side == CONTROLLER {
+            return;
+        }
+        if self.machines[side - 1].hangs(self.now) {
             return;
         }
         for (job, done) in self.machines[side - 1].work(now, &mut self.dice) {
@@ -403,6 +409,7 @@ impl World {
                 side.inbox.clear();
                 side.events.push(BusEvent::Away);
             }
+            Fault::Hang { side, for_ns } => self.machines[side - 1].hang(self.now.saturating_add(for_ns)),
             Fault::Kill { side } => {
                 self.sides[side].is_alive = false;
                 if side == CONTROLLER {
