@@ -1,5 +1,6 @@
 //! Standard output and standard error: written whole, without a panic, whoever has stopped reading.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -34,8 +35,22 @@ pub fn note(text: &str) {
     match held.as_mut() {
         Some(notes) if notes.len() < MOST_NOTES => notes.push(text.to_owned()),
         Some(_) => {}
-        None => drop(writeln!(io::stderr().lock(), "{text}")),
+        None => drop(writeln!(io::stderr().lock(), "{}", printable(text))),
     }
+}
+
+/// Lines that move no cursor: names and texts of scripts, agents and targets may have any character.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let moves = |c: char| !matches!(c, '\n' | '\t');
+    if !text.contains(|c: char| c.is_control() && moves(c)) {
+        return Cow::Borrowed(text);
+    }
+    // Cleaned piece by piece, with what separates them.
+    let pieces = text.split_inclusive(['\n', '\t']).map(|piece| match piece.strip_suffix(['\n', '\t']) {
+        Some(inner) => format!("{}{}", brunt_report::clean(inner), piece.get(inner.len()..).unwrap_or_default()),
+        None => brunt_report::clean(piece).into_owned(),
+    });
+    Cow::Owned(pieces.collect())
 }
 
 /// Holds notes back until they are [released](release_notes).
@@ -51,7 +66,7 @@ pub fn release_notes() {
         Err(TryLockError::WouldBlock) => None,
     };
     for note in notes.into_iter().flatten() {
-        let _ = writeln!(io::stderr().lock(), "{note}");
+        let _ = writeln!(io::stderr().lock(), "{}", printable(&note));
     }
 }
 
@@ -134,6 +149,12 @@ fn is_dumb() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_scripts_and_targets_say_moves_no_cursor() {
+        assert_eq!(printable("plain\n\ttext"), "plain\n\ttext");
+        assert_eq!(printable("a\u{1b}[2Jb\tc\u{7}\nd"), "a\\u{1b}[2Jb\tc\\u{7}\nd");
+    }
 
     #[test]
     fn the_first_variable_that_is_set_names_the_locale() {

@@ -24,6 +24,7 @@ mod bus;
 mod clock;
 mod controller;
 mod frame;
+mod limits;
 mod link;
 mod listed;
 mod loss;

@@ -155,7 +155,9 @@ impl Row {
         if std::mem::replace(&mut self.has_value, true) {
             self.text.push(',');
         }
-        let value = value.to_string();
+        // Names and texts of scripts and targets may have any character, and tables are shown on terminals, too.
+        let shown = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { char::REPLACEMENT_CHARACTER } else { c };
+        let value: String = value.to_string().chars().map(shown).collect();
         if value.contains([',', '"', '\n', '\r']) {
             let _ = write!(self.text, "\"{}\"", value.replace('"', "\"\""));
         } else {

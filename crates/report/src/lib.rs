@@ -50,6 +50,7 @@ pub mod wrk;
 
 pub use format::{Format, FormatError};
 pub use headline::{Statement, Tone, headline, no_call, paused_to_end, statements};
+pub use numbers::clean;
 pub use style::{Characters, Detail, Style};
 
 /// Writes `summary` in `format`.

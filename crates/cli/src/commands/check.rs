@@ -97,7 +97,8 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
     }));
     let exit = said(&remarks);
     if exit == Exit::Done {
-        console::print(listed(&args.file, &loaded, &outline, &thresholds).as_bytes())?;
+        let listed = listed(&args.file, &loaded, &outline, &thresholds);
+        console::print(console::printable(&listed).as_bytes())?;
     }
     Ok(exit)
 }

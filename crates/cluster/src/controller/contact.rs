@@ -13,13 +13,14 @@ use super::{COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, GRANT_MANY_NS, GRANT_N
 use crate::agent::machine::HERE;
 use crate::clock::Exchange;
 use crate::frame::{Frame, Kind};
+use crate::limits;
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, SILENCE_NS};
 
 /// Limit on a message of an agent, in bytes: a second's figures.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 32 << 20;
 /// The most bytes on their way to all agents together.
 const MOST_IN_FLIGHT: usize = 4 << 20;
 /// The most agents that are remembered: anybody on the bus may announce more.
@@ -225,6 +226,10 @@ impl Contact {
                     peer.amid = audible;
                 }
                 for message in messages {
+                    if let Err(excess) = limits::check(&message) {
+                        peer.cut_off(excess.to_string(), run);
+                        break;
+                    }
                     match from_bytes::<FromAgent>(&message) {
                         Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
                         Err(error) => peer.cut_off(error.to_string(), run),

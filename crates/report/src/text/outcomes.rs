@@ -53,7 +53,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         ));
     }
     let events: Vec<_> =
-        summary.total.events.iter().map(|(name, number)| format!("{name} × {}", count(number))).collect();
+        summary.total.events.iter().map(|(name, number)| format!("{} × {}", clean(name), count(number))).collect();
     if !events.is_empty() {
         lines.push(format!("{}{}", label("events", paint), events.join(", ")));
     }
