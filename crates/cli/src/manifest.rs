@@ -13,6 +13,8 @@ const CORES: u32 = 2;
 const NAME: &str = "brunt-agent";
 /// The path of the Secret's files in an agent.
 const SECRETS: &str = "/etc/brunt";
+/// The path of an agent's own credentials.
+const ACCOUNT: &str = "/etc/brunt-account/agent.creds";
 
 /// Agents that are to be started.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub struct Manifest<'a> {
 struct Container {
     args: Vec<String>,
     secrets: String,
+    /// Credentials of each agent.
+    accounts: String,
     mounts: Vec<String>,
     volumes: Vec<String>,
 }
@@ -62,7 +66,7 @@ impl Container {
         if let Some(prefix) = &bus.nats_prefix {
             container.flag(&["--nats-prefix", prefix]);
         }
-        container.take_files(bus, manifest.name.unwrap_or(NAME))?;
+        container.take_files(bus, manifest.name.unwrap_or(NAME), manifest.agents)?;
         if let Some(keep) = keep {
             container.keep(keep)?;
         }
@@ -73,10 +77,25 @@ impl Container {
         self.args.extend(words.iter().map(|word| word.replace('$', "$$")));
     }
 
-    /// Files that log in to the bus become a part of the Secret called `name`.
-    fn take_files(&mut self, bus: &Bus, name: &str) -> Result<()> {
+    /// Files that log in to the bus become a part of the Secret called `name`. A directory of credentials has those of
+    /// each agent: a pod sees its own alone.
+    fn take_files(&mut self, bus: &Bus, name: &str, agents: u32) -> Result<()> {
+        let accounts = bus.nats_creds.as_deref().filter(|path| path.is_dir());
+        if let Some(directory) = accounts {
+            for agent in (0..agents).map(|number| format!("{name}-{number}")) {
+                let path = directory.join(format!("{agent}.creds"));
+                let content =
+                    files::read_text(&path).context("--nats-creds: each agent needs an account of its own")?;
+                self.accounts += &["\n  ", &agent, ".creds: ", &text(&content)].concat();
+            }
+            self.flag(&["--nats-creds", ACCOUNT]);
+            self.mounts.push(format!(
+                "{{name: accounts, mountPath: {ACCOUNT}, subPathExpr: $(POD_NAME).creds, readOnly: true}}"
+            ));
+            self.volumes.push(format!("{{name: accounts, secret: {{secretName: {name}-accounts}}}}"));
+        }
         let files = [
-            ("--nats-creds", "agent.creds", &bus.nats_creds),
+            ("--nats-creds", "agent.creds", if accounts.is_some() { &None } else { &bus.nats_creds }),
             ("--nats-nkey", "agent.nkey", &bus.nats_nkey),
             ("--nats-ca", "ca.pem", &bus.nats_ca),
             ("--nats-cert", "agent.pem", &bus.nats_cert),
@@ -116,7 +135,8 @@ fn list(name: &str, indent: usize, items: &[String]) -> String {
     [&name, &before, items.join(&before).as_str()].concat()
 }
 
-/// A Secret with the bus's URL and credentials, and a stateful set of this many agents.
+/// A Secret with the bus's URL and credentials, a stateful set of this many agents, and a budget that keeps them from
+/// being moved in a run.
 ///
 /// # Errors
 /// When a file cannot be read, or Kubernetes does not allow that name.
@@ -130,9 +150,11 @@ pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     };
     let url = text(&url);
     let version = env!("CARGO_PKG_VERSION");
-    let Container { args, secrets, mounts, volumes } = Container::new(manifest)?;
+    let Container { args, secrets, accounts, mounts, volumes } = Container::new(manifest)?;
+    let accounts = secret_of_accounts(name, &accounts);
     let (mounts, volumes) = (list("volumeMounts", 10, &mounts), list("volumes", 6, &volumes));
     let cores = cores.unwrap_or(CORES);
+    let budget = budget(name);
     let args = args.iter().map(|arg| text(arg)).collect::<Vec<_>>().join(", ");
     Ok(format!(
         "# Apply it with kubectl apply -f -. Edit the name of the image, which needs nothing but brunt on its PATH.
@@ -143,7 +165,7 @@ metadata:
 type: Opaque
 stringData:
   nats-url: {url}{secrets}
----
+{accounts}---
 apiVersion: v1
 kind: Service
 metadata:
@@ -168,8 +190,18 @@ spec:
     metadata:
       labels:
         app: {name}
+      annotations:
+        cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\"
     spec:
       automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 30
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: {name}
       containers:
         - name: agent
           image: brunt:{version}
@@ -192,10 +224,10 @@ spec:
           resources:
             requests:
               cpu: \"{cores}\"
-              memory: 256Mi
+              memory: 1Gi
             limits:
               cpu: \"{cores}\"
-              memory: 2Gi
+              memory: 1Gi
           securityContext:
             allowPrivilegeEscalation: false
             readOnlyRootFilesystem: true
@@ -203,8 +235,35 @@ spec:
               drop: [\"ALL\"]
             runAsNonRoot: true
             runAsUser: 65532{mounts}{volumes}
-"
+{budget}"
     ))
+}
+
+/// The Secret with each agent's credentials, if there are some.
+fn secret_of_accounts(name: &str, accounts: &str) -> String {
+    if accounts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}-accounts\ntype: Opaque\nstringData:{accounts}\n"
+    )
+}
+
+/// What keeps the agents' pods where they are while nodes are drained.
+fn budget(name: &str) -> String {
+    format!(
+        "---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {name}
+spec:
+  maxUnavailable: 0
+  selector:
+    matchLabels:
+      app: {name}
+"
+    )
 }
 
 /// Checks a name for an object and its pods (RFC 1123 label, with room for a pod's number).

@@ -19,6 +19,45 @@ for document in yaml.safe_load_all(open(sys.argv[1])):
     print(document['kind'], document['metadata']['name'])
 ";
 
+/// The objects of a file, which Kubernetes takes.
+fn validated(file: &str) -> String {
+    let output = Command::new(python()).args(["-c", VALIDATE, file]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What the controllers of the compose file and of the manifest have in their environment works for each command.
+#[test]
+fn a_controller_in_a_container_can_make_every_kind_of_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/container/");
+    for file in ["compose.yaml", "kubernetes/controller.yaml"] {
+        let text = std::fs::read_to_string(format!("{folder}{file}")).unwrap();
+        assert!(text.contains("BRUNT_NATS") && text.contains("BRUNT_AGENTS_WAIT"), "{file}");
+        assert!(!text.contains("entrypoint"), "{file}: the image's own takes every command");
+    }
+    let scenario = Directory::new();
+    let script = "local brunt = require 'brunt'\nlocal http = brunt.http { base = 'http://127.0.0.1:9' }\n\
+                  brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(1, '1s') }\n";
+    let file = scenario.file("s.lua", script);
+    let of = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let commands = [
+        of(&["-r", "5", "-d", "1s", "http://127.0.0.1:9/"]),
+        of(&["run", &file]),
+        of(&["sweep", "-r", "5,6", "-d", "1s", "http://127.0.0.1:9/"]),
+        of(&["find", "--threshold", "p99<1s", "--from", "10", "-d", "1s", "http://127.0.0.1:9/"]),
+    ];
+    for command in commands {
+        let done = crate::program::done(
+            crate::program::brunt(&command).env("BRUNT_NATS", "nats://127.0.0.1:1").env("BRUNT_AGENTS_WAIT", "100ms"),
+        );
+        assert!(
+            done.stderr.contains("no connection to the NATS server at nats://127.0.0.1:1"),
+            "{command:?}: {}",
+            done.stderr
+        );
+    }
+}
+
 #[test]
 fn the_manifest_has_every_flag_that_it_was_given() {
     let dir = Directory::new();
@@ -83,12 +122,27 @@ fn the_manifest_is_one_that_kubernetes_takes() {
         let file = dir.file("agents.yaml", &manifest);
         let output = Command::new(python()).args(["-c", VALIDATE, &file]).output().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let kinds = "Secret brunt-agent\nService brunt-agent\nStatefulSet brunt-agent\n";
+        let kinds =
+            "Secret brunt-agent\nService brunt-agent\nStatefulSet brunt-agent\nPodDisruptionBudget brunt-agent\n";
         assert_eq!(stdout, kinds, "{stderr}\n{manifest}");
         assert!(manifest.contains("replicas: 20"), "{manifest}");
         // An image without a shell runs it.
         assert!(manifest.contains("command: [\"brunt\"]") && !manifest.contains("\"sh\""), "{manifest}");
     }
+    // An account for each agent.
+    for number in 0..20 {
+        dir.file(&format!("brunt-agent-{number}.creds"), format!("account {number}\n"));
+    }
+    let args = ["agent", "--manifest", "20", "--nats", "tls://bus:4222", "--nats-creds", &dir.path("")];
+    let manifest = run(args).with_status(0).stdout;
+    let file = dir.file("accounts.yaml", &manifest);
+    let kinds = "Secret brunt-agent\nSecret brunt-agent-accounts\nService brunt-agent\nStatefulSet brunt-agent\nPodDisruptionBudget brunt-agent\n";
+    assert_eq!(validated(&file), kinds, "{manifest}");
+    assert!(manifest.contains("account 19") && manifest.contains("subPathExpr: $(POD_NAME).creds"), "{manifest}");
+    // The files of the repository.
+    let of_repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/container/kubernetes/");
+    assert_eq!(validated(&format!("{of_repository}bus.yaml")), "Pod bus\nService bus\n");
+    assert_eq!(validated(&format!("{of_repository}controller.yaml")), "Job brunt\n");
     // What Kubernetes would refuse is seen.
     let broken = run(["agent", "--manifest", "20"]).with_status(0).stdout.replace("replicas: 20", "replicas: many");
     let file = dir.file("broken.yaml", broken);
