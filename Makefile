@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
+.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
 
 # The main job on the built-in target.
 demo:
@@ -69,7 +69,13 @@ test-packages:
 mutations:
 	coalescing/layer/tests/mutations.sh
 	cargo test --locked -p brunt-whole-runs --lib -- --ignored every_broken_rule_is_found
-	crates/cluster/src/mutations.sh
+	cargo test --locked -p brunt-cluster --lib -- --ignored every_broken_rule_is_found
+
+# Breaks real runs over agents: processes killed and stopped, a thread frozen, a disk hung, NATS restarted and frozen, links cut and slow.
+# Ten minutes; `make chaos RUNS=13 SEED=2` makes each kind once.
+chaos: test-packages
+	cargo build --locked -p brunt
+	python3 benchmarks/chaos.py target/debug/brunt $(or $(RUNS),60) $(or $(SEED),1)
 
 # Measures brunt beside its peers; `make bench BENCH="http rate"` picks some.
 bench: bench-packages
