@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use brunt_cluster::{Awaited, Bus, Cluster, OnLost, Terms, Waiting, Wanted, Workers};
+use brunt_cluster::{Awaited, Bus, Cluster, Notice, OnLost, Terms, Waiting, Wanted, Workers};
 use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
@@ -19,7 +19,7 @@ use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
 use crate::scripts::SCRIPTS;
 use crate::watching::Watching;
-use crate::{console, files, ready};
+use crate::{console, ready};
 
 /// The default wait for agents.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ impl Carrier {
             },
             secrets_from_agents: machines.secrets_from_agents,
             name: format!("{}-{}", host_name(), std::process::id()),
-            waiting: if quiet { |_| {} } else { |waiting| console::note(&waits(waiting)) },
+            notice: if quiet { |_| {} } else { |notice| console::note(&news(notice)) },
         };
         let cluster = Cluster::take(&bus, &terms, stop)?;
         if !quiet {
@@ -202,6 +202,21 @@ impl Carrier {
     }
 }
 
+/// A line about news of a controller.
+fn news(notice: &Notice) -> String {
+    match notice {
+        Notice::Waiting(waiting) => waits(waiting),
+        Notice::Joined(names) => format!("{} back: the next run is made with them, too", is_or_are(names)),
+        Notice::NoServer { problem, left } => {
+            format!("{problem}; trying again for {:.0} s", left.as_secs_f64().ceil())
+        }
+    }
+}
+
+fn is_or_are(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
 /// A line about a wait that has become long.
 fn waits(Waiting { awaited, agents, left }: &Waiting) -> String {
     const SHOWN: usize = 10;
@@ -248,14 +263,10 @@ pub fn url(nats: &machines::Bus) -> Result<Option<String>> {
 /// When one of its files cannot be read.
 pub fn bus(nats: &machines::Bus) -> Result<Option<Bus>> {
     let Some(url) = url(nats)? else { return Ok(None) };
-    let nkey = nats.nats_nkey.as_ref().map(|path| {
-        let seed = files::read(path).context("--nats-nkey")?;
-        anyhow::Ok(String::from_utf8_lossy(&seed).trim().to_owned())
-    });
     Ok(Some(Bus {
         url,
         credentials: nats.nats_creds.clone(),
-        nkey: nkey.transpose()?,
+        nkey: nats.nats_nkey.clone(),
         trusted: nats.nats_ca.clone(),
         identity: nats.nats_cert.clone().zip(nats.nats_key.clone()),
         prefix: nats.nats_prefix.clone().unwrap_or_else(|| PREFIX.to_owned()),

@@ -59,7 +59,14 @@ mod tests {
         let lost = |name: &str, after_ns, reason: &str| {
             let mut part = AgentPart::new(name, "0", 1, 1, 2);
             let reason = reason.to_owned();
-            part.ended = AgentEnd::Lost { after_ns, reason, users_missed: 0, iterations_unknown: 0, is_allowed: false };
+            part.ended = AgentEnd::Lost {
+                after_ns,
+                reason,
+                users_missed: 0,
+                iterations_unknown: 0,
+                untold: None,
+                is_allowed: false,
+            };
             part
         };
         run.agents = vec![lost("b", 6_000_000_000, "it left"), lost("a", 4_000_000_000, "silence")];

@@ -68,6 +68,8 @@ pub struct Runs<'a> {
     /// Sentences about runs that lost an agent, and whether one was left out.
     losses: Vec<String>,
     has_left_out: bool,
+    /// Each whole run that agents made, and their names.
+    makers: Vec<(String, Vec<String>)>,
 }
 
 impl<'a> Runs<'a> {
@@ -116,6 +118,7 @@ impl<'a> Runs<'a> {
             tells,
             losses: Vec::new(),
             has_left_out: false,
+            makers: Vec::new(),
         })
     }
 
@@ -164,9 +167,9 @@ impl<'a> Runs<'a> {
         Exit::AgentsLost
     }
 
-    /// Sentences about runs that lost an agent so far.
+    /// Sentences about runs that lost an agent so far, and who made which, if not all were made by the same agents.
     pub fn losses(&self) -> Vec<String> {
-        self.losses.clone()
+        self.losses.iter().cloned().chain(makers(&self.makers)).collect()
     }
 
     /// How many runs are kept so far.
@@ -241,6 +244,10 @@ impl<'a> Runs<'a> {
                                 goes_on: *left > 0 && self.carrier.goes_on_after_loss(),
                             }));
                         }
+                        // What was finished is not thrown away for it.
+                        Some(error) if self.number > 1 && !of_agents => {
+                            return Ok(Ran::Lost(Loss { how: format!("could not begin ({error})"), goes_on: false }));
+                        }
                         _ => {}
                     }
                     let is_impossible = of_engine || of_agents;
@@ -265,6 +272,11 @@ impl<'a> Runs<'a> {
             let is_left = run.agents.iter().any(|agent| !agent.is_lost());
             Loss { how, goes_on: is_left && self.carrier.goes_on_after_loss() }
         });
+        if loss.is_none() && !run.agents.is_empty() {
+            // A run that is made again counts once.
+            self.makers.retain(|(known, _)| known != what);
+            self.makers.push((what.to_owned(), run.agents.iter().map(|agent| agent.name.clone()).collect()));
+        }
         let summary = Summary::new(plan, run);
         match self.keep.keep_part(&summary) {
             // The decision does not rest on a run that lost an agent.
@@ -291,5 +303,40 @@ impl<'a> Runs<'a> {
     /// Makes room for the result.
     pub fn clear(&mut self) {
         self.progress.clear();
+    }
+}
+
+/// Sentences that say which agents made which runs; none if all were made by the same.
+fn makers(runs: &[(String, Vec<String>)]) -> Vec<String> {
+    const NAMED: usize = 10;
+    let mut groups: Vec<(&[String], Vec<&str>)> = Vec::new();
+    for (what, agents) in runs {
+        match groups.iter_mut().find(|(known, _)| known == agents) {
+            Some((_, made)) => made.push(what),
+            None => groups.push((agents, vec![what])),
+        }
+    }
+    if groups.len() < 2 {
+        return Vec::new();
+    }
+    let shown = |names: &[String]| {
+        let more = names.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "))
+    };
+    groups.iter().map(|(agents, made)| format!("made by {}: {}", shown(agents), made.join(", "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_made_which_run_is_said_where_not_all_did() {
+        let run = |what: &str, agents: &[&str]| (what.to_owned(), agents.iter().map(|&name| name.to_owned()).collect());
+        let same = [run("rate 40", &["a", "b"]), run("rate 50", &["a", "b"])];
+        assert_eq!(makers(&same), Vec::<String>::new());
+        let others = [run("rate 40", &["a"]), run("rate 50", &["a", "b"]), run("rate 60", &["a"])];
+        assert_eq!(makers(&others), ["made by a: rate 40, rate 60", "made by a, b: rate 50"]);
     }
 }

@@ -9,6 +9,9 @@ mod frame;
 #[path = "../src/link.rs"]
 mod link;
 #[allow(dead_code, reason = "the agents' side alone is spoken here")]
+#[path = "../src/rules.rs"]
+mod rules;
+#[allow(dead_code, reason = "the agents' side alone is spoken here")]
 #[path = "../src/words.rs"]
 mod words;
 

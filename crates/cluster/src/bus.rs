@@ -1,10 +1,10 @@
 //! The way to the bus: a NATS server, how to log in to it, and the subjects that brunt uses there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, PublishErrorKind, ServerAddr};
+use async_nats::{Auth, AuthError, Client, ConnectErrorKind, ConnectOptions, Event, PublishErrorKind, ServerAddr};
 use brunt_plan::percent::percent_decoded;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -12,8 +12,10 @@ use crate::frame::Kind;
 use crate::post::{BusEvent, Posted, Server};
 use crate::random_number;
 
-/// How long connecting may take.
-const CONNECTING: Duration = Duration::from_secs(5);
+/// How long connecting may take: several round trips over a slow link, and less than a run waits for its bus.
+const CONNECTING: Duration = Duration::from_secs(3);
+/// How often a server is asked whether it lives. One that has answered none of three questions is left for another.
+const PINGS: Duration = Duration::from_secs(1);
 /// How long to wait between attempts to connect again, on average.
 const AGAIN: Duration = Duration::from_millis(300);
 /// Messages that may wait to be taken: twice as many as all agents of a large run send at once.
@@ -29,8 +31,8 @@ pub struct Bus {
     pub url: String,
     /// A file with a JWT and its key, as `nsc` makes them.
     pub credentials: Option<PathBuf>,
-    /// The seed of an nkey.
-    pub nkey: Option<String>,
+    /// A file with the seed of an nkey.
+    pub nkey: Option<PathBuf>,
     /// Certificates to trust besides the system's, in PEM.
     pub trusted: Option<PathBuf>,
     /// Our own certificate and key, in PEM.
@@ -126,8 +128,18 @@ pub(crate) fn event_of(event: Event, client: &Client) -> Option<BusEvent> {
         Event::Connected => Some(back(server_of(client))),
         Event::ServerError(error) => Some(BusEvent::Says(error.to_string())),
         Event::SlowConsumer(_) => Some(BusEvent::TooSlow),
+        Event::ClientError(error) => refused_login(&error.to_string()).map(BusEvent::Unusable),
         _ => None,
     }
+}
+
+/// What to say of a connection that could not be made, if the reason is a refused login. No error has a password.
+fn refused_login(error: &str) -> Option<String> {
+    let error = error.to_lowercase();
+    let is_refused =
+        ["authorization violation", "authentication", "expired", "revoked"].iter().any(|of| error.contains(of));
+    let problem = "the NATS server refuses the login; trying again, with the files of credentials read anew";
+    is_refused.then(|| problem.to_owned())
 }
 
 /// The connection is back, to this server, if that can be used.
@@ -221,6 +233,15 @@ impl Bus {
         format!("{}.{below}", self.prefix)
     }
 
+    /// Whether all files are there.
+    fn check_files(&self) -> Result<(), BusError> {
+        let of_identity = self.identity.iter().flat_map(|(certificate, key)| [certificate, key]);
+        for file in self.trusted.iter().chain(of_identity) {
+            read(file)?;
+        }
+        Ok(())
+    }
+
     fn check_prefix(&self) -> Result<(), BusError> {
         if self.prefix.split('.').all(is_token) {
             Ok(())
@@ -234,7 +255,15 @@ impl Bus {
         self.check_prefix()?;
         let servers = self.servers()?;
         let is_first = AtomicBool::new(true);
-        let mut options = ConnectOptions::new()
+        self.check_files()?;
+        let login = Login::new(self, &servers);
+        login.auth(&[])?;
+        // Files are read again for each connection: credentials may be renewed meanwhile.
+        let auth = move |nonce: Vec<u8>| {
+            let auth = login.auth(&nonce).map_err(|error| AuthError::new(error.to_string()));
+            std::future::ready(auth)
+        };
+        let mut options = ConnectOptions::with_auth_callback(auth)
             .name(name)
             .connection_timeout(CONNECTING)
             .reconnect_delay_callback(move |_| {
@@ -243,28 +272,13 @@ impl Bus {
             })
             .max_reconnects(None)
             .subscription_capacity(ROOM)
-            .ping_interval(Duration::from_secs(10))
+            .ping_interval(PINGS)
             .require_tls(servers.iter().any(|server| self.wants_tls(server)))
             .event_callback(move |event| {
                 // Whoever listened is gone when the connection is given up.
                 let _ = events.send(event);
                 std::future::ready(())
             });
-        // The library takes no credentials from URLs.
-        if let Some(server) = servers.iter().find(|server| server.has_user_pass()) {
-            let user = percent_decoded(server.username().unwrap_or_default());
-            options = match server.password() {
-                Some(password) => options.user_and_password(user, percent_decoded(password)),
-                None => options.token(user),
-            };
-        }
-        if let Some(file) = &self.credentials {
-            let wrong = |error: std::io::Error| BusError::File { file: file.clone(), problem: error.to_string() };
-            options = options.credentials_file(file).await.map_err(wrong)?;
-        }
-        if let Some(seed) = &self.nkey {
-            options = options.nkey(seed.clone());
-        }
         if let Some(file) = &self.trusted {
             options = options.add_root_certificates(file.clone());
         }
@@ -283,6 +297,76 @@ impl Bus {
         }
         Ok(client)
     }
+}
+
+/// How to log in.
+struct Login {
+    credentials: Option<PathBuf>,
+    nkey: Option<PathBuf>,
+    /// The user and the password of the URL, or a token.
+    of_url: Option<(String, Option<String>)>,
+}
+
+impl Login {
+    fn new(bus: &Bus, servers: &[ServerAddr]) -> Self {
+        // The library takes no credentials from URLs.
+        let server = servers.iter().find(|server| server.has_user_pass());
+        let of_url = server.map(|server| {
+            let user = percent_decoded(server.username().unwrap_or_default());
+            (user, server.password().map(percent_decoded))
+        });
+        Self { credentials: bus.credentials.clone(), nkey: bus.nkey.clone(), of_url }
+    }
+
+    /// The answer to a server's `nonce`, from the files as they are now.
+    fn auth(&self, nonce: &[u8]) -> Result<Auth, BusError> {
+        let mut auth = Auth::new();
+        match &self.of_url {
+            Some((user, Some(password))) => {
+                (auth.username, auth.password) = (Some(user.clone()), Some(password.clone()));
+            }
+            Some((token, None)) => auth.token = Some(token.clone()),
+            None => {}
+        }
+        if let Some(file) = &self.credentials {
+            let text = read(file)?;
+            let (jwt, seed) = (decorated(&text, "USER JWT"), decorated(&text, "USER NKEY SEED"));
+            let (Some(jwt), Some(seed)) = (jwt, seed) else {
+                let problem = "expected a JWT and a seed between their lines, as nsc writes them".to_owned();
+                return Err(BusError::File { file: file.clone(), problem });
+            };
+            auth.jwt = Some(jwt);
+            auth.signature = Some(signed(&seed, nonce, file)?.0);
+        }
+        if let Some(file) = &self.nkey {
+            let (signature, public) = signed(read(file)?.trim(), nonce, file)?;
+            (auth.signature, auth.nkey) = (Some(signature), Some(public));
+        }
+        Ok(auth)
+    }
+}
+
+fn read(file: &Path) -> Result<String, BusError> {
+    let wrong = |error: std::io::Error| BusError::File { file: file.to_owned(), problem: error.to_string() };
+    std::fs::read_to_string(file).map_err(wrong)
+}
+
+/// The line of a credentials file between `-----BEGIN … -----` and `------END … ------`.
+fn decorated(text: &str, what: &str) -> Option<String> {
+    let (begin, end) = (format!("BEGIN {what}"), format!("END {what}"));
+    let mut lines = text.lines().skip_while(|line| !(line.starts_with("---") && line.contains(begin.as_str()))).skip(1);
+    let inner = lines.by_ref().take_while(|line| !(line.starts_with("---") && line.contains(end.as_str())));
+    Some(inner.map(str::trim).collect::<String>()).filter(|inner| !inner.is_empty())
+}
+
+/// The signature of `nonce` by a seed, and the seed's public key.
+fn signed(seed: &str, nonce: &[u8], file: &Path) -> Result<(Vec<u8>, String), BusError> {
+    let wrong = |error: nkeys::error::Error| {
+        let problem = format!("no seed of an nkey ({error})");
+        BusError::File { file: file.to_owned(), problem }
+    };
+    let pair = nkeys::KeyPair::from_seed(seed).map_err(wrong)?;
+    Ok((pair.sign(nonce).map_err(wrong)?, pair.public_key()))
 }
 
 /// Whether this may stand between two dots of a subject.

@@ -31,6 +31,7 @@ mod loss;
 mod names;
 mod post;
 mod roster;
+mod rules;
 #[cfg(test)]
 mod simulation;
 mod words;
@@ -41,7 +42,7 @@ use std::time::Duration;
 pub use agent::{AgentEvent, AgentOptions, PartEnded, serve};
 pub use bus::{Bus, BusError, token_of};
 pub use clock::Offset;
-pub use controller::{Awaited, Cluster, ClusterError, OnLost, Outcome, Terms, Waiting, list};
+pub use controller::{Awaited, Cluster, ClusterError, Notice, OnLost, Outcome, Terms, Waiting, list};
 pub use frame::CLUSTER_VERSION;
 pub use roster::{RosterError, Wanted, WantedError, Workers};
 pub use words::Announcement;

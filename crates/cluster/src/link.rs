@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use crate::frame::{Frame, HEAD_BYTES, Kind};
+use crate::rules::{Rule, is_broken};
 
 /// The most bytes of a session in one frame.
 const PIECE_BYTES: usize = 64 << 10;
@@ -151,7 +152,8 @@ impl Link {
         for piece in std::mem::take(&mut self.outgoing) {
             let Outgoing { mut offset, mut payload, sent_ns, is_resent, is_lost } = piece;
             while !payload.is_empty() {
-                let cut = payload.split_to(payload.len().min(self.piece_bytes));
+                let most = if is_broken(Rule::PiecesFitTheServer) { usize::MAX } else { self.piece_bytes };
+                let cut = payload.split_to(payload.len().min(most));
                 let length = cut.len() as u64;
                 self.outgoing.push_back(Outgoing { offset, payload: cut, sent_ns, is_resent, is_lost });
                 offset += length;
@@ -210,7 +212,10 @@ impl Link {
     /// Takes in that the peer has this many bytes.
     pub(crate) fn acknowledge(&mut self, arrived: u64, now_ns: u64) {
         let (mut pieces, mut took_ns) = (0, None);
-        while self.outgoing.front().is_some_and(|piece| piece.end() <= arrived) {
+        while self.outgoing.front().is_some_and(|piece| {
+            let end = if is_broken(Rule::WholePiecesAreAcknowledged) { piece.offset } else { piece.end() };
+            end <= arrived
+        }) {
             let Some(piece) = self.outgoing.pop_front() else { break };
             pieces += 1;
             took_ns = (!piece.is_resent).then(|| now_ns.saturating_sub(piece.sent_ns));
@@ -244,7 +249,8 @@ impl Link {
         while let Some(piece) = self.early.first_entry().filter(|piece| *piece.key() <= self.arrived) {
             let (offset, payload) = piece.remove_entry();
             // Where pieces were cut anew, a part of it may have come before.
-            let fresh = payload.get((self.arrived - offset) as usize..).unwrap_or_default();
+            let known = if is_broken(Rule::TwiceIsOnce) { 0 } else { (self.arrived - offset) as usize };
+            let fresh = payload.get(known..).unwrap_or_default();
             self.begun.extend_from_slice(fresh);
             self.arrived += fresh.len() as u64;
         }
@@ -309,7 +315,7 @@ impl Link {
         if self.has_timed_out(now_ns) {
             self.pace.timed_out();
             self.waits_since = now_ns;
-            self.outgoing.iter_mut().for_each(|piece| piece.is_lost = true);
+            self.outgoing.iter_mut().for_each(|piece| piece.is_lost = !is_broken(Rule::LostPiecesAreSentAgain));
         }
         while self.has_room()
             && let Some(frame) = self.resend(now_ns)

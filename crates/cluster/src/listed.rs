@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use crate::rules::{Rule, is_broken};
+
 /// How finely due times are kept, in nanoseconds.
 const TICK_NS: u64 = 100_000_000;
 
@@ -108,7 +110,8 @@ impl LostCalls {
         let fates = self.counted.iter().filter_map(|(at, count)| {
             let known = told.min(*count);
             told -= known;
-            let fate = if *at < horizon_ns { Fate::Unknown } else { Fate::Unsent };
+            let is_before = *at < horizon_ns && !is_broken(Rule::LoggedBeforeTheHorizonIsUnknown);
+            let fate = if is_before { Fate::Unknown } else { Fate::Unsent };
             (*count > known).then_some((*at, *count - known, fate))
         });
         fates.collect()

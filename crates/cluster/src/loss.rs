@@ -14,6 +14,7 @@ use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use crate::listed::{Fate, LostCalls, Unreported};
+use crate::rules::{Rule, is_broken};
 
 /// Longer than any run, in nanoseconds: a century.
 const LONGEST_NS: u64 = 100 * 365 * 24 * 3600 * SECOND_NS;
@@ -43,6 +44,8 @@ pub(crate) struct Lost {
     ahead: u64,
     /// Requests, of a counted number, that nobody makes.
     unmade: u64,
+    /// Calls of the timetable that were due before the end of its account, and that it left out.
+    left_out: u64,
     /// Whether a number of requests ends the run.
     is_counted: bool,
     /// The next second of the measured part to report.
@@ -58,6 +61,8 @@ pub(crate) struct Unaccounted {
     pub(crate) portion: Portion,
     /// The calls that are left, where the plan limits their number in the closed model.
     pub(crate) requests: u64,
+    /// Calls that it has reported as due.
+    pub(crate) due: u64,
     /// The end of its account in the measured part, in nanoseconds.
     pub(crate) since_ns: u64,
 }
@@ -91,14 +96,16 @@ pub(crate) struct LastSeconds {
     /// The point from which on it has sent nothing, in nanoseconds of the measured part; `None` if it has sent nothing
     /// after its reports.
     pub(crate) horizon_ns: Option<u64>,
+    /// Whether it had reported its drain: it makes no more calls.
+    pub(crate) is_drained: bool,
     /// Calls that it reported as ended but not yet as due: it closed its last second a little late.
     pub(crate) ahead: u64,
 }
 
 impl Lost {
     /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something
-    /// after them. The run was changed to `changed`, if it was. `None` if nothing that it has not accounted for is due:
-    /// it has reported all of the measured part, or there is no timetable.
+    /// after them. The run was changed to `changed`, if it was. `None` with virtual users, and if it has accounted for
+    /// everything that its timetable has.
     pub(crate) fn new(
         plan: &Plan,
         changed: Option<&Profile>,
@@ -110,22 +117,33 @@ impl Lost {
         let mut lost = Self { planned_ns: plan.duration_ns().unwrap_or(u64::MAX), ..Self::silent(machine, next, last) };
         lost.is_counted = plan.stop.requests.is_some();
         let Load::Open { profile, arrivals } = &plan.load else {
-            lost.unmade = unaccounted.requests;
-            return (lost.is_counted && plan.scenarios.is_none()).then_some(lost);
+            lost.unmade = if is_broken(Rule::UnmadeIsDue) { 0 } else { unaccounted.requests };
+            return plan.scenarios.is_none().then_some(lost);
         };
-        if plan.scenarios.is_some() || unaccounted.since_ns >= lost.planned_ns {
+        if plan.scenarios.is_some() {
             return None;
         }
+        let mut passed = 0;
         for share in unaccounted.portion.shares() {
             let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
             if let Some(profile) = changed {
                 of_share.change(profile);
             }
-            of_share.pass(unaccounted.since_ns);
+            passed += of_share.pass(unaccounted.since_ns.min(lost.planned_ns));
             lost.beyond.push(of_share.clone());
             lost.schedules.push(Schedule::new(of_share, Tick::EPOCH, Tick::from_ns(lost.planned_ns)));
         }
-        Some(lost)
+        // It may have left seconds out, and said later ones.
+        lost.left_out = passed.saturating_sub(unaccounted.due);
+        if is_broken(Rule::LeftOutIsUnknown) {
+            lost.left_out = 0;
+        }
+        if last.is_drained {
+            // It has reported all that it did since.
+            (lost.schedules, lost.beyond, lost.horizon_ns) = (Vec::new(), Vec::new(), 0);
+            return (lost.left_out > 0).then_some(lost);
+        }
+        (lost.left_out > 0 || unaccounted.since_ns < lost.planned_ns).then_some(lost)
     }
 
     /// The agent with this number, which replays a log: its unreported calls of that, including those still to be read.
@@ -147,6 +165,7 @@ impl Lost {
             horizon_ns: last.horizon_ns.unwrap_or(0),
             ahead: last.ahead,
             unmade: 0,
+            left_out: 0,
             is_counted: false,
             next,
             begun: last.begun.clone(),
@@ -207,7 +226,8 @@ impl Lost {
     /// The end of the measured part, which lasted `measured_ns` for the others. A number of requests, or a log, ends
     /// with its last call, whichever agent was to make it.
     pub(crate) fn end_ns(&self, measured_ns: u64, is_whole: bool) -> u64 {
-        let numbered = self.beyond.iter().filter(|_| is_whole && self.is_counted);
+        let numbered =
+            self.beyond.iter().filter(|_| is_whole && self.is_counted && !is_broken(Rule::NumberedRateEndsWithItsLast));
         let of_log = self.log.as_ref().filter(|_| is_whole).and_then(LostCalls::end_ns);
         let ends = numbered.filter_map(|arrivals| after_last(arrivals, self.planned_ns));
         ends.chain(of_log).fold(measured_ns, u64::max)
@@ -230,9 +250,12 @@ impl Lost {
         let end = Tick::from_ns(measured_ns);
         for schedule in &mut self.schedules {
             schedule.end_at(end);
-            schedule.skip(Tick::from_ns(self.accounted_ns), |_, _| {});
+            if !is_broken(Rule::ToldLateIsKnown) {
+                schedule.skip(Tick::from_ns(self.accounted_ns), |_, _| {});
+            }
             let (mut unknown, mut unsent) = (0, 0);
-            schedule.skip(Tick::from_ns(self.horizon_ns), |due, count| {
+            let horizon_ns = if is_broken(Rule::BeforeTheHorizonIsUnknown) { 0 } else { self.horizon_ns };
+            schedule.skip(Tick::from_ns(horizon_ns), |due, count| {
                 unknown += count;
                 // They move no percentile, but mark those that they could have moved.
                 rest.times.record_bounds(Timing::Response, 0, count);
@@ -251,7 +274,12 @@ impl Lost {
         if let Some(mut log) = self.log.take() {
             self.end_log(&mut log, measured_ns, &mut rest, &mut by_due);
         }
-        if is_whole {
+        // It may have sent them.
+        rest.times.record_bounds(Timing::Response, 0, self.left_out);
+        rest.numbers.add(Counter::Due, self.left_out);
+        rest.numbers.add(Counter::Unknown, self.left_out);
+        // What it may have made counts, also where the run was ended.
+        if is_whole || self.horizon_ns > 0 {
             // Their due times are unknown: they move no percentile, but mark those that they could have moved.
             rest.times.record_bounds(Timing::Response, 0, self.unmade);
             rest.numbers.add(Counter::Due, self.unmade);
@@ -270,7 +298,8 @@ impl Lost {
             first.and_then(Iterator::next);
         }
         for arrivals in &mut self.beyond {
-            let calls = arrivals.pass(self.horizon_ns.min(self.planned_ns));
+            let horizon_ns = if is_broken(Rule::AfterTheEndIsUnknown) { 0 } else { self.horizon_ns };
+            let calls = arrivals.pass(horizon_ns.min(self.planned_ns));
             // The run had ended without the agent's knowledge: they belong to no second of it.
             self.drained.times.record_bounds(Timing::Response, 0, calls);
             self.drained.numbers.add(Counter::Due, calls);

@@ -174,6 +174,8 @@ pub(crate) enum FromAgent {
     Counted { run: u32, counts: BTreeMap<String, u64> },
     /// Everything that it does in this run is over.
     Finished { run: u32, ended: Ended },
+    /// It is connected to this NATS server now, by the server's id.
+    OnServer { id: String },
     /// It leaves the run early, for this reason. Its reports from now on are the last.
     Leaving { reason: String },
 }
@@ -185,6 +187,7 @@ impl FromAgent {
             Self::Failed { problem, .. } => vec![&mut problem.text],
             Self::TornDown { problem, .. } => problem.iter_mut().collect(),
             Self::Leaving { reason } => vec![reason],
+            Self::OnServer { id } => vec![id],
             Self::Finished { ended, .. } => {
                 let Ended { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
                 let templates = log.iter_mut().flat_map(|log| &mut log.compared).map(|row| &mut row.sums.name);

@@ -3,6 +3,7 @@
 use std::io;
 
 use brunt_plan::plan::PlanError;
+use brunt_plan::units::counted;
 use brunt_protocol::{OptionsError, UnknownScheme};
 use brunt_record::redaction::Secrets;
 use brunt_script::ScriptError;
@@ -33,7 +34,7 @@ pub enum EngineError {
         scheme: &'static str,
     },
     /// More connections than this process may have.
-    #[error("{connections} connections need {needed} file descriptors, and the limit is {limit}")]
+    #[error("{needed} file descriptors are needed for {}, and the limit is {limit}", counted(u64::from(*connections), "connection"))]
     Descriptors {
         /// The connections asked for.
         connections: u32,

@@ -30,17 +30,26 @@ impl Counter {
 pub(crate) struct Quota {
     counter: Arc<Counter>,
     portion: Portion,
+    /// The run's connections that numbers are dealt to, or its workers.
+    dealt_to: u64,
     block: Range<u64>,
 }
 
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        let limit = limit.map_or(u64::MAX, |limit| portion.part_of(limit));
+        Self::by_connection(limit, portion, portion.all_workers())
+    }
+
+    /// The same, dealt to this many connections of the run, so that each makes as many calls as the others, however few
+    /// a machine has.
+    pub(crate) fn by_connection(limit: Option<u64>, portion: Portion, connections: u32) -> Self {
+        let dealt_to = u64::from(connections);
+        let limit = limit.map_or(u64::MAX, |limit| portion.part_by_connection(limit, dealt_to));
         // Small enough that no worker holds the last numbers while others have none.
         let block = (limit / (u64::from(portion.all_workers()) * 16)).clamp(1, 64);
         let counter = Arc::new(Counter { next: AtomicU64::new(0), limit, block });
-        Self { counter, portion, block: 0..0 }
+        Self { counter, portion, dealt_to, block: 0..0 }
     }
 
     /// The next number; `None` when they are used up.
@@ -49,7 +58,7 @@ impl Quota {
         if self.block.is_empty() {
             self.block = self.counter.lease();
         }
-        self.portion.number(self.block.next()?)
+        self.portion.number_by_connection(self.block.next()?, self.dealt_to)
     }
 
     /// Whether no number is left.
@@ -68,7 +77,7 @@ mod tests {
             for machines in [vec![Portion::whole(3)], (0..4).map(|m| Portion::new(m * 3, 3, 12).unwrap()).collect()] {
                 let mut taken: Vec<u64> = Vec::new();
                 for portion in machines {
-                    let quota = Quota::new(Some(limit), portion);
+                    let quota = Quota::by_connection(Some(limit), portion, portion.all_workers() + 2);
                     let mut workers = [quota.clone(), quota.clone(), quota];
                     let mut turn = 0;
                     while workers.iter_mut().any(|worker| worker.take().map(|n| taken.push(n)).is_some()) {

@@ -36,21 +36,22 @@ impl AgentFigures {
         let mut plan = Plan { thresholds: Vec::new(), guards: Vec::new(), ..plan.clone() };
         let figures = run.agents.iter().map(|agent| {
             plan.workers = agent.workers;
-            Self::new(agent, &plan)
+            Self::new(agent, &plan, run.measured_ns)
         });
         figures.collect()
     }
 
     /// The figures of `part`, whose workers carry out `plan`. They are far fewer than a summary has: there may be very
     /// many agents.
-    fn new(part: &AgentPart, plan: &Plan) -> Self {
+    /// Rates are those over the whole run, so that they add up to its own.
+    fn new(part: &AgentPart, plan: &Plan, run_ns: u64) -> Self {
         let mut total = Snapshot::default();
         total.merge_totals(&part.measured);
         total.merge_totals(&part.drained);
         total.numbers.set_health(&part.measured.numbers);
         let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None);
         let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points() };
-        let answered_per_s = |answered: u64| match part.measured_ns {
+        let answered_per_s = |answered: u64| match run_ns.max(part.measured_ns) {
             0 => 0.0,
             ns => answered as f64 * 1e9 / ns as f64,
         };

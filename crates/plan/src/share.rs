@@ -181,6 +181,36 @@ impl Portion {
         rounds * u64::from(self.workers) + of_rest
     }
 
+    /// The number of its numbers below `total` where they are dealt to the run's `connections`, which are dealt to
+    /// workers in turn: a machine has as many as its connections make.
+    ///
+    /// ```
+    /// use brunt_plan::share::Portion;
+    ///
+    /// // Of three connections, the first of two machines has two.
+    /// let first = Portion::new(0, 1, 2)?;
+    /// assert_eq!((first.part_of(120), first.part_by_connection(120, 3)), (60, 80));
+    /// # Ok::<(), brunt_plan::share::ShareError>(())
+    /// ```
+    pub fn part_by_connection(self, total: u64, connections: u64) -> u64 {
+        match self.part_of(connections) {
+            0 => self.part_of(total),
+            own => (total / connections) * own + self.part_of(total % connections),
+        }
+    }
+
+    /// The `nth` of these numbers, from 0; `None` beyond 2^64.
+    #[inline]
+    pub fn number_by_connection(self, nth: u64, connections: u64) -> Option<u64> {
+        if self.is_whole() {
+            return Some(nth);
+        }
+        match self.part_of(connections) {
+            0 => self.number(nth),
+            own => (nth / own).checked_mul(connections)?.checked_add(self.number(nth % own)?),
+        }
+    }
+
     /// The `nth` number, from 0, of its workers' shares together; `None` beyond 2^64.
     #[inline]
     pub fn number(self, nth: u64) -> Option<u64> {
@@ -248,6 +278,24 @@ mod tests {
                 let of_portion: Vec<_> = (0..portion.part_of(total)).map_while(|nth| portion.number(nth)).collect();
                 prop_assert_eq!(&of_shares, &of_portion);
                 numbers.extend(of_shares);
+            }
+            numbers.sort_unstable();
+            prop_assert!(numbers.into_iter().eq(0..total));
+        }
+
+        #[test]
+        fn every_number_belongs_to_one_connection(
+            total in 0_u64..3000, workers in prop::collection::vec(1_u32..9, 1..9), more in 0_u64..50,
+        ) {
+            let connections = u64::from(workers.iter().sum::<u32>()) + more;
+            let mut numbers = Vec::new();
+            for portion in portions(&workers) {
+                let part = portion.part_by_connection(total, connections);
+                // No connection makes more than one more than another.
+                let own = portion.part_of(connections);
+                let even = total / connections * own;
+                prop_assert!((even..=even + own).contains(&part), "{part} for {own} of {connections} connections");
+                numbers.extend((0..part).map_while(|nth| portion.number_by_connection(nth, connections)));
             }
             numbers.sort_unstable();
             prop_assert!(numbers.into_iter().eq(0..total));

@@ -50,6 +50,32 @@ const fn yes() -> bool {
     true
 }
 
+/// Where calls may have been made that nobody counts: how many there were, only the target knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Untold {
+    /// Connections that may have made calls; 0 where users did.
+    #[serde(default, skip_serializing_if = "is_nobody")]
+    pub connections: u64,
+    /// Virtual users that may have made calls, as far as it has told of some.
+    #[serde(default, skip_serializing_if = "is_nobody")]
+    pub users: u64,
+    /// For how long after the last report, at most, in nanoseconds.
+    pub ns: u64,
+}
+
+impl std::fmt::Display for Untold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let number = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let who = match self {
+            Self { connections: 0, users: 0, .. } => "virtual users".to_owned(),
+            Self { connections: 0, users, .. } => number(*users, "virtual user"),
+            Self { connections, .. } => number(*connections, "connection"),
+        };
+        write!(f, "{who} may have made calls for up to {:.1}s that are not counted", self.ns as f64 / 1e9)
+    }
+}
+
 /// How an agent's part ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +94,9 @@ pub enum AgentEnd {
         /// Iterations, of a counted number, that it had not reported.
         #[serde(default, skip_serializing_if = "is_nobody")]
         iterations_unknown: u64,
+        /// What it may have done that no number bounds, in the closed model and with users.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        untold: Option<Untold>,
         /// Whether the run may go on without an agent.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         is_allowed: bool,

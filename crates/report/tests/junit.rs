@@ -255,7 +255,8 @@ fn an_agent_that_was_lost_is_a_failure_unless_that_was_allowed() {
     run.agents = vec![other.clone(), other];
     assert_eq!(case(&plan, &run), Some(None));
     let (after_ns, reason) = (7_000_000_000, "silence".to_owned());
-    lost.ended = AgentEnd::Lost { after_ns, reason, users_missed: 0, iterations_unknown: 0, is_allowed: false };
+    lost.ended =
+        AgentEnd::Lost { after_ns, reason, users_missed: 0, iterations_unknown: 0, untold: None, is_allowed: false };
     run.agents[0] = lost;
     assert_eq!(case(&plan, &run).unwrap().unwrap(), "1 of 2 agents was lost: b after 7.0s, silence");
     run.agents[0].allow_loss();

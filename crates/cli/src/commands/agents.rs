@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use brunt_cluster::{Announcement, Offset};
+use brunt_cluster::{Announcement, CLUSTER_VERSION, Offset};
 use clap::Args;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub fn run(args: &Agents) -> Result<Exit> {
     let mut rows =
         vec![["NAME", "VERSION", "CORES", "CONNECTIONS", "LOAD", "CLOCK", "STATE", "TAGS"].map(str::to_owned)];
     for (agent, clock) in &agents {
-        let Announcement { name, version, cores, connections, tags, busy, load, .. } = agent;
+        let Announcement { name, version, cores, connections, tags, load, .. } = agent;
         rows.push([
             name.clone(),
             version.clone(),
@@ -57,7 +57,7 @@ pub fn run(args: &Agents) -> Result<Exit> {
             connections.to_string(),
             load.map_or_else(|| "-".to_owned(), |load| format!("{load:.2}")),
             clock.map_or_else(|| "-".to_owned(), |clock| format!("± {:.2} ms", clock.uncertainty_ns as f64 / 1e6)),
-            busy.as_ref().map_or_else(|| "free".to_owned(), |by| format!("carries out a run of {by}")),
+            state(agent),
             tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(","),
         ]);
     }
@@ -75,6 +75,15 @@ pub fn run(args: &Agents) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Whether an agent can take part in a run.
+fn state(agent: &Announcement) -> String {
+    match &agent.busy {
+        _ if agent.cluster_version != CLUSTER_VERSION => "another version: left out".to_owned(),
+        Some(by) => format!("carries out a run of {by}"),
+        None => "free".to_owned(),
+    }
+}
+
 fn to_json((agent, clock): &(Announcement, Option<Offset>)) -> serde_json::Value {
     let Announcement { name, version, cores, connections, tags, busy, load, .. } = agent;
     json!({
@@ -83,6 +92,7 @@ fn to_json((agent, clock): &(Announcement, Option<Offset>)) -> serde_json::Value
         "cores": cores,
         "connections": connections,
         "tags": tags,
+        "is_of_this_version": agent.cluster_version == CLUSTER_VERSION,
         "busy_with": busy,
         "load": load,
         "clock_offset_ns": clock.map(|clock| clock.ns),

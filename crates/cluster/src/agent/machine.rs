@@ -19,6 +19,7 @@ use crate::bus::{is_token, refuses};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
+use crate::rules::{Rule, is_broken};
 use crate::words::{Announcement, Ended, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
 use brunt_record::SECOND_NS;
 
@@ -32,6 +33,8 @@ const COUNTING_NS: u64 = 10_000_000;
 const LEAVING_NS: u64 = 5_000_000;
 /// How long an agent that has given up a run may take to hand over its measurements, in nanoseconds.
 const HANDING_OVER_NS: u64 = 8_000_000_000;
+/// How long after it was to end a part is said to go on, in nanoseconds.
+const STUCK_NS: u64 = 15 * SECOND_NS;
 /// How long the last words of an agent that ends may take, in nanoseconds.
 const LAST_WORDS_NS: u64 = 3_000_000_000;
 /// The end of the subject of announcements.
@@ -110,6 +113,8 @@ pub(crate) struct Agent {
     leaving_since: Option<u64>,
     /// Whether the bus has refused one of its messages.
     was_refused: bool,
+    /// Why the bus that answers cannot be used, as it was last told.
+    unusable: Option<String>,
     /// The bus's last complaint.
     last_said: String,
     outbox: Outbox,
@@ -126,6 +131,7 @@ impl Agent {
             state: State::Free,
             leaving_since: None,
             was_refused: false,
+            unusable: None,
             last_said: String::new(),
             outbox: Outbox::new(prefix),
             acts: Vec::new(),
@@ -303,7 +309,7 @@ impl Agent {
                 let _ = session.link.receive(frame, now);
                 session.link.note(to_bytes(&pong))
             }
-            None if is_claimed => Frame::note(id, to_bytes(&Note::Unknown)),
+            None if is_claimed && !is_broken(Rule::UnknownSessionIsSaid) => Frame::note(id, to_bytes(&Note::Unknown)),
             None => Frame::note(id, to_bytes(&pong)),
         };
         if let Some(granted) = reach {
@@ -332,19 +338,16 @@ impl Agent {
             }
             BusEvent::Unusable(problem) => {
                 self.outbox.is_away = true;
-                self.events.push(AgentEvent::Bus(problem));
+                if self.unusable.replace(problem.clone()).is_none_or(|known| known != problem) {
+                    self.events.push(AgentEvent::Bus(problem));
+                }
             }
             BusEvent::Refused(server) => {
-                if let Some(session) = self.session() {
-                    session.link.fit(server.most_payload);
-                }
-                self.server = server;
+                self.meet(server);
             }
             BusEvent::Back(server) => {
-                if let Some(session) = self.session() {
-                    session.link.fit(server.most_payload);
-                }
-                self.server = server;
+                self.meet(server);
+                self.unusable = None;
                 if std::mem::take(&mut self.outbox.is_away) {
                     self.events.push(AgentEvent::Bus("the NATS server is back".to_owned()));
                 }
@@ -367,6 +370,18 @@ impl Agent {
             }
             BusEvent::Says(_) | BusEvent::Gone(_) => {}
         }
+    }
+
+    /// The server is this one from now on.
+    fn meet(&mut self, server: Server) {
+        let is_other = server.id != self.server.id;
+        if let Some(session) = self.session() {
+            session.link.fit(server.most_payload);
+            if is_other {
+                session.send(&FromAgent::OnServer { id: server.id.clone() });
+            }
+        }
+        self.server = server;
     }
 
     /// Gives up the session, as soon as nothing runs any more.
@@ -397,7 +412,10 @@ impl Agent {
     /// Does everything that is due by time.
     pub(crate) fn advance(&mut self, now: u64) {
         let Some(session) = self.session() else { return };
-        if now.saturating_sub(session.heard) >= PATIENCE_NS && session.ending.is_none() {
+        if now.saturating_sub(session.heard) >= PATIENCE_NS
+            && !is_broken(Rule::UnheardAgentIsFree)
+            && session.ending.is_none()
+        {
             let seconds = PATIENCE_NS / SECOND_NS;
             let reason = format!("nothing was heard of {} for {seconds} s", session.by);
             let unheard = format!("it heard nothing of this brunt for {seconds} s, and gave the run up");
@@ -416,10 +434,18 @@ impl Agent {
             None => false,
         };
         let is_over = is_told && matches!(session.work, Work::Nothing);
+        let since = session.ending.as_ref().map(|_| *session.ending_since.get_or_insert(now));
+        let is_stuck = !matches!(session.work, Work::Nothing)
+            && since.is_some_and(|since| now.saturating_sub(since) >= STUCK_NS)
+            && !std::mem::replace(&mut session.is_said, true);
         let why = session.ending.clone().filter(|_| is_over);
         let subject = self.subject_to(&controller);
         for frame in frames {
             self.outbox.post(subject.clone(), frame);
+        }
+        if is_stuck {
+            let text = "its part has not ended, 15 s after it was to: it takes no other run before";
+            self.events.push(AgentEvent::Bus(text.to_owned()));
         }
         if let Some(why) = why {
             self.state = State::Free;

@@ -26,6 +26,9 @@ pub(super) struct Session {
     pub(super) counted: BTreeMap<String, u64>,
     /// The reason for which it ends as soon as nothing runs any more.
     pub(super) ending: Option<SessionEnd>,
+    /// Since when it is to end, and whether it was said that its work goes on all the same.
+    pub(super) ending_since: Option<u64>,
+    pub(super) is_said: bool,
 }
 
 /// Why a session ends.
@@ -77,6 +80,8 @@ impl Session {
             granted: Grant::default(),
             counted: BTreeMap::new(),
             ending: None,
+            ending_since: None,
+            is_said: false,
         }
     }
 

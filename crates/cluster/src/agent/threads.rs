@@ -200,7 +200,9 @@ impl Threads {
             // The agent may have ended.
             let _ = sender.send((job, Done::Ran(ran)));
             // It may block on a disk, so that it comes last.
-            finished.iter().for_each(|finished| ended(finished));
+            if let Some(finished) = finished {
+                ended(&finished);
+            }
             drop(keeping);
         });
         if let Err(error) = spawned {

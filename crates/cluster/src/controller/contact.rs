@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::allowance::Allowance;
 use super::peer::{Granting, Peer};
-use super::waits::{Awaited, Told, Wait, Waiting};
+use super::waits::{Awaited, Notice, Told, Wait, Waiting};
 use super::{COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, GRANT_MANY_NS, GRANT_NS, MANY};
 use crate::agent::machine::HERE;
 use crate::clock::Exchange;
@@ -16,6 +16,7 @@ use crate::frame::{Frame, Kind};
 use crate::limits;
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
+use crate::rules::{Rule, is_broken};
 use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, SILENCE_NS};
 
@@ -77,9 +78,11 @@ pub(super) struct Contact {
     /// Waits that were told, and those that are to be.
     told: Told,
     told_cut: bool,
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) notices: Vec<Notice>,
     /// Why the NATS server that answers cannot be used.
     unusable: Option<String>,
+    /// Whether it looks for agents.
+    pub(super) looks: bool,
     /// Whether the agents are its own, and have confirmed that.
     pub(super) has_claimed: bool,
     /// The longest time that it has stood still in this run.
@@ -112,8 +115,9 @@ impl Contact {
             granting: None,
             told: Told::default(),
             told_cut: false,
-            waiting: Vec::new(),
+            notices: Vec::new(),
             unusable: None,
+            looks: true,
             has_claimed: false,
             stood_still_ns: 0,
             runs: 0,
@@ -158,7 +162,7 @@ impl Contact {
     fn hear_itself(&mut self, now: u64) {
         let since = now.saturating_sub(std::mem::replace(&mut self.echoed, now));
         // While its own messages did not come back, no others could.
-        self.audible += since.min(AUDIBLE_NS);
+        self.audible += if is_broken(Rule::StillBusMakesNobodySilent) { since } else { since.min(AUDIBLE_NS) };
     }
 
     /// Notes an agent that announces itself on the subject of this name.
@@ -177,8 +181,8 @@ impl Contact {
         let (name, to) = from.split_once('.').unwrap_or_default();
         if to == HERE {
             // An agent of another version is noted as well, so that its version can be reported. A controller that has
-            // agents looks for no others.
-            if let (false, Ok(Note::Here(agent))) = (self.has_claimed, from_bytes(&frame.payload)) {
+            // all of its agents looks for no others.
+            if let (true, Ok(Note::Here(agent))) = (self.looks, from_bytes(&frame.payload)) {
                 self.meet(agent, name);
             }
             return;
@@ -191,7 +195,11 @@ impl Contact {
         }
         let Some(place) = self.places.get(&frame.session).copied() else { return };
         let (run, audible) = (self.runs, self.audible);
-        let Some(peer) = self.peers.get_mut(place).filter(|peer| peer.agent.name == name) else { return };
+        let Some(peer) =
+            self.peers.get_mut(place).filter(|peer| peer.agent.name == name || is_broken(Rule::SenderIsItsSubject))
+        else {
+            return;
+        };
         if peer.is_cut_off {
             // The last order is repeated until it arrives.
             return peer.link.acknowledge(frame.arrived, now);
@@ -231,6 +239,7 @@ impl Contact {
                         break;
                     }
                     match from_bytes::<FromAgent>(&message) {
+                        Ok(FromAgent::OnServer { id }) => peer.agent.server = printable(&id),
                         Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
                         Err(error) => peer.cut_off(error.to_string(), run),
                     }
@@ -280,6 +289,15 @@ impl Contact {
         self.own(peers);
     }
 
+    /// Takes these agents as its own besides those that it has; all are in the order of their names.
+    pub(super) fn own_more(&mut self, agents: &[Announcement]) {
+        let mut peers = std::mem::take(&mut self.peers);
+        self.own_new(agents);
+        peers.append(&mut self.peers);
+        peers.sort_by(|one, other| one.agent.name.cmp(&other.agent.name));
+        self.own(peers);
+    }
+
     /// Takes these agents as its own.
     pub(super) fn own(&mut self, peers: Vec<Peer>) {
         self.places = peers.iter().enumerate().map(|(place, peer)| (peer.link.session(), place)).collect();
@@ -319,7 +337,8 @@ impl Contact {
         let (run, audible) = (self.runs, self.audible);
         for peer in &mut self.peers {
             let silent = audible.saturating_sub(peer.heard);
-            if newest.saturating_sub(peer.heard) >= SILENCE_NS || silent >= AWAY_NS {
+            let cut_ns = if is_broken(Rule::SilenceOfAllIsACut) { SILENCE_NS } else { AWAY_NS };
+            if newest.saturating_sub(peer.heard) >= SILENCE_NS || silent >= cut_ns {
                 peer.lose(format!("nothing was heard of it for {:.1} s", silent as f64 / 1e9), run);
             }
         }
@@ -334,7 +353,8 @@ impl Contact {
             let living = self.peers.iter().filter(|peer| peer.lost.is_none());
             let agents: Vec<_> = living.map(|peer| peer.agent.name.clone()).collect();
             let left = Duration::from_nanos(AWAY_NS.saturating_sub(silent_ns));
-            self.waiting.extend((!agents.is_empty()).then_some(Waiting { awaited: Awaited::Contact, agents, left }));
+            let cut = Notice::Waiting(Waiting { awaited: Awaited::Contact, agents, left });
+            self.notices.extend(Some(cut).filter(|_| self.has_claimed));
         }
     }
 
@@ -364,7 +384,7 @@ impl Contact {
         }
         let peers = &self.peers;
         let name = |place: usize| peers.get(place).map(|peer| peer.agent.name.clone()).unwrap_or_default();
-        self.waiting.extend(self.told.news(waits, audible, name));
+        self.notices.extend(self.told.news(waits, audible, name).into_iter().map(Notice::Waiting));
     }
 
     /// Sends new frames to agents. Those for whom there is no room now come first the next time.
@@ -415,6 +435,26 @@ impl Contact {
     /// Bytes that agents have not acknowledged, of all messages to them.
     pub(super) fn bytes_left(&self) -> usize {
         self.peers.iter().filter(|peer| peer.lost.is_none()).map(|peer| peer.link.bytes_left()).sum()
+    }
+
+    /// Whether an agent of this name is its own, and not lost.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.peers.iter().any(|peer| peer.agent.name == name && peer.lost.is_none())
+    }
+
+    /// Declares an agent lost, for this reason.
+    pub(super) fn lose(&mut self, place: usize, reason: String) {
+        let run = self.runs;
+        if let Some(peer) = self.peers.get_mut(place) {
+            peer.lose(reason, run);
+        }
+    }
+
+    /// Sends everything that there is for an agent, once.
+    pub(super) fn post_all(&mut self, peer: &mut Peer, now: u64) {
+        for frame in peer.link.poll_all(now) {
+            self.outbox.post(peer.subject.clone(), frame);
+        }
     }
 
     pub(super) fn is_lost(&self, place: usize) -> bool {

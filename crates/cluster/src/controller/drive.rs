@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::machine::Meeting;
 use super::state::Controller;
-use super::{ClusterError, Command, LAST_FLUSH, MOST_AT_ONCE, Taken, Terms};
+use super::{AGAIN, ClusterError, Command, LAST_FLUSH, MOST_AT_ONCE, Notice, Taken, Terms};
 use crate::agent::machine::HERE;
 use crate::bus::{self, Bus, BusError};
 use crate::post::BusEvent;
@@ -42,6 +42,28 @@ impl Drive {
         client.flush().await.map_err(|e| ended(&e))?;
         let (incoming, epoch) = (select_all(incoming), Instant::now());
         Ok(Self { prefix: bus.prefix.clone(), is_private: bus.is_private(), client, incoming, events, id, epoch })
+    }
+
+    /// Connects as [`Drive::connect`], and waits for a server as long as for agents.
+    pub(super) async fn connect_within(bus: &Bus, terms: &Terms, stop: &StopHandle) -> Result<Self, ClusterError> {
+        let (began, mut told) = (Instant::now(), false);
+        loop {
+            let error = match Self::connect(bus, &bus::token_of(&terms.name)).await {
+                Err(ClusterError::Bus(error @ BusError::Unreachable { .. })) => error,
+                came => return came,
+            };
+            let left = terms.patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(error.into());
+            }
+            if !std::mem::replace(&mut told, true) {
+                (terms.notice)(&Notice::NoServer { problem: error.to_string(), left });
+            }
+            tokio::time::sleep(bus::jittered(AGAIN).min(left)).await;
+            if stop.is_stopped() {
+                return Err(ClusterError::Interrupted);
+            }
+        }
     }
 
     fn meeting(&self) -> Meeting<'_> {
@@ -99,7 +121,7 @@ impl Drive {
     async fn step(&mut self, controller: &mut Controller, orders: &mut Option<UnboundedReceiver<Command>>) {
         controller.advance(self.now());
         self.publish(controller).await;
-        controller.take_waiting().iter().for_each(controller.terms.waiting);
+        controller.take_notices().iter().for_each(controller.terms.notice);
         let patience = Duration::from_nanos(controller.patience_ns());
         let order = async {
             match orders {

@@ -11,6 +11,7 @@ use super::progress::{Begun, InProgress, OwnStop};
 use super::state::{After, Controller, Next, Running, State, TearingDown, refuse};
 use super::waits::{Awaited, Limits, PartTimes, TEARDOWN_NS, Wait};
 use super::{OnLost, Order, Over, Startup};
+use crate::rules::{Rule, is_broken};
 use crate::words::{FromAgent, ToAgent};
 
 /// How long the bus may let nothing through once a run has to end, in nanoseconds.
@@ -185,14 +186,12 @@ impl Controller {
             }
             came = Some(Err(failed(format!("it was lost in the teardown: {reason}"))));
         }
-        match came {
-            Some(came) => Next::Moves(tearing.over(came)),
-            None => {
-                let (since, limit_ns) = (tearing.since, TEARDOWN_NS);
-                self.contact.wait_for(&[Wait { place, awaited: Awaited::Teardown, since, limit_ns }]);
-                Next::Stays(State::TearingDown(Box::new(tearing)))
-            }
+        if let Some(came) = came {
+            return Next::Moves(tearing.over(came));
         }
+        let (since, limit_ns) = (tearing.since, TEARDOWN_NS);
+        self.contact.wait_for(&[Wait { place, awaited: Awaited::Teardown, since, limit_ns }]);
+        Next::Stays(State::TearingDown(Box::new(tearing)))
     }
 }
 
@@ -213,7 +212,9 @@ impl TearingDown {
                 refuse(&order, error.and_teardown(agent, &problem));
             }
             (After::Ran(mut running), Ok(counted)) => {
-                running.progress.begun.counted = *counted;
+                if !is_broken(Rule::TeardownCounts) {
+                    running.progress.begun.counted = *counted;
+                }
                 running.tell();
             }
             (After::Ran(mut running), Err(TeardownFailed { agent, problem })) => {

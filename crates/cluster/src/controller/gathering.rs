@@ -54,10 +54,6 @@ impl Controller {
         let (patience, wanted) = (self.terms.patience, self.terms.wanted.clone());
         if u128::from(now.saturating_sub(gathering.began)) >= patience.as_nanos() {
             self.contact.own(Vec::new());
-            let unusable = self.unusable().next();
-            if let Some(unusable) = unusable {
-                return self.take_none(unusable.into());
-            }
             let is_there =
                 |agent: &&Announcement| wanted.fits(agent) && agent.busy.is_none() && !gathering.is_silent(agent);
             let found = self.contact.there.iter().filter(is_there).count();
@@ -122,7 +118,7 @@ impl Controller {
         }
         let Claiming { mut gathering, since, missing, is_busy } = claiming;
         if !is_busy && missing.is_empty() {
-            self.contact.has_claimed = true;
+            (self.contact.has_claimed, self.contact.looks) = (true, false);
             let agents = self.contact.peers.iter().map(|peer| peer.agent.clone()).collect();
             let left_out = self.left_out(&gathering);
             self.taken = Some(Ok(Taken { agents, left_out }));

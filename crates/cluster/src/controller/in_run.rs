@@ -5,11 +5,12 @@ use super::iterations::Iterations;
 use crate::clock::Offset;
 use crate::listed::Unreported;
 use crate::loss::{Lost, Unaccounted};
+use crate::rules::{Rule, is_broken};
 use crate::words::FromAgent;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
 use brunt_record::SECOND_NS;
-use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::agents::{AgentEnd, AgentPart, Untold};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
 use brunt_record::outcome::OkStatus;
@@ -72,7 +73,7 @@ impl Late {
             Phase::Measured => {
                 self.all.merge(&interval.snapshot);
                 self.all_ns = end_ns;
-                self.is_beyond |= end_ns > horizon_ns;
+                self.is_beyond |= end_ns > horizon_ns && !is_broken(Rule::LateBeyondTheHorizonIsNothing);
                 if !self.is_beyond {
                     self.before.merge(&interval.snapshot);
                     self.before_ns = end_ns;
@@ -115,6 +116,8 @@ pub(super) struct InRun {
     pub(super) inspection: Inspection,
     /// The point of the measured part from which on it has sent nothing, in nanoseconds, once it is lost.
     pub(super) horizon_ns: u64,
+    /// The users that it had when it was lost.
+    pub(super) users_at_loss: u64,
     /// What it had not accounted for when it was lost.
     pub(super) unaccounted: Option<Unaccounted>,
     pub(super) iterations: Iterations,
@@ -128,7 +131,10 @@ pub(super) struct InRun {
 impl InRun {
     pub(super) fn new(part: AgentPart, portion: Portion, plan: &Plan) -> Self {
         let requests = match plan.load {
-            Load::Closed {} => plan.stop.requests.map(|requests| portion.part_of(requests)),
+            Load::Closed {} => {
+                let connections = u64::from(plan.connections.most());
+                plan.stop.requests.map(|requests| portion.part_by_connection(requests, connections))
+            }
             Load::Open { .. } | Load::Replay(_) => None,
         };
         Self {
@@ -148,6 +154,7 @@ impl InRun {
             late: Late::default(),
             inspection: Inspection::new(plan, portion, requests),
             horizon_ns: 0,
+            users_at_loss: 0,
             unaccounted: None,
             iterations: Iterations::from_plan(plan, portion),
             counts: BTreeMap::new(),
@@ -206,7 +213,9 @@ impl InRun {
         by_due.untold(after_ns.saturating_sub(1), calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
-        (calls + more > 0).then(|| self.part.add(&interval, ok)).map(|()| interval)
+        (calls + more > 0 && !is_broken(Rule::LeftUnderWayIsUnfinished))
+            .then(|| self.part.add(&interval, ok))
+            .map(|()| interval)
     }
 
     /// Takes its share of the counts that machines make together.
@@ -232,6 +241,24 @@ impl InRun {
         false
     }
 
+    /// Where it may have made calls that no number bounds, once it is lost and its late reports are in.
+    pub(super) fn untold(&self, plan: &Plan) -> Option<Untold> {
+        let AgentEnd::Lost { after_ns, .. } = self.part.ended else { return None };
+        let is_bounded = plan.stop.requests.is_some() && plan.scenarios.is_none();
+        let is_closed = matches!(plan.load, Load::Closed {}) && !is_bounded;
+        let has_ended = self.contact == (Contact::Lost { has_ended: true });
+        if !is_closed || has_ended || is_broken(Rule::UntoldIsSaid) {
+            return None;
+        }
+        let told_ns = after_ns.max(self.late.before_ns).max(self.next * SECOND_NS);
+        let ns = self.horizon_ns.min(plan.duration_ns().unwrap_or(u64::MAX)).saturating_sub(told_ns);
+        let (connections, users) = match plan.scenarios {
+            Some(_) => (0, self.users_at_loss),
+            None => (self.portion.part_of(u64::from(plan.connections.most())), 0),
+        };
+        (ns > 0).then_some(Untold { connections, users, ns })
+    }
+
     /// Applies its reports since it was declared lost.
     pub(super) fn amend(&mut self, lost: &mut Lost) {
         let is_whole = self.contact == (Contact::Lost { has_ended: true });
@@ -251,6 +278,6 @@ impl InRun {
     /// What it has not accounted for, as it has reported `due` calls and `measured_ns` of the measured part.
     pub(super) fn unaccounted(&self, measured_ns: u64, due: u64) -> Unaccounted {
         let requests = self.requests.map_or(0, |requests| requests.saturating_sub(due));
-        Unaccounted { portion: self.portion, requests, since_ns: measured_ns }
+        Unaccounted { portion: self.portion, requests, due, since_ns: measured_ns }
     }
 }

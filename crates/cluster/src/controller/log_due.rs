@@ -5,6 +5,7 @@ use brunt_plan::plan::Plan;
 use super::progress::InProgress;
 use crate::listed::Unreported;
 use crate::loss::LastSeconds;
+use crate::rules::{Rule, is_broken};
 
 impl InProgress {
     /// Reads the run's log on, up to `until_ns` of the measured part.
@@ -38,7 +39,8 @@ impl InProgress {
     pub(super) fn unreported(&mut self, place: usize, last: &LastSeconds) -> Option<Unreported> {
         self.log.as_ref()?;
         let agent = self.begun.agents.get_mut(place)?;
-        agent.unreported.reported(last.begun.due() + last.drained.due());
+        let reported = last.begun.due() + last.drained.due();
+        agent.unreported.reported(if is_broken(Rule::LoggedIsDue) { u64::MAX } else { reported });
         Some(std::mem::take(&mut agent.unreported))
     }
 }

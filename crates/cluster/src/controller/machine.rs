@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::contact::Contact;
 use super::state::{Controller, Gathering, Next, State};
-use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, OnLost, Taken, Terms, Waiting};
+use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, Notice, OnLost, Taken, Terms};
 use crate::bus::{BusError, refuses};
 use crate::clock::Offset;
 use crate::post::{BusEvent, Posted, Server};
@@ -43,6 +43,8 @@ impl Controller {
             taken: None,
             working: BTreeSet::new(),
             sent_plan: None,
+            missing: BTreeSet::new(),
+            has_looked: false,
             gone: None,
         }
     }
@@ -61,7 +63,7 @@ impl Controller {
             on_lost: OnLost::Continue,
             secrets_from_agents: false,
             name: meeting.id.clone(),
-            waiting: |_| {},
+            notice: |_| {},
         };
         Self::new(meeting, terms, StopHandle::default(), state, now)
     }
@@ -74,6 +76,7 @@ impl Controller {
             State::Claiming(_) => "claiming",
             State::Releasing(_) => "releasing",
             State::Resting => "resting",
+            State::Joining(_) => "joining",
             State::Starting(_) => "starting",
             State::Settling(_) => "settling",
             State::Running(_) => "running",
@@ -101,9 +104,9 @@ impl Controller {
         self.taken.take()
     }
 
-    /// The waits that have become long since the last time.
-    pub(crate) fn take_waiting(&mut self) -> Vec<Waiting> {
-        std::mem::take(&mut self.contact.waiting)
+    /// News for its user since the last time.
+    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.contact.notices)
     }
 
     /// The agents that it has, or has found, with the offsets of their clocks.
@@ -164,6 +167,7 @@ impl Controller {
                 State::Claiming(claiming) => self.claim(claiming, now),
                 State::Releasing(releasing) => self.release(releasing, now),
                 State::Resting => self.rest(now),
+                State::Joining(joining) => self.join(*joining, now),
                 State::Starting(starting) => self.start(*starting, now),
                 State::Settling(settling) => self.settle(*settling, now),
                 State::Running(running) => self.see_through(*running, now),
@@ -186,7 +190,7 @@ impl Controller {
     fn rest(&mut self, now: u64) -> Next {
         self.contact.said.clear();
         match self.orders.pop_front() {
-            Some(Command::Run(order)) => Next::Moves(self.begin(*order)),
+            Some(Command::Run(order)) => Next::Moves(self.take_order(*order, now)),
             Some(Command::Release) => Next::Moves(self.let_go(now, None)),
             None if self.gone.is_some() => Next::Stays(State::Over),
             None => Next::Stays(State::Resting),

@@ -15,6 +15,7 @@ mod gathering;
 mod in_run;
 mod inspection;
 mod iterations;
+mod joining;
 mod log_due;
 pub(crate) mod machine;
 mod peer;
@@ -39,7 +40,7 @@ use brunt_record::replayed::LogRead;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::drive::Drive;
-pub use self::waits::{Awaited, Waiting};
+pub use self::waits::{Awaited, Notice, Waiting};
 use crate::bus::{Bus, BusError};
 use crate::clock::Offset;
 use crate::roster::{RosterError, Wanted, Workers};
@@ -74,6 +75,8 @@ const MANNERS_NS: u64 = 5_000_000_000;
 const MOST_AT_ONCE: usize = 512;
 /// How often whoever gave an order looks whether the controller is still there.
 const LOOK: Duration = Duration::from_nanos(LOOK_NS);
+/// How often a NATS server that is not there is tried again, on average.
+const AGAIN: Duration = Duration::from_millis(300);
 /// How long the last flush of a controller may take: an absent bus is not waited for.
 const LAST_FLUSH: Duration = Duration::from_millis(400);
 
@@ -100,8 +103,8 @@ pub struct Terms {
     pub secrets_from_agents: bool,
     /// The controller's name, for agents that another controller asks.
     pub name: String,
-    /// Hears of waits that have become long, on the controller's thread.
-    pub waiting: fn(&Waiting),
+    /// Hears news, on the controller's thread.
+    pub notice: fn(&Notice),
 }
 
 /// Why agents could not carry a run out.
@@ -170,6 +173,9 @@ pub enum ClusterError {
         /// Whether the target cannot be reached, or the load is too large for the agent; otherwise the plan is wrong.
         is_impossible: bool,
     },
+    /// No agent is left for the run.
+    #[error("no agent is left: all were lost, and none came back")]
+    NobodyLeft,
     /// An agent was lost before the run began.
     #[error("agent '{agent}' was lost before the run began: {reason}")]
     LostBefore {
@@ -189,12 +195,11 @@ pub enum ClusterError {
 }
 
 fn others(left_out: &[(String, String)]) -> String {
-    let one = |(agent, why): &(String, String)| format!("{agent} {why}");
-    match left_out {
-        [] => String::new(),
-        [first] => format!("; {}", one(first)),
-        [first, rest @ ..] => format!("; {}, and {} more are not free", one(first), rest.len()),
-    }
+    const NAMED: usize = 10;
+    let named = left_out.iter().take(NAMED).map(|(agent, why)| format!("; {agent} {why}"));
+    let more = left_out.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("; and {more} more cannot be taken"));
+    named.chain(more).collect()
 }
 
 impl ClusterError {
@@ -325,7 +330,7 @@ impl Cluster {
         let work = move || {
             let done = runtime().map(|runtime| {
                 runtime.block_on(async move {
-                    match Drive::connect(&bus, &crate::bus::token_of(&terms.name)).await {
+                    match Drive::connect_within(&bus, &terms, &stop).await {
                         Err(error) => drop(taken.send(Err(error))),
                         Ok(mut drive) => {
                             let mut controller = drive.controller(terms, stop);

@@ -6,6 +6,7 @@ use super::allowance::Allowance;
 use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
 use crate::clock::Comparison;
 use crate::link::Link;
+use crate::rules::{Rule, is_broken};
 use crate::words::{Announcement, Grant, ToAgent, to_bytes};
 
 /// An agent as its controller sees it.
@@ -92,6 +93,9 @@ impl Granting {
         let until_ns = (peer.answered_ns.saturating_add(self.ahead_ns)).saturating_sub(self.at);
         peer.granted_ns = peer.granted_ns.max(until_ns);
         let of_measured = i64::try_from(peer.granted_ns).unwrap_or(i64::MAX).saturating_sub_unsigned(self.warmup_ns);
-        Grant { run: self.run, until_ns: peer.granted_ns, changes: self.control.grant(of_measured) }
+        {
+            let beyond = if is_broken(Rule::GrantIsRemembered) { 2_000_000_000 } else { 0 };
+            Grant { run: self.run, until_ns: peer.granted_ns + beyond, changes: self.control.grant(of_measured) }
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use brunt_engine::{Report, StopHandle};
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::profile::Profile;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
@@ -22,6 +22,7 @@ use super::in_run::{Contact, InRun, Stage};
 use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
+use crate::rules::{Rule, is_broken};
 use crate::words::{Ended, FromAgent};
 
 /// How long after a second's end it counts as reported by a lost agent, in nanoseconds.
@@ -172,7 +173,10 @@ impl InProgress {
                 }
                 agent.log.clone_from(&ended.log);
                 // A part that ends early, without an order from here, is lost.
-                let is_left = ended.interrupted && !stop.is_stopped() && self.own_stop.is_none();
+                let is_left = !is_broken(Rule::LeftPartIsLost)
+                    && ended.interrupted
+                    && !stop.is_stopped()
+                    && self.own_stop.is_none();
                 if let Some(reason) = agent.leaving.clone().filter(|_| is_left) {
                     agent.part.measured_ns = agent.part.measured_ns.max(ended.measured_ns);
                     // An agent that ends in good order is lost all the same, but no reason to abort.
@@ -300,8 +304,10 @@ impl InProgress {
             reason: reason.to_owned(),
             users_missed: 0,
             iterations_unknown: 0,
+            untold: None,
             is_allowed: false,
         };
+        agent.users_at_loss = agent.users.values().map(|alive| (*alive).max(0).cast_unsigned()).sum();
         // Populations that are over on all others do not wait for it.
         let workers = u64::from(agent.portion.workers());
         if let Some(scenarios) = &self.begun.plan.scenarios {
@@ -311,7 +317,9 @@ impl InProgress {
             self.counts_changed = true;
         }
         let name = agent.part.name.clone();
-        if agent.stage == Stage::Working {
+        last.is_drained = agent.stage == Stage::Drained;
+        let has_timetable = matches!(self.begun.plan.load, Load::Open { .. }) && self.begun.plan.scenarios.is_none();
+        if !last.is_drained || has_timetable {
             let reported_ns = after_ns.max(agent.next * SECOND_NS);
             let unaccounted = agent.unaccounted(reported_ns, agent.due + last.begun.due());
             let next = agent.next;
@@ -321,7 +329,7 @@ impl InProgress {
             };
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
-                agent.horizon_ns = horizon_ns.unwrap_or(0);
+                agent.horizon_ns = horizon_ns.filter(|_| !last.is_drained).unwrap_or(0);
                 agent.unaccounted = Some(unaccounted);
             }
         }
@@ -402,7 +410,9 @@ impl InProgress {
             let end = longest.max(agent.part.measured_ns);
             let most = self.begun.plan.duration_ns().unwrap_or(u64::MAX).max(end);
             let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole).min(most));
-            if let AgentEnd::Lost { users_missed, iterations_unknown, .. } = &mut agent.part.ended {
+            let told = agent.untold(&self.begun.plan);
+            if let AgentEnd::Lost { users_missed, iterations_unknown, untold, .. } = &mut agent.part.ended {
+                *untold = told;
                 let missed = agent.unaccounted.as_ref().map(|unaccounted| unaccounted.users(&self.begun.plan, end));
                 *users_missed = missed.unwrap_or(0);
                 *iterations_unknown = agent.iterations.left();

@@ -14,9 +14,10 @@ use super::peer::{Granting, Peer};
 use super::progress::Begun;
 use super::state::{After, Controller, Next, Settling, Stage, Starting, State, TearingDown, refuse};
 use super::waits::{Awaited, Limits, Wait};
-use super::{COMPARISONS, ClusterError, LEAD_NS, OnLost, Order};
+use super::{COMPARISONS, ClusterError, LEAD_NS, Order};
 use crate::clock::Offset;
 use crate::roster::deal;
+use crate::rules::{Rule, is_broken};
 use crate::words::{Announcement, FromAgent, ToAgent};
 
 /// How long agents that were told to stop may take, in nanoseconds: a setup under way has ten seconds to return.
@@ -29,22 +30,16 @@ impl Controller {
         let run = self.contact.runs;
         self.contact.said.clear();
         self.working.clear();
-        self.leave_lost_behind();
+        if self.contact.peers.is_empty() {
+            refuse(&order, ClusterError::NobodyLeft);
+            return State::Resting;
+        }
         match self.send_plan(run, &order) {
             Ok((plan, announced, portions, stage)) => {
                 let (given, counted) = (None, Figures::default());
                 State::Starting(Box::new(Starting { run, order, plan, announced, portions, given, counted, stage }))
             }
             Err(error) => State::Settling(Box::new(Settling { run, order, error, given: None, since: None })),
-        }
-    }
-
-    /// Goes on without agents that were lost in the run before, unless that was to end it.
-    fn leave_lost_behind(&mut self) {
-        let goes_on = self.terms.on_lost != OnLost::Abort && self.contact.runs > 1;
-        if goes_on && self.contact.peers.iter().any(|peer| peer.lost.is_none()) {
-            let peers = std::mem::take(&mut self.contact.peers);
-            self.contact.own(peers.into_iter().filter(|peer| peer.lost.is_none()).collect());
         }
     }
 
@@ -220,7 +215,9 @@ impl Controller {
             }
             (Stage::SettingUp { .. }, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
                 self.working.remove(&place);
-                *counted = *its;
+                if !is_broken(Rule::SetupCounts) {
+                    *counted = *its;
+                }
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
             }
@@ -266,7 +263,9 @@ impl Controller {
         while let Some(said) = self.contact.said.pop_front() {
             let Said::Words(place, words) = said else { continue };
             match words {
-                FromAgent::Given { run: of, value, .. } if of == run => settling.given = Some(value),
+                FromAgent::Given { run: of, value, .. } if of == run => {
+                    settling.given = Some(value).filter(|_| !is_broken(Rule::SetUpIsTornDown));
+                }
                 FromAgent::Finished { run: of, .. } | FromAgent::Failed { run: of, .. } if of == run => {}
                 _ => continue,
             }
@@ -287,6 +286,6 @@ impl Controller {
 }
 
 /// Whether something in the plan must not be read by others.
-fn has_secrets(plan: &Plan) -> bool {
+pub(super) fn has_secrets(plan: &Plan) -> bool {
     !plan.environment.is_empty() || serde_json::to_string(plan).unwrap_or_default().contains(secret::REDACTED)
 }

@@ -9,6 +9,7 @@ use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 
 use super::contact::Contact;
+use super::joining::Joining;
 use super::progress::InProgress;
 use super::waits::Limits;
 use super::{ClusterError, Command, Order, Taken, Terms};
@@ -24,6 +25,8 @@ pub(super) enum State {
     Releasing(Releasing),
     /// The agents are its own, and wait for a run.
     Resting,
+    /// It waits for agents that may take part in the next run, too.
+    Joining(Box<Joining>),
     /// It brings agents to the start of a run.
     Starting(Box<Starting>),
     /// It waits for agents to end their work for a run that does not begin.
@@ -63,6 +66,10 @@ pub(crate) struct Controller {
     pub(super) working: BTreeSet<usize>,
     /// The plan that the agents have, in wire form's hash.
     pub(super) sent_plan: Option<String>,
+    /// The names of agents that were lost, and may come back; and whether it has looked for them before the run that is to
+    /// begin.
+    pub(super) missing: BTreeSet<String>,
+    pub(super) has_looked: bool,
     /// The reason if the bus is gone for good.
     pub(super) gone: Option<String>,
 }

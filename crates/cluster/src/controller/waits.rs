@@ -11,6 +11,8 @@ use brunt_record::SECOND_NS;
 
 use super::inspection::planned_end_ns;
 
+use crate::rules::{Rule, is_broken};
+
 /// How long an agent may need for what takes no time: reading a plan, or ending what is over. In nanoseconds.
 const GRACE_NS: u64 = 10 * SECOND_NS;
 /// How long a script's setup, and its teardown, may take over agents. In nanoseconds.
@@ -67,7 +69,7 @@ pub(super) struct Wait {
 impl Wait {
     /// How long it is overdue at `audible`, if it is.
     pub(super) fn is_missed(&self, audible: u64) -> bool {
-        audible.saturating_sub(self.since) >= self.limit_ns
+        audible.saturating_sub(self.since) >= self.limit_ns && !is_broken(Rule::WaitsEnd)
     }
 
     fn is_long(&self, audible: u64) -> bool {
@@ -85,6 +87,22 @@ pub struct Waiting {
     pub agents: Vec<String>,
     /// How long they are waited for at most, from now on.
     pub left: Duration,
+}
+
+/// News of a controller for its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A wait has become long.
+    Waiting(Waiting),
+    /// Agents of these names that were lost are back, and take part again.
+    Joined(Vec<String>),
+    /// There is no connection to the NATS server yet, for this reason; it is tried again for so long.
+    NoServer {
+        /// The reason.
+        problem: String,
+        /// How long it is tried again.
+        left: Duration,
+    },
 }
 
 /// The long waits that the user was told.
@@ -115,6 +133,7 @@ impl Told {
 
 /// The limits of a run's waits, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "all are times in nanoseconds")]
 pub(super) struct Limits {
     pub(super) plan_ns: u64,
     pub(super) setup_ns: u64,

@@ -14,7 +14,7 @@ fn plan(profile: &str, arrivals: Spread, stop: Stop) -> Plan {
 }
 
 fn since(portion: Portion, since_ns: u64) -> Unaccounted {
-    Unaccounted { portion, requests: 0, since_ns }
+    Unaccounted { portion, requests: 0, due: u64::MAX, since_ns }
 }
 
 proptest! {
@@ -66,6 +66,7 @@ proptest! {
 fn what_an_agent_said_last_is_counted_in_its_second() {
     let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
     let last = LastSeconds {
+        is_drained: false,
         measured_ns: 1_250_000_000,
         begun: Snapshot::with_numbers([(Counter::Due, 25)]),
         drained: Snapshot::with_numbers([(Counter::Unfinished, 2)]),
@@ -105,7 +106,7 @@ fn requests_that_nobody_makes_are_due_at_the_end() {
     let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: None, requests: Some(90) });
     plan.load = Load::Closed {};
     let portion = Portion::new(0, 1, 3).unwrap();
-    let left = Unaccounted { portion, requests: 20, since_ns: 2 * SECOND_NS };
+    let left = Unaccounted { portion, requests: 20, due: 0, since_ns: 2 * SECOND_NS };
     let of = |is_whole, end_ns| {
         let seconds = Lost::new(&plan, None, &left, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
         let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
@@ -177,5 +178,27 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
 fn the_closed_model_has_no_timetable() {
     let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
     plan.load = Load::Closed {};
-    assert!(Lost::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).is_none());
+    let mut lost = Lost::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).unwrap();
+    assert!(lost.until(SECOND_NS).iter().all(|second| second.snapshot == Snapshot::default()));
+    // What it still reports counts.
+    lost.amend(Snapshot::with_numbers([(Counter::Due, 3), (Counter::Unfinished, 3)]), SECOND_NS, true);
+    let due: u64 = lost.end(SECOND_NS, true).iter().map(|second| second.snapshot.due()).sum();
+    assert_eq!(due, 3);
+}
+
+#[test]
+fn seconds_that_an_agent_left_out_are_unknown() {
+    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(4 * SECOND_NS), requests: None });
+    for (is_drained, since_ns, expected) in [(false, 2 * SECOND_NS, 60 + 200), (true, 4 * SECOND_NS, 260)] {
+        let left = Unaccounted { portion: Portion::whole(1), requests: 0, due: 140, since_ns };
+        let horizon_ns = Some(10 * SECOND_NS);
+        let last = LastSeconds { horizon_ns, is_drained, ..LastSeconds::default() };
+        let lost = Lost::new(&plan, None, &left, 0, since_ns / SECOND_NS, &last).unwrap();
+        let seconds = lost.end(4 * SECOND_NS, true);
+        let sum = |counter| seconds.iter().map(|second| second.snapshot.numbers.get(counter)).sum::<u64>();
+        assert_eq!((sum(Counter::Due), sum(Counter::Unknown)), (expected, expected));
+    }
+    let all = Unaccounted { portion: Portion::whole(1), requests: 0, due: 400, since_ns: 4 * SECOND_NS };
+    let last = LastSeconds { is_drained: true, ..LastSeconds::default() };
+    assert!(Lost::new(&plan, None, &all, 0, 4, &last).is_none());
 }

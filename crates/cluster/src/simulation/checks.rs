@@ -175,6 +175,11 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
         let whose = format!("{}: {sums:?} {truth:?} {:?}", part.name, part.ended);
         assert!(sums.answered <= truth.answered && sums.failed <= truth.failed, "{whose}");
         if part.is_lost() {
+            let is_bounded = timetable(&case.plan, &[], 0).is_some() || case.plan.stop.requests.is_some();
+            let hidden = truth.sent > sums.due - sums.unsent;
+            let is_said = matches!(part.ended, AgentEnd::Lost { untold: Some(_), .. });
+            // What no number bounds is said by agent, connections and time.
+            assert!(!hidden || is_said && !is_bounded, "{whose}");
             unreported += truth.sent - (sums.answered + sums.failed).min(truth.sent);
         } else {
             // What an agent has finished is what it really did.

@@ -8,6 +8,7 @@ mod checks;
 mod dice;
 mod log;
 mod machine;
+mod mutations;
 mod strangers;
 mod world;
 
@@ -23,7 +24,9 @@ use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_plan::replay::Replay;
 use brunt_plan::target::Url;
 use brunt_record::SECOND_NS;
+use brunt_record::agents::AgentEnd;
 use brunt_record::change::{Action, Author};
+use brunt_record::recording::Ending;
 
 use self::bus::Weather;
 use self::checks::{Came, check, check_next};
@@ -239,7 +242,7 @@ impl Case {
             on_lost: self.on_lost,
             secrets_from_agents: false,
             name: "c".to_owned(),
-            waiting: |_| {},
+            notice: |_| {},
         }
     }
 }
@@ -330,9 +333,15 @@ fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> 
         Ok(0) => return Came::ControllerDied,
         Ok(_) => {}
     }
+    run_once(world, plan, patience_ns)
+}
+
+/// Has the controller's agents carry out a run.
+fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
     let stop = world.stop.of_run();
     let ordered = order(world, plan, &stop);
-    let begun = until(world, patience_ns, "the run begins or does not", |world| {
+    // A setup may take ten minutes.
+    let begun = until(world, patience_ns.max(700 * SECOND_NS), "the run begins or does not", |world| {
         ordered.clock.store(world.now, Ordering::Relaxed);
         match ordered.begun.try_recv() {
             Ok(begun) => Some(Some(begun)),
@@ -439,6 +448,101 @@ fn no_secret_is_in_any_message_where_a_side_is_not_private() {
     }
 }
 
+/// A calm case of this plan, for two agents.
+fn of_two(plan: &Plan) -> Case {
+    let calm = Case { agents: 2, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::from_seed(0) };
+    Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm }
+}
+
+fn names(came: &Came) -> Vec<(String, bool)> {
+    let Came::Ran { run, .. } = came else { panic!("it did not run") };
+    run.agents.iter().map(|part| (part.name.clone(), part.is_lost())).collect()
+}
+
+#[test]
+fn an_agent_that_comes_back_takes_part_in_the_next_run() {
+    let plan = Plan {
+        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(6 * SECOND_NS), requests: None },
+        connections: 8.into(),
+        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
+    };
+    let mut world = World::new(11, 2, Weather::FAIR, 0);
+    world.plan_fault(4 * SECOND_NS, Fault::Kill { side: 1 });
+    let first = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
+    assert_eq!(names(&first), [("a1".to_owned(), true), ("a2".to_owned(), false)]);
+    // Without it, the next one is made by the other.
+    let second = run_once(&mut world, &plan, 60 * SECOND_NS);
+    assert_eq!(names(&second), [("a2".to_owned(), false)]);
+    world.plan_fault(world.now, Fault::Restart { side: 1 });
+    // It was away for two runs, and comes in its old place.
+    let third = run_once(&mut world, &plan, 60 * SECOND_NS);
+    assert_eq!(names(&third), [("a1".to_owned(), false), ("a2".to_owned(), false)]);
+}
+
+#[test]
+fn when_all_are_lost_the_next_run_waits_for_whoever_comes_back() {
+    let plan = with_a_secret();
+    let mut world = World::new(12, 2, Weather::FAIR, 0);
+    for side in [1, 2] {
+        world.plan_fault(2_500 * MS, Fault::Kill { side });
+    }
+    let first = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
+    assert!(matches!(&first, Came::Ran { lost_its_agents: true, .. }));
+    let second = run_once(&mut world, &plan, 60 * SECOND_NS);
+    assert!(matches!(second, Came::NotBegun(ClusterError::NobodyLeft)));
+    world.plan_fault(world.now, Fault::Restart { side: 2 });
+    assert_eq!(names(&run_once(&mut world, &plan, 60 * SECOND_NS)), [("a2".to_owned(), false)]);
+}
+
+#[test]
+fn a_secret_goes_on_over_a_server_that_was_started_anew() {
+    let plan = with_a_secret();
+    let mut world = World::new(13, 2, Weather::FAIR, 0);
+    let first = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
+    assert_eq!(names(&first).len(), 2);
+    world.plan_fault(world.now, Fault::Away { for_ns: 300 * MS, most_payload: 1 << 20 });
+    // Another plan, so that it is sent again.
+    let plan = Plan { seed: 99, ..plan };
+    assert_eq!(
+        names(&run_once(&mut world, &plan, 60 * SECOND_NS)),
+        [("a1".to_owned(), false), ("a2".to_owned(), false)]
+    );
+}
+
+/// Whoever answers, and hangs at a step, is named within its limit.
+#[test]
+fn an_agent_that_hangs_at_any_step_is_lost_by_its_limit() {
+    let plan = with_a_secret();
+    // Before setup, in it, while connections are made, in the load, and in teardown.
+    for (at_ms, planned_s) in [(1_000, 700), (1_600, 700), (2_400, 700), (3_000, 60), (5_400, 120)] {
+        for side in [1, 2] {
+            let mut world = World::new(at_ms + side as u64, 2, Weather::FAIR, 0);
+            world.plan_fault(at_ms * MS, Fault::Hang { side, for_ns: 3_600 * SECOND_NS });
+            let came = carry_out(&mut world, &plan, of_two(&plan).terms(), planned_s * SECOND_NS);
+            let said = match &came {
+                Came::NotBegun(ClusterError::LostBefore { reason, .. }) => reason.clone(),
+                Came::Ran { run, .. } => {
+                    let lost = run.agents.iter().filter_map(|part| match &part.ended {
+                        AgentEnd::Lost { reason, .. } => Some(reason.clone()),
+                        AgentEnd::Finished => None,
+                    });
+                    let of_ending = match &run.ending {
+                        Ending::Failed(reason) => Some(reason.clone()),
+                        _ => None,
+                    };
+                    lost.chain(of_ending).collect::<Vec<_>>().join("; ")
+                }
+                Came::NotTaken(error) | Came::NotBegun(error) => panic!("{error}"),
+                Came::ControllerDied => panic!("the controller died"),
+            };
+            // A machine that had done its part already hangs without harm.
+            let has_ended = at_ms == 5_400 && said.is_empty();
+            assert!(said.contains("it answers, but") || has_ended, "{at_ms} ms, a{side}: {said}");
+        }
+    }
+}
+
 /// Kilobytes of memory that this process has.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -472,6 +576,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn whatever_goes_wrong_runs_end_and_their_sums_close() {
+    mutations::break_what_is_asked();
     let (first, count) = (number("BRUNT_SEED", 1), number("BRUNT_SEEDS", 100));
     let next = AtomicU64::new(first);
     // The seeds of one thread; each takes the next that none has taken.
@@ -483,6 +588,10 @@ fn whatever_goes_wrong_runs_end_and_their_sums_close() {
                 return changed;
             }
             let ran = std::panic::catch_unwind(|| seed(number));
+            if ran.is_err() {
+                // One is enough.
+                next.store(first + count, Ordering::Relaxed);
+            }
             assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
             changed += ran.unwrap_or(0);
         }

@@ -86,6 +86,8 @@ pub(super) struct World {
     pub(super) to_change: Vec<(u64, Action)>,
     pub(super) changed: Vec<Change>,
     most_payload: usize,
+    /// The server's id: another one whenever it was started anew.
+    server_id: String,
     strangers_every_ns: u64,
     /// What happened, for whoever looks into a seed.
     pub(super) log: Vec<String>,
@@ -114,6 +116,7 @@ impl World {
             to_change: Vec::new(),
             changed: Vec::new(),
             most_payload: 1 << 20,
+            server_id: "the-only-one".to_owned(),
             strangers_every_ns,
             log: Vec::new(),
             instances: 0,
@@ -144,7 +147,7 @@ impl World {
     }
 
     pub(super) fn server(&self) -> Server {
-        Server { id: "the-only-one".to_owned(), most_payload: self.most_payload }
+        Server { id: self.server_id.clone(), most_payload: self.most_payload }
     }
 
     fn new_agent(&mut self, side: usize) -> Agent {
@@ -438,6 +441,7 @@ impl World {
             Fault::StandStill { for_ns } => self.bus.still_until = self.bus.still_until.max(self.now + for_ns),
             Fault::Away { for_ns, most_payload } => {
                 self.bus.go_away(self.now + for_ns);
+                self.server_id = format!("begun-anew-at-{}", self.now);
                 self.most_payload = most_payload;
                 for side in 0..self.sides.len() {
                     let back = self.now + for_ns + self.dice.between(1, 450) * MS;

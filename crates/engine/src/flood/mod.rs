@@ -67,7 +67,10 @@ pub(crate) struct Quotas {
 impl Quotas {
     /// The quotas of `plan` for the workers of this portion.
     pub(crate) fn from_plan(plan: &Plan, portion: Portion) -> Self {
-        Self { warmup: Quota::new(None, portion), measured: Quota::new(plan.stop.requests, portion) }
+        Self {
+            warmup: Quota::new(None, portion),
+            measured: Quota::by_connection(plan.stop.requests, portion, plan.connections.most()),
+        }
     }
 }
 

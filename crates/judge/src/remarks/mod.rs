@@ -194,6 +194,11 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
             (missed, iterations) = (missed + users_missed, iterations + iterations_unknown);
         }
     }
+    let untold = lost.iter().filter_map(|agent| match &agent.ended {
+        AgentEnd::Lost { untold: Some(untold), .. } => Some(format!("on {} {untold}", agent.name)),
+        _ => None,
+    });
+    parts.extend(untold.take(MOST_NAMED));
     if missed > 0 {
         parts.push(format!("{} due on them never started", counted(missed, "virtual user")));
     }

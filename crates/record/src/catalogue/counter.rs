@@ -99,7 +99,7 @@ counters! {
     /// Unsent calls that an agent held back: they were due beyond what its controller had granted it.
     UnsentHeld = "unsent_held", Calls Sum at "";
     /// Calls that were due on an agent between its last report and its loss. It may have sent them.
-    Unknown = "unknown", Calls Sum at "";
+    Unknown = "unknown", Calls Sum at "outcomes.unknown";
     /// Calls that were due while every connection was busy or not ready. Open model only.
     WaitedForConnection = "waited_for_connection", Calls Sum at "outcomes.waited_for_connection" csv;
     /// Messages that came without a call that asked for them.

@@ -2,7 +2,7 @@
 
 use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::Summary;
-use brunt_record::agents::{AgentEnd, AgentPart};
+use brunt_record::agents::{AgentEnd, AgentPart, Untold};
 use brunt_record::recording::Skew;
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +19,6 @@ pub struct Agents {
     /// Calls that agents held back, as they were due beyond what their controller had granted; they count as unsent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unsent_held: u64,
-    /// Calls that were due on agents between their last report and their loss, and may have been sent. With them, calls
-    /// due are those answered, failed, unfinished, unsent and unknown.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub unknown: u64,
     /// The agents, in the order of their numbers.
     pub list: Vec<Agent>,
 }
@@ -90,6 +86,9 @@ pub struct Lost {
     /// Iterations, of a counted number, that it had not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_unknown: Option<u64>,
+    /// What it may have done that no number bounds: calls on connections in the closed model, or of users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<Untold>,
     /// Whether the run may go on without an agent.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
@@ -118,7 +117,6 @@ impl Agents {
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
             unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
             unsent_held: run.agents.iter().map(AgentPart::unsent_held).sum(),
-            unknown: run.agents.iter().map(AgentPart::unknown).sum(),
             list: all.map(|(part, figures)| Agent::from_part(part, figures, with_parts)).collect(),
         })
     }
@@ -133,11 +131,12 @@ impl Agent {
     fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
-            AgentEnd::Lost { after_ns, reason, users_missed, iterations_unknown, is_allowed } => Some(Lost {
+            AgentEnd::Lost { after_ns, reason, users_missed, iterations_unknown, untold, is_allowed } => Some(Lost {
                 after_ns: *after_ns,
                 reason: reason.clone(),
                 users_missed: Some(*users_missed).filter(|users| *users > 0),
                 iterations_unknown: Some(*iterations_unknown).filter(|iterations| *iterations > 0),
+                untold: *untold,
                 is_allowed: *is_allowed,
             }),
         };

@@ -124,7 +124,7 @@ fn is_nothing(numbers: &Numbers) -> bool {
 /// The number of calls whose arrival is known. The others are represented by these.
 pub type Arrivals = Placed<places::Arrivals>;
 
-/// How every call ended: `due = answered + failed + unfinished + unsent`.
+/// How every call ended: `due = answered + failed + unfinished + unsent + unknown`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcomes {

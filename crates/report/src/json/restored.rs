@@ -95,8 +95,8 @@ impl Document {
             self.throughput.numbers(),
         ];
         let agent_numbers = self.agents.as_ref().map(|agents| {
-            let Agents { unsent_lost, unsent_held, unknown, .. } = *agents;
-            [(Counter::UnsentLost, unsent_lost), (Counter::UnsentHeld, unsent_held), (Counter::Unknown, unknown)]
+            let Agents { unsent_lost, unsent_held, .. } = *agents;
+            [(Counter::UnsentLost, unsent_lost), (Counter::UnsentHeld, unsent_held)]
         });
         let mut numbers = Numbers::from_values(agent_numbers.into_iter().flatten());
         for group in groups {

@@ -36,12 +36,14 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
                     Some(users) => format!("; {} users never started", count(users)),
                     None if summary.plan.scenarios.is_some() => String::new(),
                     None if unknown > 0 => format!("; {} calls unsent, {} unknown", count(unsent), count(unknown)),
+                    None if lost.untold.is_some() => String::new(),
                     None => format!("; {} calls unsent", count(unsent)),
                 };
                 let iterations =
                     lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
+                let untold = lost.untold.map(|untold| format!("; {untold}")).unwrap_or_default();
                 let text = format!(
-                    "lost after {}: {}{missing}{}",
+                    "lost after {}: {}{missing}{}{untold}",
                     exactly(lost.after_ns),
                     clean(&lost.reason),
                     iterations.unwrap_or_default(),

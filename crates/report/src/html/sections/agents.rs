@@ -106,11 +106,13 @@ fn of_run(agents: &json::Agents) -> Table {
 fn lost_in_words(lost: &Lost) -> String {
     let missed = lost.users_missed.map(|users| format!("; {} users never started", count(users)));
     let iterations = lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
+    let untold = lost.untold.map(|untold| format!("; {untold}"));
     format!(
-        "lost after {}: {}{}{}",
+        "lost after {}: {}{}{}{}",
         Duration(lost.after_ns),
         lost.reason,
         missed.unwrap_or_default(),
-        iterations.unwrap_or_default()
+        iterations.unwrap_or_default(),
+        untold.unwrap_or_default()
     )
 }

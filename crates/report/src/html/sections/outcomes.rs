@@ -100,11 +100,10 @@ fn ways(document: &Document) -> Vec<Way> {
         }
     });
     let numbers = &outcomes.numbers;
-    let unknown = document.agents.as_ref().map_or(0, |agents| agents.unknown);
     let unended = [
         (numbers.get(Counter::Unfinished), "unfinished", (|calls| calls.unfinished) as fn(&Calls) -> u64),
         (numbers.get(Counter::Unsent), "unsent", |calls| calls.unsent),
-        (unknown, "unknown", |_| 0),
+        (numbers.get(Counter::Unknown), "unknown", |_| 0),
     ];
     let unended = unended.into_iter().filter(|(count, ..)| *count > 0).map(|(count, name, of)| Way {
         name: name.to_owned(),

@@ -1,0 +1,116 @@
+//! Rules of agents and their controller that a test breaks on purpose, one at a time, to see that the simulation finds
+//! it. In the program no rule can be broken.
+
+/// A rule, at the place where it can be broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Rule {
+    /// An agent is granted no more than its controller remembers.
+    GrantIsRemembered = 1,
+    /// What is due before the horizon and untold is unknown.
+    BeforeTheHorizonIsUnknown,
+    /// What is due before the horizon and after the run's end is unknown.
+    AfterTheEndIsUnknown,
+    /// A late report of a second beyond the horizon does not count.
+    LateBeyondTheHorizonIsNothing,
+    /// What is told late is not unknown as well.
+    ToldLateIsKnown,
+    /// Calls under way at a loss are unfinished.
+    LeftUnderWayIsUnfinished,
+    /// A bus that stands still makes no agent silent.
+    StillBusMakesNobodySilent,
+    /// Agents that are all silent are waited for longer than one that is silent alone.
+    SilenceOfAllIsACut,
+    /// Whoever answers, and misses a limit, is lost.
+    WaitsEnd,
+    /// A part that an agent ends by itself is lost.
+    LeftPartIsLost,
+    /// An agent without a word of its controller is free again.
+    UnheardAgentIsFree,
+    /// Who speaks is known by the subject.
+    SenderIsItsSubject,
+    /// What setup returned is torn down where the run does not begin.
+    SetUpIsTornDown,
+    /// What setup has counted is in the result.
+    SetupCounts,
+    /// What teardown has counted is in the result.
+    TeardownCounts,
+    /// An agent says that it knows nothing of a session.
+    UnknownSessionIsSaid,
+    /// An acknowledgement is for whole pieces.
+    WholePiecesAreAcknowledged,
+    /// What comes twice is taken in once.
+    TwiceIsOnce,
+    /// A lost piece is sent again.
+    LostPiecesAreSentAgain,
+    /// Pieces are cut anew for a bus that takes shorter messages.
+    PiecesFitTheServer,
+    /// Requests that nobody makes are due.
+    UnmadeIsDue,
+    /// What of a log was due before the horizon is unknown.
+    LoggedBeforeTheHorizonIsUnknown,
+    /// What of a log was not reported is due.
+    LoggedIsDue,
+    /// A number of requests of a rate ends with the last of them.
+    NumberedRateEndsWithItsLast,
+    /// Seconds that an agent leaves out are unknown.
+    LeftOutIsUnknown,
+    /// Where no number bounds what a lost agent did, its connections and its time are said.
+    UntoldIsSaid,
+}
+
+#[cfg(test)]
+impl Rule {
+    /// All of them.
+    pub(crate) const ALL: [Self; 26] = [
+        Self::GrantIsRemembered,
+        Self::BeforeTheHorizonIsUnknown,
+        Self::AfterTheEndIsUnknown,
+        Self::LateBeyondTheHorizonIsNothing,
+        Self::ToldLateIsKnown,
+        Self::LeftUnderWayIsUnfinished,
+        Self::StillBusMakesNobodySilent,
+        Self::SilenceOfAllIsACut,
+        Self::WaitsEnd,
+        Self::LeftPartIsLost,
+        Self::UnheardAgentIsFree,
+        Self::SenderIsItsSubject,
+        Self::SetUpIsTornDown,
+        Self::SetupCounts,
+        Self::TeardownCounts,
+        Self::UnknownSessionIsSaid,
+        Self::WholePiecesAreAcknowledged,
+        Self::TwiceIsOnce,
+        Self::LostPiecesAreSentAgain,
+        Self::PiecesFitTheServer,
+        Self::UnmadeIsDue,
+        Self::LoggedBeforeTheHorizonIsUnknown,
+        Self::LoggedIsDue,
+        Self::NumberedRateEndsWithItsLast,
+        Self::LeftOutIsUnknown,
+        Self::UntoldIsSaid,
+    ];
+}
+
+/// The rule that is broken in this process; 0 for none.
+#[cfg(test)]
+static BROKEN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+/// Breaks a rule in this process from now on.
+#[cfg(test)]
+pub(crate) fn break_rule(rule: Rule) {
+    BROKEN.store(rule as u8, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Whether the rule is broken.
+#[cfg(test)]
+pub(crate) fn is_broken(rule: Rule) -> bool {
+    BROKEN.load(std::sync::atomic::Ordering::Relaxed) == rule as u8
+}
+
+/// Whether the rule is broken: never.
+#[cfg(not(test))]
+#[inline]
+pub(crate) const fn is_broken(_rule: Rule) -> bool {
+    false
+}
