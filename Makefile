@@ -5,14 +5,14 @@
 GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
 TEST_PACKAGES := nginx curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 $(GO_PACKAGES)
 DIST_PACKAGES := rpm debootstrap busybox-static python3-venv binutils iproute2 util-linux
-BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind
+BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind varnish
 # What drives a browser in tests of pages; npm may come from elsewhere, and bring its Node.js.
 BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null || echo nodejs npm)
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
+.PHONY: demo install package test test-packages bench bench-packages coalescing moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
 
 # The main job on the built-in target.
 demo:
@@ -81,6 +81,13 @@ chaos: test-packages
 bench: bench-packages
 	cargo build --release --locked
 	cargo run --release --manifest-path benchmarks/Cargo.toml -- $(BENCH)
+
+# What coalescing costs: answers that cannot be shared, and a handler that does nothing. Then brunt beside nginx and Varnish.
+coalescing: bench-packages
+	cargo build --release --locked
+	python3 benchmarks/coalescing/beside.py target/release/brunt
+	python3 benchmarks/coalescing/unshared.py target/release/brunt
+	python3 benchmarks/coalescing/cost.py
 
 # Scripts of k6 and Locust beside what they become here: calls, failures, checks and verdicts agree. Locust comes from Python's registry, k6 is
 # the one on the PATH; `make moving MOVING="login batch"` picks some. Where there is no k6, its shapes are named and not run: exit status 2.

@@ -60,8 +60,8 @@ answers_not_to_be_stored_are_not_shared|answer.rs|s/\|\| name.eq_ignore_ascii_ca
 answers_that_vary_by_everything_are_not_shared|answer.rs|s/b"\*" => return false/b"*" => {}/
 answers_about_the_client_are_not_shared|answer.rs|s/StatusCode::GONE =>/StatusCode::GONE | StatusCode::UNAUTHORIZED =>/
 a_failure_for_all_is_the_answer|flight/head.rs|s/hint, ready, true\)/hint, ready, false)/
-a_bad_request_is_answered_for_itself|flight/head.rs|s/self.next_leads\(Outcome::Answer\(response\), Phase::Unshared, Event::FlightUnshared\)/self.keep_from_others(response)/
-when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), Phase::Unshared/Outcome::Answer(response), Phase::Failed/
+a_bad_request_is_answered_for_itself|flight/head.rs|s/self.next_leads\(Outcome::Answer\(response\), \|_\| Phase::Unshared, Event::FlightUnshared\)/self.keep_from_others(response)/
+when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), \|_\| Phase::Unshared/Outcome::Answer(response), |leaders| Phase::Failed(LeaderFailed { failure: Failure::Error, leaders })/
 after_failures_twice_as_many|flight/head.rs|s/if self.table.limits.share_failures/if true/
 after_failures_twice_as_many|flight/mod.rs|s/1 << self.failures.min\(MOST_DOUBLINGS\)/1 << MOST_DOUBLINGS/
 what_was_for_one_alone_is_not_waited_for|flight/table.rs|s/Some\(Lesson::Alone\) => return Boarding::Alone\(key\)/Some(Lesson::Alone) => {}/
@@ -91,7 +91,7 @@ who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(
 event_streams_pass_straight_through|answer.rs|s/CONTENT_TYPE => !is_endless\(value\),//
 a_body_known_to_be_longer_than_may_be_held_is_not_shared|answer.rs|s/least_bytes > self.longest/false/
 headers_of_the_connection_stay_with_the_leader|answer.rs|s/shared.remove\(name\);/let _ = name;/g
-the_call_is_cancelled_when_nobody_waits|flight/mod.rs|s/if core.members.len\(\) > 0 \{/if core.members.len() < 100 {/
+the_call_is_cancelled_when_nobody_waits|flight/mod.rs|s/if core.members.active\(\) > 0 \{/if core.members.active() < 100 {/
 the_call_is_cancelled_when_nobody_waits_but_who|flight/head.rs|s/match self.leave\(guard\) \{/match self.place.leave(core) {/
 a_flight_that_everyone_left_ends|flight/head.rs|s/(Some\(State::CutOff\) => \{\s*)self.leave\(guard\);/$1self.place.leave(core);/
 everyone_knows_the_end_of_a_body_that_knows_it|flight/reading.rs|s/Some\(piece\) if is_last => Next::Last\(piece\),//

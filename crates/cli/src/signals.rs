@@ -30,10 +30,10 @@ pub fn forget() {
     FIRST.store(0, Ordering::Relaxed);
 }
 
-fn signals() -> Result<Signals> {
+fn signals(hangup_ends: bool) -> Result<Signals> {
     let mut watched = vec![SIGINT, SIGTERM];
     // Whoever runs it by nohup wants it to go on without its terminal.
-    if !ignores_hangup(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()) {
+    if hangup_ends && !ignores_hangup(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()) {
         watched.push(SIGHUP);
     }
     Signals::new(watched).context("cannot watch for Ctrl-C, SIGTERM and SIGHUP")
@@ -49,7 +49,7 @@ fn ignores_hangup(status: &str) -> bool {
 /// Ends the run early at the first signal. At the second it ends at once, with its result so far; at the third, or when
 /// that takes too long, this process ends.
 pub fn stop_at_first(stop: StopHandle) -> Result<()> {
-    let mut signals = signals()?;
+    let mut signals = signals(true)?;
     thread::spawn(move || {
         let mut coming = signals.forever();
         FIRST.store(coming.next().unwrap_or(0), Ordering::Relaxed);
@@ -78,7 +78,15 @@ pub struct Waiter(Receiver<()>);
 impl Waiter {
     /// Signals from now on are waited for, and no longer end the process.
     pub fn new() -> Result<Self> {
-        let mut signals = signals()?;
+        Ok(Self::of(signals(true)?))
+    }
+
+    /// The same, for a server that takes SIGHUP for another order.
+    pub fn without_hangup() -> Result<Self> {
+        Ok(Self::of(signals(false)?))
+    }
+
+    fn of(mut signals: Signals) -> Self {
         let (send, receive) = channel();
         thread::spawn(move || {
             for _ in signals.forever() {
@@ -87,7 +95,7 @@ impl Waiter {
                 }
             }
         });
-        Ok(Self(receive))
+        Self(receive)
     }
 
     /// Returns at a signal, or after this long if it is given.

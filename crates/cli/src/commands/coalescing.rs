@@ -288,7 +288,7 @@ fn trust(cacert: Option<PathBuf>, insecure: bool) -> Trust {
 
 /// `brunt proxy`.
 fn proxy(args: Proxy) -> Result<Exit> {
-    let waiter = Waiter::new()?;
+    let waiter = Waiter::without_hangup()?;
     let (duration, upstream) = (args.duration, args.upstream.clone());
     let (listen, place) = Place::bind(&args.listen, args.tls.tls_cert.is_some()).context("cannot start the proxy")?;
     let proxy = brunt_proxy::Proxy::start(config(args, listen)).context("cannot start the proxy")?;

@@ -195,6 +195,40 @@ const OF_RUNS: &[Habit] = &[
     },
 ];
 
+/// Flags of proxies that do what `brunt proxy` leaves to them.
+const OF_PROXY: &[Habit] = &[
+    Habit {
+        flags: &["--proxy-protocol", "--accept-proxy", "--send-proxy"],
+        whose: "HAProxy and others",
+        here: "brunt proxy does not speak the PROXY protocol: put HAProxy or Envoy before it, and name that by --trust-proxy {ADDRESS}",
+    },
+    Habit {
+        flags: &["--balance", "--lb-policy", "--backend", "--backends", "--upstream", "--upstreams"],
+        whose: "HAProxy, Envoy and others",
+        here: "brunt proxy has one upstream: put HAProxy or Envoy behind it, which choose among many",
+    },
+    Habit {
+        flags: &["--health-check", "--health-checks", "--health-uri", "--check"],
+        whose: "HAProxy, Envoy and others",
+        here: "brunt proxy does not ask whether its upstream is well (--metrics counts how it fails): put HAProxy or Envoy behind it",
+    },
+    Habit {
+        flags: &["--http2-upstream", "--upstream-http2", "--upstream-protocol", "--h2c"],
+        whose: "Envoy and others",
+        here: "brunt proxy asks its upstream over HTTP/1.1: put Envoy or HAProxy behind it, which ask over HTTP/2",
+    },
+    Habit {
+        flags: &["--client-ca", "--client-cacert", "--verify-client", "--tls-client-ca", "--mtls"],
+        whose: "nginx, HAProxy and others",
+        here: "brunt proxy does not ask for clients' certificates: put nginx, HAProxy or Envoy before it, and name that by --trust-proxy",
+    },
+    Habit {
+        flags: &["--connect-protocol", "--enable-connect-protocol", "--websocket-h2", "--h2-websocket"],
+        whose: "Envoy and others",
+        here: "brunt proxy passes WebSocket on over HTTP/1.1: put Envoy or HAProxy before it, which take it over HTTP/2",
+    },
+];
+
 /// What stands in the place of a value: a flag, what its value holds, and how brunt has it.
 struct Value {
     flag: &'static str,
@@ -236,7 +270,8 @@ fn habits(command: Option<&str>) -> impl Iterator<Item = &'static Habit> {
     let of_runs = if command == Some("run") { OF_RUNS } else { &[] };
     let makes_runs =
         command.is_none_or(|name| WITH_RUNS.contains(&name) || matches!(name, "run" | "replay" | "check" | "demo"));
-    of_runs.iter().chain(if makes_runs { HABITS } else { &[] })
+    let of_proxy = if command == Some("proxy") { OF_PROXY } else { &[] };
+    of_runs.iter().chain(of_proxy).chain(if makes_runs { HABITS } else { &[] })
 }
 
 /// What is wrong before flags are read: a command of another tool, or a flag of one with a single dash (`-duration=5s`),
@@ -286,6 +321,10 @@ pub(super) fn with_way(error: clap::Error, words: &[OsString], command: Option<&
         return error;
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return error };
+    if command == Some("proxy") && unknown.contains("://") {
+        let told = "brunt proxy has one upstream: put HAProxy or Envoy behind it, which choose among many\n";
+        return clap::Error::raw(ErrorKind::UnknownArgument, told);
+    }
     let flag = unknown.split('=').next().unwrap_or(unknown);
     match habits(command).find(|habit| habit.flags.contains(&flag)) {
         Some(Habit { whose, here, .. }) => {
@@ -395,6 +434,24 @@ mod tests {
             assert!(said.contains(expected) && said.contains(" is a flag of "), "{line}: {said}");
             assert!(!said.contains("me:pw"), "{said}");
         }
+    }
+
+    #[test]
+    fn what_a_proxy_leaves_to_others_is_refused_by_name() {
+        for (line, expected) in [
+            ("proxy http://a --accept-proxy", "the PROXY protocol: put HAProxy or Envoy before it"),
+            ("proxy http://a --balance roundrobin", "one upstream"),
+            ("proxy http://a http://me:pw@b", "one upstream: put HAProxy or Envoy behind it"),
+            ("proxy http://a --health-uri=/up", "whether its upstream is well"),
+            ("proxy http://a --h2c", "over HTTP/1.1"),
+            ("proxy http://a --mtls", "clients' certificates"),
+            ("proxy http://a --enable-connect-protocol", "WebSocket on over HTTP/1.1"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(expected) && !said.contains("me:pw"), "{line}: {said}");
+        }
+        // It is another's word behind another command.
+        assert!(!said("http://a/ --balance x").contains("upstream"));
     }
 
     #[test]

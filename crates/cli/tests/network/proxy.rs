@@ -249,6 +249,55 @@ fn it_ends_when_requests_in_flight_have() {
 }
 
 #[test]
+fn a_hangup_opens_the_log_again_and_ends_nothing() {
+    let folder = Directory::new();
+    let (log, moved) = (folder.path("access.json"), folder.path("access.json.1"));
+    let (_target, proxy) = pair(&[], &["--access-log", &log]);
+    let lines = |path: &str| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    assert!(get(&proxy.address, "/one", "").starts_with("HTTP/1.1 200 OK"));
+    until("the first line is written", || lines(&log) == 1);
+    std::fs::rename(&log, &moved).unwrap();
+    for _ in 0..3 {
+        proxy.running.send(Signal::HUP);
+    }
+    // The file is opened again before the next line, once the proxy has seen the signal.
+    until("the log is there again", || {
+        assert!(get(&proxy.address, "/more", "").starts_with("HTTP/1.1 200 OK"));
+        std::path::Path::new(&log).exists()
+    });
+    until("its line is written", || lines(&log) > 0);
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+}
+
+#[test]
+#[ignore = "needs curl: make test installs it"]
+fn a_hangup_reads_the_certificate_again() {
+    let dir = Directory::new();
+    let made = || brunt_testbed::tls::server_certificate().unwrap();
+    let (old, new) = (made(), made());
+    let (certificate, key) = (dir.file("cert.pem", &old.certificate_pem), dir.file("key.pem", &old.key_pem));
+    let (old_ca, new_ca, got) =
+        (dir.file("old.pem", &old.authority_pem), dir.file("new.pem", &new.authority_pem), dir.path("got"));
+    let (_target, proxy) = pair(&[], &["--tls-cert", &certificate, "--tls-key", &key]);
+    let url = format!("https://{}/", proxy.address);
+    assert!(curl(&["--cacert", &old_ca, &url], &got).contains(" 200 "));
+    // One that cannot be used changes nothing.
+    std::fs::write(&certificate, "nonsense").unwrap();
+    proxy.running.send(Signal::HUP);
+    std::fs::write(&key, &new.key_pem).unwrap();
+    std::fs::write(&certificate, &new.certificate_pem).unwrap();
+    proxy.running.send(Signal::HUP);
+    let is_new = || {
+        let asked = Command::new("curl").args(["--silent", "--output", &got, "--cacert", &new_ca, &url]).status();
+        asked.unwrap().success()
+    };
+    until("the new certificate is shown", is_new);
+    proxy.running.send(Signal::TERM);
+    proxy.running.wait().with_status(0);
+}
+
+#[test]
 fn websockets_pass_through() {
     let target = start(&["serve", "ws", "0"]);
     let proxy = start(&["proxy", &target.address, "--listen", "127.0.0.1:0", "--coalesce"]);
