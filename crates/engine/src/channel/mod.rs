@@ -11,9 +11,9 @@ use std::io;
 
 use rustls::{ClientConnection, HandshakeKind};
 
-use crate::transport::Driver;
 use crate::transport::refusal;
 use crate::transport::tls::TlsRoute;
+use crate::transport::{ConnectionId, Driver};
 
 pub(crate) use self::unsent::Unsent;
 
@@ -60,7 +60,7 @@ pub(crate) struct Socket<'a, D> {
     /// The driver that owns it.
     pub(crate) driver: &'a mut D,
     /// The connection, by its worker's number for it.
-    pub(crate) token: usize,
+    pub(crate) token: ConnectionId,
 }
 
 impl Channel {

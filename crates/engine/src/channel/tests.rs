@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection};
 use brunt_record::time::Tick;
 
 use super::*;
-use crate::transport::{Address, Ready};
+use crate::transport::{Address, ConnectionId, Ready};
 
 /// A socket whose peer reads `room` bytes a turn.
 #[derive(Default)]
@@ -24,16 +24,16 @@ impl Driver for Wire {
     fn now(&mut self) -> Tick {
         Tick::EPOCH
     }
-    fn connect(&mut self, _token: usize, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
+    fn connect(&mut self, _token: ConnectionId, _address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
         Ok(())
     }
-    fn connected(&mut self, _token: usize) -> io::Result<bool> {
+    fn connected(&mut self, _token: ConnectionId) -> io::Result<bool> {
         Ok(true)
     }
-    fn read(&mut self, _token: usize, _buffer: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, _token: ConnectionId, _buffer: &mut [u8]) -> io::Result<usize> {
         Err(io::ErrorKind::WouldBlock.into())
     }
-    fn write(&mut self, _token: usize, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, _token: ConnectionId, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.room);
         if taken == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -42,7 +42,7 @@ impl Driver for Wire {
         self.out.extend(bytes.iter().take(taken));
         Ok(taken)
     }
-    fn close(&mut self, _token: usize) {}
+    fn close(&mut self, _token: ConnectionId) {}
     fn wait(&mut self, _until: Tick, _ready: &mut Vec<Ready>) -> io::Result<()> {
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Driver for Wire {
 }
 
 fn socket(wire: &mut Wire) -> Socket<'_, Wire> {
-    Socket { driver: wire, token: 0 }
+    Socket { driver: wire, token: ConnectionId::at(0) }
 }
 
 /// A server of TLS, and the route of who trusts it.

@@ -23,24 +23,24 @@ impl Flood {
             return;
         }
         let has_again = self.again.iter().any(|id| network.call(*id).is_some());
-        let has_room = (0..network.connections.len()).any(|token| network.connections[token].room(self.pipeline) > 0);
+        let has_room = network.connections.ids().any(|token| network.connections[token].room(self.pipeline) > 0);
         assert!(!(has_again && has_room), "a call that was turned away waits although a connection has room");
         match &self.pace {
             Pace::Closed(quota) if now < self.calls_until && !quota.is_used_up() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
-                for token in 0..network.connections.len() {
+                for token in network.connections.ids() {
                     let state = network.connections[token].state;
-                    assert!(state != State::Idle, "place {token} is idle, and nothing will change that");
+                    assert!(state != State::Idle, "place {token:?} is idle, and nothing will change that");
                 }
             }
             Pace::Open(schedule) if self.is_loading() => {
                 let waits = schedule.due().is_some_and(|due| due <= now);
                 assert!(!(waits && has_room), "a due call waits although a connection has room");
-                for token in 0..network.connections.len() {
+                for token in network.connections.ids() {
                     let connection = &network.connections[token];
                     assert!(
                         connection.room(self.pipeline) == 0 || !connection.is_unlisted(),
-                        "{token} has room, in no list"
+                        "{token:?} has room, in no list"
                     );
                 }
                 let wakes = waits && self.ready.is_empty() && network.taking == 0 && network.connecting == 0;

@@ -7,9 +7,10 @@ use brunt_record::time::Tick;
 use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, State};
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use crate::worker::{Leaving, Phases};
 use brunt_protocol::user::{Message, Refusal};
 
@@ -63,7 +64,7 @@ impl<D: Driver> Load<D> for Flood {
         self.user.trace(number).map(|ids| ids.trace_id())
     }
 
-    fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
         if connection.state == State::Open {
             self.outage.made(connection.origin);
@@ -90,7 +91,7 @@ impl<D: Driver> Load<D> for Flood {
         has_cost
     }
 
-    fn draining(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn draining(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         // The slot keeps its place, which is connected again for the next call.
         if self.slots.is_some() {
             return;
@@ -102,7 +103,7 @@ impl<D: Driver> Load<D> for Flood {
             self.owed += 1;
             return;
         }
-        let fresh = network.add(0);
+        let fresh = network.add(OriginId::FIRST);
         if !network.succeed(token, fresh, now) {
             self.give_work(network, fresh, now);
         }
@@ -127,7 +128,7 @@ impl<D: Driver> Load<D> for Flood {
             network.vacate(token);
             if self.owed > 0 {
                 self.owed -= 1;
-                let fresh = network.add_after(0, came_to_nothing);
+                let fresh = network.add_after(OriginId::FIRST, came_to_nothing);
                 if !network.back_off(fresh, now) {
                     self.give_work(network, fresh, now);
                 }

@@ -32,9 +32,10 @@ use self::outage::Outage;
 use self::slots::Slots;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, Network, State};
 use crate::pace::{Quota, Schedule};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Interests, Refusal, User};
 
 /// The time before the end of the load in which a free connection may get no further call, in nanoseconds.
@@ -95,9 +96,9 @@ pub(crate) struct Flood {
     /// When the closed model stops calling: at the end of its phase.
     calls_until: Tick,
     /// The open model's connections that can carry a call; some may have lost that since.
-    ready: VecDeque<usize>,
+    ready: VecDeque<ConnectionId>,
     /// Places of the open model that get a connection once a call needs it; some may have one by now.
-    dormant: Vec<usize>,
+    dormant: Vec<ConnectionId>,
     outage: Outage,
     /// Since when calls of the open model wait for a connection, delays of this worker aside; [`Tick::NEVER`] if none do.
     short_since: Tick,
@@ -187,7 +188,7 @@ impl Flood {
         if let Pace::Open(schedule) = &mut self.pace {
             schedule.skip(now, |due, calls| network.recorder.held_overdue(due, calls, measured, now));
         }
-        for token in 0..network.connections.len() {
+        for token in network.connections.ids() {
             if network.connections[token].state != State::Vacant {
                 self.give_work(network, token, now);
             }
@@ -202,7 +203,7 @@ impl Flood {
     /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         while network.connections.len() < self.connections {
-            let token = network.add(0);
+            let token = network.add(OriginId::FIRST);
             if let Some(slots) = &mut self.slots {
                 slots.open(token);
             }
@@ -211,7 +212,7 @@ impl Flood {
             return true;
         }
         while network.connecting < CONNECTING_AT_ONCE && self.begun < self.connections {
-            let token = self.begun;
+            let token = ConnectionId::at(self.begun);
             self.begun += 1;
             network.connect(self, token, now);
         }
@@ -255,7 +256,7 @@ impl Flood {
         let now = network.driver.now();
         let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
         network.watch_for_server(watches.then_some(began));
-        for token in 0..network.connections.len() {
+        for token in network.connections.ids() {
             if network.connections[token].state != State::Vacant {
                 let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
                 self.give_work(network, token, now);
@@ -271,7 +272,7 @@ impl Flood {
     }
 
     /// Gives a connection that may be free its next work.
-    fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn give_work<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         if !self.is_loading() {
             return self.give_again(network, token, now);
         }
@@ -284,7 +285,7 @@ impl Flood {
     }
 
     /// The load is over: gives a connection that may be free the calls that a peer has turned away.
-    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         while !self.again.is_empty() {
             if let Some(slots) = &self.slots {
                 let home = slots.home(token);
@@ -311,7 +312,7 @@ impl Flood {
 
     /// Sends calls that a peer has turned away again, as far as a connection has room or can be made for them.
     fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
-        for token in 0..network.connections.len() {
+        for token in network.connections.ids() {
             if self.again.is_empty() {
                 return;
             }
@@ -323,7 +324,7 @@ impl Flood {
     }
 
     /// Closed model: calls until the connection has as many in flight as it may.
-    fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         if now >= self.calls_until || self.reach.holds_back(now) {
             return;
         }
@@ -362,7 +363,7 @@ impl Flood {
     }
 
     /// The same over several targets: the next call of a slot without one, whatever its target.
-    fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
             && now < self.calls_until
@@ -374,10 +375,10 @@ impl Flood {
     }
 
     /// Several targets: sends a call on the connection to its target in the slot of `token`, or queues it there.
-    fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, id: CallId, now: Tick) {
+    fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, id: CallId, now: Tick) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
-        let token = slots.to(target, token, || network.add(target));
+        let token = slots.to(target, token, || network.add(OriginId::at(target)));
         let connection = &network.connections[token];
         let is_idle = connection.state == State::Idle;
         // That a target which refuses connections is left alone for a moment is no time of the call.
@@ -398,7 +399,7 @@ impl Flood {
     }
 
     /// Makes a connection for the call that waits for it.
-    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
         if connection.state == State::Idle && connection.carried() > 0 {
             network.connect(self, token, now);
@@ -424,7 +425,7 @@ impl Flood {
     }
 
     /// Whether the user lets the connection pause before its next call. The user is asked once a call.
-    fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) -> bool {
+    fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) -> bool {
         let connection = &mut network.connections[token];
         if connection.deadline.is_set() {
             if connection.deadline > now {
@@ -471,7 +472,7 @@ impl Flood {
             }
         }
         self.user.expect(0);
-        if !self.dormant.is_empty() && network.taking > 0 && !self.outage.has_failed(0) {
+        if !self.dormant.is_empty() && network.taking > 0 && !self.outage.has_failed(OriginId::FIRST) {
             let now = network.driver.now();
             self.wake_dormant(network, now, network.last_answer < network.last_connected);
         }
@@ -485,7 +486,7 @@ impl Flood {
     }
 
     /// The number of calls that will be made at once for the free connections, as far as it is certain.
-    fn certain_calls(&self, freed: &[(usize, Tick)]) -> usize {
+    fn certain_calls(&self, freed: &[(ConnectionId, Tick)]) -> usize {
         let Some(&(_, since)) = freed.last() else { return 0 };
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
         let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;

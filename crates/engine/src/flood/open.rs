@@ -5,12 +5,13 @@ use brunt_record::time::Tick;
 
 use super::growth::Standing;
 use super::{Flood, FloodNetwork, Pace, own_delay};
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Listing, State};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 impl Flood {
     /// Open model: lists the connection among those that can carry a call.
-    pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
@@ -34,7 +35,7 @@ impl Flood {
     }
 
     /// The same over several targets: lists the slot of the connection if the slot has no call.
-    pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let Some(slots) = &self.slots else { return };
         let home = slots.home(token);
         if !slots.is_free(home, &network.connections) || !network.connections[home].is_unlisted() {
@@ -92,7 +93,7 @@ impl Flood {
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
-            let token = network.add(0);
+            let token = network.add(OriginId::FIRST);
             network.connections[token].held_up = self.held_up;
             match &mut self.slots {
                 Some(slots) => {
@@ -172,10 +173,10 @@ impl Flood {
         now: Tick,
     ) -> bool {
         let is_open = matches!(self.pace, Pace::Open(_));
-        if !is_open || !self.outage.has_failed(target) || self.outage.attempts.take(now) {
+        if !is_open || !self.outage.has_failed(OriginId::at(target)) || self.outage.attempts.take(now) {
             return false;
         }
-        let Some(outcome) = self.outage.shared(target, now).cloned() else { return false };
+        let Some(outcome) = self.outage.shared(OriginId::at(target), now).cloned() else { return false };
         let end = now.max(due.saturating_add(outcome.took_ns));
         network.complete(self, id, End::Failed(outcome.failure, &outcome.reason), end);
         true

@@ -10,6 +10,7 @@ use brunt_record::time::Tick;
 
 use crate::network::FailedAttempt;
 use crate::network::attempts::Attempts;
+use crate::network::origins::OriginId;
 
 /// How long other calls share the outcome of an attempt, in nanoseconds; and of one that failed in TLS, which costs the
 /// target more.
@@ -47,31 +48,31 @@ impl Outage {
 
     /// An attempt has failed at `now`.
     pub(super) fn failed(&mut self, attempt: &FailedAttempt<'_>, now: Tick) {
-        if self.last.len() <= attempt.origin {
-            self.last.resize(attempt.origin + 1, None);
+        if self.last.len() <= attempt.origin.place() {
+            self.last.resize(attempt.origin.place() + 1, None);
         }
         let FailedAttempt { failure, reason, took_ns, .. } = *attempt;
-        if let Some(last) = self.last.get_mut(attempt.origin) {
+        if let Some(last) = self.last.get_mut(attempt.origin.place()) {
             *last = Some(Outcome { at: now, took_ns, failure, reason: reason.to_owned() });
         }
     }
 
     /// A connection to this target was made.
-    pub(super) fn made(&mut self, origin: usize) {
-        if let Some(last) = self.last.get_mut(origin) {
+    pub(super) fn made(&mut self, origin: OriginId) {
+        if let Some(last) = self.last.get_mut(origin.place()) {
             *last = None;
         }
     }
 
     /// Whether the last attempt to connect to this target failed.
-    pub(super) fn has_failed(&self, origin: usize) -> bool {
-        matches!(self.last.get(origin), Some(Some(_)))
+    pub(super) fn has_failed(&self, origin: OriginId) -> bool {
+        matches!(self.last.get(origin.place()), Some(Some(_)))
     }
 
     /// The outcome that a due call shares at `now`, as it makes no attempt of its own; `None` if no attempt ended just
     /// before.
-    pub(super) fn shared(&self, origin: usize, now: Tick) -> Option<&Outcome> {
-        let last = self.last.get(origin)?.as_ref()?;
+    pub(super) fn shared(&self, origin: OriginId, now: Tick) -> Option<&Outcome> {
+        let last = self.last.get(origin.place())?.as_ref()?;
         let shared_ns = if last.failure == Failure::Tls { SHARED_TLS_NS } else { SHARED_NS };
         (now.since(last.at) <= shared_ns).then_some(last)
     }
@@ -84,15 +85,20 @@ mod tests {
     #[test]
     fn an_outcome_is_shared_for_a_moment_and_until_a_connection_is_made() {
         let mut outage = Outage::new(1);
-        let attempt = FailedAttempt { origin: 1, failure: Failure::Connect, reason: "refused", took_ns: 7 };
+        let attempt =
+            FailedAttempt { origin: OriginId::at(1), failure: Failure::Connect, reason: "refused", took_ns: 7 };
         outage.failed(&attempt, Tick::from_ns(1_000));
-        assert!(outage.has_failed(1) && !outage.has_failed(0) && !outage.has_failed(9));
-        let shared = |outage: &Outage, now| outage.shared(1, now).map(|outcome| outcome.took_ns);
+        assert!(
+            outage.has_failed(OriginId::at(1))
+                && !outage.has_failed(OriginId::at(0))
+                && !outage.has_failed(OriginId::at(9))
+        );
+        let shared = |outage: &Outage, now| outage.shared(OriginId::at(1), now).map(|outcome| outcome.took_ns);
         assert_eq!(shared(&outage, Tick::from_ns(1_000 + SHARED_NS)), Some(7));
         assert_eq!(shared(&outage, Tick::from_ns(1_001 + SHARED_NS)), None);
         outage.failed(&FailedAttempt { failure: Failure::Tls, ..attempt }, Tick::from_ns(1_000));
         assert_eq!(shared(&outage, Tick::from_ns(1_001 + SHARED_NS)), Some(7));
-        outage.made(1);
-        assert_eq!((shared(&outage, Tick::from_ns(1_000)), outage.has_failed(1)), (None, false));
+        outage.made(OriginId::at(1));
+        assert_eq!((shared(&outage, Tick::from_ns(1_000)), outage.has_failed(OriginId::at(1))), (None, false));
     }
 }

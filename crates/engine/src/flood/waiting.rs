@@ -6,8 +6,9 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
+use crate::network::origins::OriginId;
 use crate::network::{Call, Counted, Listing, Recorder, State};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 /// How long open connections are worth waiting for after one was answered, in nanoseconds.
 const ANSWERS_NS: u64 = SECOND_NS;
@@ -44,7 +45,7 @@ impl Flood {
     /// Whether there is no connection worth waiting for: none is open and attempts fail, or the open ones are silent
     /// and another is refused.
     pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: Tick) -> bool {
-        let has_failed = self.outage.has_failed(0);
+        let has_failed = self.outage.has_failed(OriginId::FIRST);
         if network.taking == 0 {
             return has_failed || network.connecting == 0;
         }
@@ -83,7 +84,7 @@ impl Flood {
     }
 
     /// Connects a place for the next call that is due.
-    fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize, now: Tick) {
+    fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let Pace::Open(schedule) = &mut self.pace else { return };
         let Some((due, number)) = schedule.take() else { return };
         network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
@@ -96,7 +97,9 @@ impl Flood {
     /// Ends the next due call with the outcome of an attempt that failed just before `now`. Returns false without such an attempt or call.
     pub(super) fn share_outcome<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         let Pace::Open(schedule) = &mut self.pace else { return false };
-        let Some(outcome) = self.outage.shared(0, now).filter(|_| schedule.due().is_some_and(|due| due <= now)) else {
+        let Some(outcome) =
+            self.outage.shared(OriginId::FIRST, now).filter(|_| schedule.due().is_some_and(|due| due <= now))
+        else {
             return false;
         };
         let Some((due, _)) = schedule.take() else { return false };
@@ -107,16 +110,16 @@ impl Flood {
     }
 
     /// A place without a connection, in which one can be tried.
-    fn place_to_try<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<usize> {
+    fn place_to_try<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<ConnectionId> {
         if let Some(token) = self.next_dormant(network) {
             return Some(token);
         }
         let may_add = self.growth.as_ref().is_some_and(|growth| network.places() < growth.limit());
-        may_add.then(|| network.add(0))
+        may_add.then(|| network.add(OriginId::FIRST))
     }
 
     /// A place that is tried only once a call needs it.
-    fn next_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<usize> {
+    fn next_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<ConnectionId> {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut network.connections[token];
             // A place that was given back, and perhaps taken again, is listed no more.
@@ -129,7 +132,7 @@ impl Flood {
     }
 
     /// The place's last connection failed, and there is no other: the next due call tries again.
-    pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: usize) {
+    pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId) {
         let connection = &mut network.connections[token];
         if connection.is_unlisted() {
             connection.listing = Listing::Dormant;

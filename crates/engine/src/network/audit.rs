@@ -8,14 +8,14 @@ use super::call::Place;
 use super::calls::CallId;
 use super::connection::Connection;
 use super::{Network, State};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Checks the network against its invariants. `waiting` are the calls in the load's own list, if it has one; some
     /// may have ended. `call_bytes` is the most that one call sends, if that is known.
     pub(crate) fn audit<'a>(&self, waiting: Option<impl IntoIterator<Item = &'a CallId>>, call_bytes: Option<usize>) {
         let mut listed = Vec::new();
-        for token in 0..self.connections.len() {
+        for token in self.connections.ids() {
             let connection = &self.connections[token];
             listed.extend(connection.calls.iter().map(|id| (*id, Place::InFlight(token))));
             listed.extend(connection.queue.iter().map(|id| (*id, Place::Queued(token))));
@@ -43,7 +43,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.audit_counts();
     }
 
-    fn audit_connection(&self, token: usize, connection: &Connection) {
+    fn audit_connection(&self, token: ConnectionId, connection: &Connection) {
         let state = connection.state;
         let calls = (connection.calls.len(), connection.queue.len());
         match state {
@@ -75,9 +75,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         assert!(!connection.has_unsent() || connection.stalled_until.is_set(), "bytes that wait have a deadline");
         let is_read = self.unread.contains(&token) || !self.driver.has_announced(token);
-        assert!(is_read, "what was announced on connection {token}, {state:?}, is read");
+        assert!(is_read, "what was announced on connection {token:?}, {state:?}, is read");
         let due = self.patience_ends(token);
-        assert!(self.deadlines.alarm(token) <= due, "the deadline of connection {token}, {state:?}, is watched");
+        assert!(
+            self.deadlines.alarm(token.place()) <= due,
+            "the deadline of connection {token:?}, {state:?}, is watched"
+        );
     }
 
     /// The unsent bytes of a connection are those of its calls, of notices that give calls up, and of answers to the

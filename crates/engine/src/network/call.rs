@@ -7,6 +7,7 @@
 //!
 //! Times only grow along the line, since each transition takes the later of its own time and the one before.
 
+use crate::transport::ConnectionId;
 use brunt_record::messages::{MessageArrival, StreamEnd};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
@@ -37,9 +38,9 @@ pub(crate) enum Place {
     /// With its load: it has no connection yet.
     Waiting,
     /// In the queue of this connection, until that is ready.
-    Queued(usize),
+    Queued(ConnectionId),
     /// It was sent on this connection.
-    InFlight(usize),
+    InFlight(ConnectionId),
 }
 
 /// Whether a call may be sent again when its connection ended while its bytes were on the way.
@@ -139,7 +140,7 @@ impl<T> Call<T> {
 
     /// The connection that it was sent on.
     #[inline]
-    pub(crate) fn connection(&self) -> Option<usize> {
+    pub(crate) fn connection(&self) -> Option<ConnectionId> {
         match self.place {
             Place::InFlight(token) => Some(token),
             Place::Waiting | Place::Queued(_) => None,

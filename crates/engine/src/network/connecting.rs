@@ -14,7 +14,7 @@ use super::looks::LookRequest;
 use super::{Load, Network, State};
 use crate::channel::{Channel, Socket};
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Opening;
 
 /// How long one of several addresses may be silent before the next is tried, in nanoseconds (RFC 8305, section 8).
@@ -22,7 +22,7 @@ const NEXT_ADDRESS_NS: u64 = 250_000_000;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
-    pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         self.origins.take_addresses(self.connections[token].origin);
         if !self.first_attempt.is_set() {
             self.first_attempt = now;
@@ -31,7 +31,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
         connection.addresses.clear();
         if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
-            connection.addresses.extend(route.in_turn(token).cloned());
+            connection.addresses.extend(route.in_turn(token.place()).cloned());
         }
         connection.client = self.origins.client(connection.origin);
         connection.look = LookRequest::None;
@@ -47,7 +47,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
     /// they share the rest of the time.
-    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &self.connections[token];
         let route = self.origins.route(connection.origin);
         let left = connection.connect_until.since(now);
@@ -62,14 +62,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let (Some(route), Some(address)) = (self.origins.route(self.connections[token].origin), address) else {
             return;
         };
-        let source = route.source(token, &address);
+        let source = route.source(token.place(), &address);
         if let Err(error) = self.driver.connect(token, &address, source) {
             self.address_failed(load, token, &error, now);
         }
     }
 
     /// An address refused: the others get their chance, then the attempt has failed.
-    fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, error: &io::Error, now: Tick) {
+    fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, error: &io::Error, now: Tick) {
         let (failure, reason) = failure_of(error);
         if self.connections[token].addresses.len() < 2 {
             let reason = self.at_address(token, &reason);
@@ -84,7 +84,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
-    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         const REASON: &str = "no connection within the connect timeout";
 
         if now >= self.connections[token].connect_until {
@@ -104,7 +104,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The reason with its address, where the target has several.
-    fn at_address<'a>(&self, token: usize, reason: &'a str) -> Cow<'a, str> {
+    fn at_address<'a>(&self, token: ConnectionId, reason: &'a str) -> Cow<'a, str> {
         match self.connections[token].addresses.front() {
             Some(address) => format!("{address}: {reason}").into(),
             None => reason.into(),
@@ -112,7 +112,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The socket has connected, or failed to.
-    pub(super) fn socket_connected<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+    pub(super) fn socket_connected<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
         let outcome = self.driver.connected(token);
         let now = self.driver.now();
         match outcome {
@@ -142,7 +142,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn begin_handshake<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         channel: Result<Channel, String>,
         now: Tick,
     ) {
@@ -157,7 +157,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sends the channel's own records, if it has any.
-    pub(super) fn flush_channel(&mut self, token: usize) {
+    pub(super) fn flush_channel(&mut self, token: ConnectionId) {
         let channel = &mut self.connections[token].channel;
         let mut written = 0;
         let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token }, &mut written);
@@ -168,7 +168,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Notes whether the channel's handshake is over, after it was fed.
-    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &self.connections[token];
         if connection.state == State::Handshaking
             && let Some(handshake) = connection.channel.handshake()
@@ -181,7 +181,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The way to the peer is open: the protocol opens its own connection on it.
-    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.client.open(connection.channel.alpn(), &mut self.outgoing) {
             Ok(Opening::Ready) => self.ready(load, token, now),
@@ -194,7 +194,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The protocol's opening exchange is over.
-    pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &self.connections[token];
         if connection.state == State::Opening {
             self.recorder.snapshot.times.record(Timing::Handshake, now.since(connection.connected));
@@ -203,7 +203,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The connection can carry calls.
-    fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let behind = self.behind(now);
         let connection = &mut self.connections[token];
         connection.state = State::Open;
@@ -229,7 +229,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends queued calls of this connection, as far as it has room. The others go on waiting, for as long as a call
     /// may take.
-    fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         // The protocol's opening bytes may wait for the first call.
         let mut composed = !self.outgoing.is_empty();
         let behind = self.behind(now);
@@ -250,7 +250,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Calls that wait for room on an open connection time out from now on.
-    pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize) {
+    pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
             if !is_broken(Rule::WaitsEnd) {
@@ -270,7 +270,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer has sent something, after which an open connection may have room for queued calls.
     #[inline]
-    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         if let Some(first) = self.connections[token].queue.front().copied() {
             // A call that its load has queued for a moment only is sent by the load.
             let waits = self.calls.get(first).is_some_and(|call| call.expires.is_set());

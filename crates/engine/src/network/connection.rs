@@ -10,10 +10,10 @@ use super::calls::CallId;
 use super::failures::WriteFailure;
 use super::holding::Holds;
 use super::looks::LookRequest;
-use super::origins::NoClient;
+use super::origins::{NoClient, OriginId};
 use crate::channel::{Channel, Unsent};
 use crate::rules::{Rule, is_broken};
-use crate::transport::Address;
+use crate::transport::{Address, ConnectionId};
 use brunt_protocol::Client;
 
 /// A connection's state.
@@ -76,7 +76,7 @@ impl Service {
 /// One of a worker's connections.
 pub(crate) struct Connection {
     /// Its destination, by the worker's number for it.
-    pub(crate) origin: usize,
+    pub(crate) origin: OriginId,
     /// Bytes received since it was made, after decryption.
     pub(crate) bytes_in: u64,
     pub(crate) state: State,
@@ -141,7 +141,7 @@ impl Connection {
         if position == 0 { self.calls.pop_front() } else { self.calls.remove(position) }
     }
 
-    pub(super) fn new(origin: usize) -> Self {
+    pub(super) fn new(origin: OriginId) -> Self {
         Self {
             origin,
             bytes_in: 0,
@@ -286,6 +286,11 @@ impl Connection {
 pub(crate) struct Connections(pub(super) Vec<Connection>);
 
 impl Connections {
+    /// The numbers of all places, vacant ones included.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<> {
+        (0..self.0.len()).map(ConnectionId::at)
+    }
+
     /// How many places there are, vacant ones included.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -304,19 +309,19 @@ impl Connections {
 
 /// Numbers of connections are made by the network alone and never exceed their number.
 #[allow(clippy::indexing_slicing)]
-impl Index<usize> for Connections {
+impl Index<ConnectionId> for Connections {
     type Output = Connection;
 
     #[inline]
-    fn index(&self, token: usize) -> &Connection {
-        &self.0[token]
+    fn index(&self, token: ConnectionId) -> &Connection {
+        &self.0[token.place()]
     }
 }
 
 #[allow(clippy::indexing_slicing)]
-impl IndexMut<usize> for Connections {
+impl IndexMut<ConnectionId> for Connections {
     #[inline]
-    fn index_mut(&mut self, token: usize) -> &mut Connection {
-        &mut self.0[token]
+    fn index_mut(&mut self, token: ConnectionId) -> &mut Connection {
+        &mut self.0[token.place()]
     }
 }

@@ -9,13 +9,19 @@ use brunt_record::time::Tick;
 use super::call::{Call, End};
 use super::calls::CallId;
 use super::{Load, Network};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Answer;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer whose status is no success has come, at the end of these bytes: keeps an excerpt of it for an example.
     #[cold]
-    pub(super) fn keep_excerpt<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
+    pub(super) fn keep_excerpt<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &L,
+        token: ConnectionId,
+        answer: &Answer,
+        came: &[u8],
+    ) {
         let connection = &self.connections[token];
         let Some(id) = connection.calls.get(answer.position).copied() else { return };
         let has_trace = || self.calls.get(id).is_some_and(|call| load.trace_id(call.tag).is_some());

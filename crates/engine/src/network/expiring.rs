@@ -10,7 +10,7 @@ use super::calls::CallId;
 use super::receiving::FAREWELL_NS;
 use super::{Load, Network, State};
 use crate::rules::{Rule, is_broken};
-use crate::transport::{Driver, MOST_EVENTS, Ready};
+use crate::transport::{ConnectionId, Driver, MOST_EVENTS, Ready};
 
 /// The reason of a connection whose peer reads nothing.
 const UNREAD: &str = "the peer has read nothing within the timeout";
@@ -39,18 +39,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         while let Some(token) = self.deadlines.due(now) {
-            let token = token as usize;
+            let token = ConnectionId::at(token as usize);
             if self.connections[token].due() <= now {
                 let ends = self.patience_ends(token);
                 if ends > now {
-                    self.deadlines.arm(token as u32, ends);
+                    self.deadlines.arm(token.place() as u32, ends);
                     continue;
                 }
                 self.connection_late(load, token, now);
             }
             let due = self.connections[token].due();
             if due > now && due.is_set() {
-                self.deadlines.arm(token as u32, due);
+                self.deadlines.arm(token.place() as u32, due);
             }
         }
         Ok(())
@@ -86,7 +86,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The same for what a connection's peer has to do.
-    pub(super) fn patience_ends(&self, token: usize) -> Tick {
+    pub(super) fn patience_ends(&self, token: ConnectionId) -> Tick {
         let connection = &self.connections[token];
         let due = connection.due();
         let since = match connection.state {
@@ -98,7 +98,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.stops.put_off(since, due)
     }
 
-    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         if self.connections[token].stalled_until <= now {
             return self.broken(load, token, Failure::Write, UNREAD, now);
         }

@@ -5,12 +5,12 @@ use brunt_protocol::Answer;
 use super::examples::shown;
 use super::looks::LookRequest;
 use super::{Load, Network};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer has come on a connection that looks at this answer, or has to look at the next.
     #[cold]
-    pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, answer: &Answer, came: &[u8]) {
+    pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId, answer: &Answer, came: &[u8]) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
         let is_pending = connection.look == LookRequest::Pending;
@@ -42,7 +42,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Looks at the next answer on this connection, if one is wanted.
     #[inline]
-    pub(super) fn look_at_next(&mut self, token: usize) {
+    pub(super) fn look_at_next(&mut self, token: ConnectionId) {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
             if connection.client.look() {

@@ -9,8 +9,9 @@ use brunt_record::time::Tick;
 use super::Network;
 use super::call::{Call, End};
 use super::calls::CallId;
+use super::origins::OriginId;
 use super::recorder::Recorder;
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 /// The source of the calls that a network carries; it is told how they end.
 ///
@@ -73,7 +74,7 @@ pub(crate) trait Load<D: Driver>: Sized {
     fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: Tick);
 
     /// The connection may have room for a call, or nothing to do: it is open, or idle after its backoff.
-    fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: Tick);
+    fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
 
     /// An attempt to connect has failed at `now`, and with it the calls that waited for that connection. Returns true
     /// if other calls failed, too.
@@ -87,7 +88,7 @@ pub(crate) trait Load<D: Driver>: Sized {
     }
 
     /// The peer takes no more calls on the connection, which ends once the calls on it have. Called once a connection.
-    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: usize, now: Tick);
+    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
 
     /// The peer has not processed these calls, and takes no more on their connection: they have to be sent again
     /// elsewhere.
@@ -101,7 +102,7 @@ pub(crate) trait Load<D: Driver>: Sized {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerOf<T> {
     /// The connection that it came on.
-    pub(crate) token: usize,
+    pub(crate) token: ConnectionId,
     /// The call's.
     pub(crate) tag: T,
     /// The protocol's own status.
@@ -133,7 +134,7 @@ pub(crate) enum Judgement {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedAttempt<'a> {
     /// Its destination, by the worker's number for it.
-    pub(crate) origin: usize,
+    pub(crate) origin: OriginId,
     /// How it ended.
     pub(crate) failure: Failure,
     /// Why.
@@ -145,7 +146,7 @@ pub(crate) struct FailedAttempt<'a> {
 /// A connection that is gone.
 pub(crate) struct Gone<'a> {
     /// Its number, which is free once its load gives it up ([`Network::vacate`]).
-    pub(crate) token: usize,
+    pub(crate) token: ConnectionId,
     /// The protocol's state, with the bytes that had come.
     pub(crate) client: Box<dyn Client>,
     /// How it ended.
@@ -162,7 +163,7 @@ pub(crate) struct Gone<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageOf<T> {
     /// The connection that it came on, whose client has it.
-    pub(crate) token: usize,
+    pub(crate) token: ConnectionId,
     /// The call's name.
     pub(crate) id: CallId,
     /// The call's.

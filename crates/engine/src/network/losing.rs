@@ -14,7 +14,7 @@ use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
 use crate::channel::Channel;
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 /// A call that was sent on an idle connection may have crossed the connection's end: if the end comes within this time,
 /// in nanoseconds, or within twice the time that connecting took.
@@ -39,7 +39,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn connecting_failed<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         failure: Failure,
         reason: &str,
         now: Tick,
@@ -73,7 +73,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer's end of the stream was read.
-    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         match self.connections[token].write_failure.take() {
             Some(failure @ WriteFailure::Reset) => {
                 self.broken(load, token, Failure::Write, &failure.reason(), now);
@@ -83,7 +83,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer sends no more.
-    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
             State::Handshaking => {
@@ -127,7 +127,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The reason with which the peer ends a connection, as far as it gave one.
-    pub(super) fn farewell(&self, token: usize) -> Cow<'static, str> {
+    pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
         self.connections[token]
             .client
             .farewell()
@@ -138,7 +138,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn broken<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         failure: Failure,
         reason: &str,
         now: Tick,
@@ -153,7 +153,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn lost<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         failure: Failure,
         reason: &str,
         now: Tick,
@@ -168,14 +168,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
     /// (RFC 9112 §9.6).
-    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let culprit = self.connections[token].calls.front().copied();
         let (failure, reason) = (Failure::Closed, LAST_ANSWER);
         self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
     }
 
     /// Its peer has ended a ready connection in good order.
-    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, reason: &str, now: Tick) {
+    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: ConnectionId,
+        reason: &str,
+        now: Tick,
+    ) {
         let connection = &self.connections[token];
         let culprit = connection.calls.front().copied();
         // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
@@ -188,7 +194,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn lost_with<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         culprit: CallId,
         failure: Failure,
         reason: &str,
@@ -202,7 +208,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
     /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
     /// connection.
-    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, loss: Loss<'_>, now: Tick) {
+    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, loss: Loss<'_>, now: Tick) {
         let Loss { culprit, failure, reason, sends_behind_again } = loss;
         let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
@@ -258,7 +264,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
-    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         const REASON: &str = "the connection was closed while the call was on it";
 
         self.say_goodbye(token);
@@ -272,7 +278,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Drops the socket and its state; returns what is left.
-    fn shut<'a>(&mut self, token: usize, failure: Failure, reason: &'a str) -> Gone<'a> {
+    fn shut<'a>(&mut self, token: ConnectionId, failure: Failure, reason: &'a str) -> Gone<'a> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
@@ -331,11 +337,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
-    pub(crate) fn back_off(&mut self, token: usize, now: Tick) -> bool {
+    pub(crate) fn back_off(&mut self, token: ConnectionId, now: Tick) -> bool {
         if !self.connections[token].came_to_nothing() {
             return false;
         }
-        let at = self.attempts.retry_at(token, now);
+        let at = self.attempts.retry_at(token.place(), now);
         self.connections[token].state = State::Backoff;
         if is_broken(Rule::BackoffIsWatched) {
             self.connections[token].deadline = at;
@@ -348,7 +354,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// `fresh` replaces a connection on which the peer takes no more calls. Whether that one was of use is known when
     /// it ends: if it carries no calls, that is now, and `fresh` may have to wait before it is made. Returns whether it
     /// waits.
-    pub(crate) fn succeed(&mut self, old: usize, fresh: usize, now: Tick) -> bool {
+    pub(crate) fn succeed(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
         let service = if old.calls.is_empty() { old.service.ended() } else { Service::NONE };
@@ -359,7 +365,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The wait after an attempt of no use is over.
-    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) {
+    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         connection.state = State::Idle;
         connection.deadline = Tick::NEVER;

@@ -44,11 +44,11 @@ pub(crate) use self::connection::{Connection, Connections, Listing, Service, Sta
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
 pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
-use self::origins::Origins;
+use self::origins::{OriginId, Origins};
 pub(crate) use self::recorder::{Core, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
 use crate::rules::{Rule, is_broken};
-use crate::transport::{Driver, Ready};
+use crate::transport::{ConnectionId, Driver, Ready};
 
 /// How calls are made on connections, from the plan.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ pub(crate) struct Network<D, T> {
     pub(crate) origins: Origins,
     pub(crate) recorder: Recorder,
     /// Connections on which a call has ended since the load last had its turn, with the times.
-    pub(crate) freed: Vec<(usize, Tick)>,
+    pub(crate) freed: Vec<(ConnectionId, Tick)>,
     /// Connections being made.
     pub(crate) connecting: usize,
     /// Connections that take calls, and connections that take no more and have some in flight.
@@ -109,7 +109,7 @@ pub(crate) struct Network<D, T> {
     terms: Terms,
     calls: Calls<T>,
     /// The connection that was made last.
-    newest: usize,
+    newest: ConnectionId,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
     watched_since: Tick,
     /// Until when the worker last waited, if nothing came: later than that, it notices events late.
@@ -121,9 +121,9 @@ pub(crate) struct Network<D, T> {
     /// Deadlines of connections.
     deadlines: Deadlines,
     /// Unused places among the connections.
-    vacant: Vec<usize>,
+    vacant: Vec<ConnectionId>,
     /// Connections whose socket may hold more than was read.
-    unread: VecDeque<usize>,
+    unread: VecDeque<ConnectionId>,
     buffer: Vec<u8>,
     clear: Vec<u8>,
     outgoing: Vec<u8>,
@@ -155,7 +155,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             longest_timeout_ns: terms.timeout_ns,
             terms,
             calls: Calls::default(),
-            newest: 0,
+            newest: ConnectionId::at(0),
             watched_since: Tick::NEVER,
             waited_until: Tick::NEVER,
             stops: Stops::default(),
@@ -170,7 +170,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A place for a connection to `origin`.
-    pub(crate) fn add(&mut self, origin: usize) -> usize {
+    pub(crate) fn add(&mut self, origin: OriginId) -> ConnectionId {
         if let Some(token) = self.vacant.pop() {
             let connection = &mut self.connections[token];
             connection.state = State::Idle;
@@ -180,11 +180,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return token;
         }
         self.connections.0.push(Connection::new(origin));
-        self.connections.len() - 1
+        ConnectionId::at(self.connections.len() - 1)
     }
 
     /// Adds a connection in place of one that is gone, and that was of use or not.
-    pub(crate) fn add_after(&mut self, origin: usize, came_to_nothing: bool) -> usize {
+    pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
         let token = self.add(origin);
         self.connections[token].service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
         token
@@ -197,7 +197,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Frees the place of a connection that is gone.
-    pub(crate) fn vacate(&mut self, token: usize) {
+    pub(crate) fn vacate(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
         debug_assert!(connection.state != State::Vacant, "a place is given back once");
         debug_assert!(connection.carried() == 0, "no call is left on a connection that is gone");
@@ -212,7 +212,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
     pub(crate) fn newest_is_barren(&self) -> bool {
-        self.connections.0.get(self.newest).is_some_and(Connection::is_barren)
+        self.connections.0.get(self.newest.place()).is_some_and(Connection::is_barren)
     }
 
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
@@ -311,7 +311,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The drain is over: ends the calls that are left.
     pub(crate) fn complete_all<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: Tick) {
-        for token in 0..self.connections.len() {
+        for token in self.connections.ids() {
             let connection = &mut self.connections[token];
             connection.calls.clear();
             connection.queue.clear();
@@ -344,7 +344,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Bytes can be read or written, or connecting has ended.
     pub(crate) fn handle<L: Load<D, Tag = T>>(&mut self, load: &mut L, event: Ready) {
-        if event.token >= self.connections.len() {
+        if event.token.place() >= self.connections.len() {
             return;
         }
         let token = event.token;
@@ -395,8 +395,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sets the connection's deadline: it is looked at by `at`.
-    pub(crate) fn set_deadline(&mut self, token: usize, at: Tick) {
+    pub(crate) fn set_deadline(&mut self, token: ConnectionId, at: Tick) {
         self.connections[token].deadline = at;
-        self.deadlines.arm(token as u32, at);
+        self.deadlines.arm(token.place() as u32, at);
     }
 }

@@ -13,8 +13,8 @@ use brunt_record::time::Tick;
 
 use super::calls::CallId;
 use crate::rules::{Rule, is_broken};
-use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
+use crate::transport::{Address, ConnectionId};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, FailedCall, Malformed, Progress, Started};
 use brunt_script::ScriptClient;
@@ -79,11 +79,11 @@ pub(crate) struct Pool {
     /// Whether it grows with its calls: another connection is made once all are full.
     pub(crate) grows: bool,
     /// Connections being made while it grows; some may be open or gone by now.
-    pub(crate) making: Vec<usize>,
+    pub(crate) making: Vec<ConnectionId>,
     /// How many calls one connection takes, as far as that is known.
     pub(crate) streams: usize,
     /// Connections that may be free; some may be gone by now.
-    pub(crate) free: Vec<usize>,
+    pub(crate) free: Vec<ConnectionId>,
 }
 
 impl Pool {
@@ -110,8 +110,28 @@ impl Pool {
     }
 }
 
+/// A worker's own number for an origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct OriginId(usize);
+
+impl OriginId {
+    /// The first origin: a flood's first target.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// The origin at this place in the plan.
+    pub(crate) const fn at(place: usize) -> Self {
+        Self(place)
+    }
+
+    /// Its place.
+    pub(crate) const fn place(self) -> usize {
+        self.0
+    }
+}
+
 /// A way that was found, or not.
-type Found = (usize, Result<Route, RouteError>);
+type Found = (OriginId, Result<Route, RouteError>);
 
 /// The origins of a worker.
 pub(crate) struct Origins {
@@ -165,16 +185,16 @@ impl Origins {
     }
 
     /// The way to an origin, if it is known.
-    pub(crate) fn route(&self, origin: usize) -> Option<&Route> {
-        match &self.list.get(origin)?.reach {
+    pub(crate) fn route(&self, origin: OriginId) -> Option<&Route> {
+        match &self.list.get(origin.0)?.reach {
             Reach::Known(route) => Some(route),
             Reach::Sought | Reach::None(..) => None,
         }
     }
 
     /// None of the origin's addresses took a connection: looks its name up again, if it has one, at most once a second.
-    pub(crate) fn seek_addresses(&mut self, origin: usize, now: Tick) {
-        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin) else { return };
+    pub(crate) fn seek_addresses(&mut self, origin: OriginId, now: Tick) {
+        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else { return };
         let Some(again) = &route.again else { return };
         if now < renewal.not_before || renewal.coming.is_some() {
             return;
@@ -191,8 +211,8 @@ impl Origins {
 
     /// Connections go to the origin's new addresses from now on, if some were found since.
     #[inline]
-    pub(crate) fn take_addresses(&mut self, origin: usize) {
-        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin) else { return };
+    pub(crate) fn take_addresses(&mut self, origin: OriginId) {
+        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else { return };
         let Some(coming) = &renewal.coming else { return };
         match coming.try_recv() {
             Ok(addresses) => (route.addresses, renewal.coming) = (addresses, None),
@@ -202,16 +222,16 @@ impl Origins {
     }
 
     /// Why it cannot be reached; `None` if it can.
-    pub(crate) fn lost(&self, origin: usize) -> Option<(Failure, String)> {
-        match &self.list.get(origin)?.reach {
+    pub(crate) fn lost(&self, origin: OriginId) -> Option<(Failure, String)> {
+        match &self.list.get(origin.0)?.reach {
             Reach::None(failure, reason) => Some((*failure, reason.clone())),
             Reach::Known(_) | Reach::Sought => None,
         }
     }
 
     /// The origin with this number.
-    pub(crate) fn get(&mut self, origin: usize) -> Option<&mut Origin> {
-        self.list.get_mut(origin)
+    pub(crate) fn get(&mut self, origin: OriginId) -> Option<&mut Origin> {
+        self.list.get_mut(origin.0)
     }
 
     /// All of them.
@@ -226,39 +246,40 @@ impl Origins {
     }
 
     /// The state of a new connection.
-    pub(crate) fn client(&self, origin: usize) -> Box<dyn Client> {
-        match self.list.get(origin) {
+    pub(crate) fn client(&self, origin: OriginId) -> Box<dyn Client> {
+        match self.list.get(origin.0) {
             Some(origin) => (origin.clients)(),
             None => Box::new(NoClient),
         }
     }
 
     /// The most calls in flight on one connection to it.
-    pub(crate) fn pipeline(&self, origin: usize) -> usize {
-        self.list.get(origin).map_or(1, |origin| origin.pipeline)
+    pub(crate) fn pipeline(&self, origin: OriginId) -> usize {
+        self.list.get(origin.0).map_or(1, |origin| origin.pipeline)
     }
 
     /// How many calls a connection to it should carry at once. Where another is made once one is full, no more than one
     /// can carry.
-    pub(crate) fn asked_of(&self, origin: usize) -> usize {
-        let grows = self.list.get(origin).and_then(|origin| origin.pool.as_ref()).is_some_and(|pool| pool.grows);
+    pub(crate) fn asked_of(&self, origin: OriginId) -> usize {
+        let grows = self.list.get(origin.0).and_then(|origin| origin.pool.as_ref()).is_some_and(|pool| pool.grows);
         if grows { 1 } else { self.pipeline(origin) }
     }
 
     /// The number of an origin that a client knows already.
-    pub(crate) fn place(&self, client: usize, target: &Target) -> Option<usize> {
-        self.list.iter().position(|origin| {
+    pub(crate) fn place(&self, client: usize, target: &Target) -> Option<OriginId> {
+        let is_it = |origin: &Origin| {
             origin.client == client && origin.scheme == target.scheme && origin.authority == target.authority()
-        })
+        };
+        self.list.iter().position(is_it).map(OriginId)
     }
 
     /// Adds an origin whose way is known.
-    pub(crate) fn add_known(&mut self, client: usize, target: &Target, of: &ScriptClient, route: Route) -> usize {
+    pub(crate) fn add_known(&mut self, client: usize, target: &Target, of: &ScriptClient, route: Route) -> OriginId {
         let tls = route.tls.as_ref().map(crate::transport::tls::TlsRoute::for_worker);
         self.add(client, target, of, Reach::Known(Route { tls, ..route }))
     }
 
-    fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> usize {
+    fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> OriginId {
         let pool = of.pool.map(|connections| Pool {
             most: self.share.part_of(u64::from(connections)).max(1) as usize,
             grows: of.grows,
@@ -277,14 +298,14 @@ impl Origins {
             waiting: VecDeque::new(),
             renewal: Renewal::default(),
         });
-        self.list.len() - 1
+        OriginId(self.list.len() - 1)
     }
 
     /// Adds an origin and begins to seek the way to it.
     ///
     /// # Errors
     /// When there are too many.
-    pub(crate) fn seek(&mut self, client: usize, target: &Target, of: &ScriptClient) -> Result<usize, String> {
+    pub(crate) fn seek(&mut self, client: usize, target: &Target, of: &ScriptClient) -> Result<OriginId, String> {
         if self.list.len() >= MOST_ORIGINS {
             return Err(format!("more than {MOST_ORIGINS} hosts were called: a run keeps connections to no more"));
         }
@@ -301,7 +322,7 @@ impl Origins {
             Err(error) => {
                 let reach =
                     Reach::None(Failure::Resolve, format!("a thread to look it up cannot be started ({error})"));
-                if let Some(origin) = self.list.get_mut(origin) {
+                if let Some(origin) = self.list.get_mut(origin.0) {
                     origin.reach = reach;
                 }
             }
@@ -310,13 +331,13 @@ impl Origins {
     }
 
     /// An origin whose way was found since the last time, or found not to exist.
-    pub(crate) fn found(&mut self) -> Option<usize> {
+    pub(crate) fn found(&mut self) -> Option<OriginId> {
         if self.sought == 0 {
             return None;
         }
         let (place, found) = self.finding.1.try_recv().ok()?;
         self.sought -= 1;
-        let origin = self.list.get_mut(place)?;
+        let origin = self.list.get_mut(place.0)?;
         origin.reach = match found {
             Ok(route) => Reach::Known(Route { tls: route.tls.map(|tls| tls.for_worker()), ..route }),
             Err(error) => Reach::None(error.failure(), error.to_string()),

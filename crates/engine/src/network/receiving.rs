@@ -14,7 +14,7 @@ use super::sending::After;
 use super::{AnswerOf, Judgement, Load, Network, State};
 use crate::channel::Clear;
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Progress;
 
 /// How many bytes of one connection are read in a row before the others have their turn.
@@ -36,7 +36,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ///
     /// While deadlines are about to pass (`settles_at`), everything is read that came by then, and what came later
     /// saves no call whose time was over.
-    pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, ended: bool) {
+    pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, ended: bool) {
         let connection = &self.connections[token];
         let generation = connection.generation;
         let ended = ended || connection.write_failure.is_some();
@@ -115,7 +115,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn comes_late<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         arrived: Option<Tick>,
         read: usize,
         now: Tick,
@@ -130,7 +130,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         at > self.settles_at
     }
 
-    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
+    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.has_heard |= !self.has_connected;
         if self.connections[token].channel.is_plain() {
             self.received_clear(load, token, bytes, now);
@@ -140,7 +140,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the channel have arrived: its handshake, the protocol's bytes, or both.
-    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
+    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
         let generation = self.connections[token].generation;
         let mut clear = std::mem::take(&mut self.clear);
         clear.resize(CLEAR_BYTES, 0);
@@ -173,7 +173,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the protocol arrived.
-    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, bytes: &[u8], now: Tick) {
+    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
         self.connections[token].bytes_in += bytes.len() as u64;
         let generation = self.connections[token].generation;
@@ -209,7 +209,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn progressed<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         progress: Progress,
         came: &[u8],
         now: Tick,
@@ -254,7 +254,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A part of an answer has come.
     #[inline]
-    fn progressed_in_part(&mut self, token: usize, position: usize, now: Tick) -> bool {
+    fn progressed_in_part(&mut self, token: ConnectionId, position: usize, now: Tick) -> bool {
         let id = self.connections[token].calls.get(position).copied();
         if let Some(call) = id.and_then(|id| self.calls.get_mut(id)) {
             call.receive(now);
@@ -266,7 +266,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn progressed_otherwise<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         progress: Progress,
         now: Tick,
     ) -> bool {
@@ -334,7 +334,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn answered<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         position: usize,
         id: CallId,
         status: u16,
@@ -372,7 +372,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
     /// answer that it did not take may be another call's. False if the connection is gone.
-    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) -> bool {
+    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
         while self.connections[token].generation == generation
@@ -390,7 +390,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, unprocessed: usize, now: Tick) {
+    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, unprocessed: usize, now: Tick) {
         let connection = &mut self.connections[token];
         let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
         let from = unprocessed.min(connection.calls.len());
@@ -440,7 +440,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
     #[inline]
-    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, now: Tick) -> bool {
+    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: ConnectionId,
+        now: Tick,
+    ) -> bool {
         let connection = &self.connections[token];
         if connection.state != State::Leaving || connection.carried() > 0 {
             return true;

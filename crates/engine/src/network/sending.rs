@@ -12,7 +12,7 @@ use super::failures::WriteFailure;
 use super::{Load, Network, State};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Pending, Started};
 
@@ -33,14 +33,14 @@ pub(super) enum After {
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends a call on a connection that is open.
-    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: Tick) {
+    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, id: CallId, now: Tick) {
         if self.compose(load, token, id, now) {
             self.flush(load, token);
         }
     }
 
     /// Queues the call for the connection; it is sent once that is ready.
-    pub(crate) fn enqueue(&mut self, token: usize, id: CallId) {
+    pub(crate) fn enqueue(&mut self, token: ConnectionId, id: CallId) {
         if let Some(call) = self.calls.get_mut(id) {
             call.place = Place::Queued(token);
             self.connections[token].queue.push_back(id);
@@ -48,19 +48,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Queues the call for an open connection that takes no call yet: the call waits for as long as it may take.
-    pub(crate) fn await_room<L: Load<D, Tag = T>>(&mut self, load: &L, token: usize, id: CallId) {
+    pub(crate) fn await_room<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId, id: CallId) {
         self.enqueue(token, id);
         self.bound_wait(load, id);
     }
 
     /// The oldest call that waits for the connection, no longer waiting.
-    pub(crate) fn dequeue(&mut self, token: usize) -> Option<CallId> {
+    pub(crate) fn dequeue(&mut self, token: ConnectionId) -> Option<CallId> {
         self.connections[token].queue.pop_front()
     }
 
     /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts the calls in flight. False if
     /// there is nothing to flush, since the load had no such call.
-    pub(crate) fn compose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize, id: CallId, now: Tick) -> bool {
+    pub(crate) fn compose<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: ConnectionId,
+        id: CallId,
+        now: Tick,
+    ) -> bool {
         debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
         let mut next = Some(id);
         let mut composed = false;
@@ -118,7 +124,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Puts a call in flight. Calls that end once they are sent stand behind those that wait for an answer: a client's
     /// positions count only the latter.
     #[inline]
-    pub(super) fn put_in_flight(&mut self, token: usize, id: CallId, ends_sent: bool) {
+    pub(super) fn put_in_flight(&mut self, token: ConnectionId, id: CallId, ends_sent: bool) {
         let in_flight = &mut self.connections[token].calls;
         if ends_sent || in_flight.is_empty() {
             return in_flight.push_back(id);
@@ -131,7 +137,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Asks for another answer for the call just answered on this connection. Returns the status with which the call
     /// ends once that request is sent, if it needs no answer.
-    pub(crate) fn ask_on(&mut self, token: usize, message: &Message<'_>) -> Option<u16> {
+    pub(crate) fn ask_on(&mut self, token: ConnectionId, message: &Message<'_>) -> Option<u16> {
         ends_sent(self.append(token, message))
     }
 
@@ -159,7 +165,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Lets the connection's client write a message into the outgoing buffer.
     #[inline]
-    fn append(&mut self, token: usize, message: &Message<'_>) -> Started {
+    fn append(&mut self, token: ConnectionId, message: &Message<'_>) -> Started {
         let connection = &mut self.connections[token];
         let started = connection.client.start(message, &mut self.outgoing);
         if let Some(tail) = message.tail
@@ -174,7 +180,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sends the outgoing buffer, and the bytes that the connection still holds.
-    pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+    pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
         let was_stalled = self.connections[token].is_stalled();
         if !self.send_outgoing(token) || !self.send_more(token) {
             return;
@@ -189,7 +195,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sends further bytes of a connection's client, as long as the socket takes them. False if the socket has failed.
-    fn send_more(&mut self, token: usize) -> bool {
+    fn send_more(&mut self, token: ConnectionId) -> bool {
         loop {
             let connection = &mut self.connections[token];
             let pending = connection.client.pending();
@@ -209,7 +215,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends further bytes after some came in, which may have made room.
     #[inline]
-    pub(super) fn send_more_aside(&mut self, token: usize) {
+    pub(super) fn send_more_aside(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
         if connection.client.pending() == Pending::Nothing {
             connection.holds.is_blocked = false;
@@ -221,7 +227,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends a client's own bytes, if it has any.
     #[inline]
-    pub(super) fn flush_aside(&mut self, token: usize) {
+    pub(super) fn flush_aside(&mut self, token: ConnectionId) {
         if !self.outgoing.is_empty() {
             self.send_outgoing(token);
         }
@@ -232,7 +238,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// # Errors
     /// When more bytes wait than a peer may make us keep.
     #[inline]
-    pub(super) fn reply_aside(&mut self, token: usize) -> Result<(), &'static str> {
+    pub(super) fn reply_aside(&mut self, token: ConnectionId) -> Result<(), &'static str> {
         if self.outgoing.is_empty() {
             return Ok(());
         }
@@ -250,7 +256,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Notes the limits that hold a connection back, after calls or bytes came or went.
     #[inline]
-    pub(super) fn note_holds(&mut self, token: usize) {
+    pub(super) fn note_holds(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
         // Calls that the plan does not ask for are not held back.
         let is_full = connection.most > 1 && connection.state == State::Open && {
@@ -265,7 +271,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sends the outgoing buffer. False if the socket has failed.
-    fn send_outgoing(&mut self, token: usize) -> bool {
+    fn send_outgoing(&mut self, token: ConnectionId) -> bool {
         loop {
             let connection = &mut self.connections[token];
             connection.bytes_out += self.outgoing.len() as u64;
@@ -298,7 +304,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Notes whether bytes wait for a socket, which has just taken some or not. The connection's client is told when
     /// waiting begins and when it ends; its bytes then are in the outgoing buffer.
     #[cold]
-    fn note_stall(&mut self, token: usize, has_taken: bool) {
+    fn note_stall(&mut self, token: ConnectionId, has_taken: bool) {
         let now = self.driver.now();
         let connection = &mut self.connections[token];
         let was_stalled = connection.is_stalled();
@@ -318,13 +324,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let until = now.saturating_add(self.terms.timeout_ns).min(Tick::LAST);
             connection.stalled_until = until;
             if !is_broken(Rule::StallsEnd) {
-                self.deadlines.arm(token as u32, until);
+                self.deadlines.arm(token.place() as u32, until);
             }
         }
     }
 
     #[inline]
-    fn count(&mut self, token: usize, sent: Sent) {
+    fn count(&mut self, token: ConnectionId, sent: Sent) {
         let connection = &mut self.connections[token];
         if connection.channel.is_plain() {
             connection.bytes_taken += sent.wire as u64;
@@ -336,7 +342,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Ends calls that end once they are sent, when the socket has taken everything.
-    pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+    pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
         let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
         if !self.connections[token].is_sent() {
             return;
@@ -370,7 +376,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call in flight that ends once it is sent: its position, its name, and its status then.
     #[inline]
-    fn ends_sent(&self, token: usize) -> Option<(usize, CallId, u16)> {
+    fn ends_sent(&self, token: ConnectionId) -> Option<(usize, CallId, u16)> {
         let in_flight = &self.connections[token].calls;
         let id = *in_flight.back()?;
         Some((in_flight.len() - 1, id, self.calls.get(id)?.ends_sent?))
@@ -378,13 +384,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The run is over: says goodbye on every connection whose protocol has a goodbye.
     pub(crate) fn take_leave(&mut self) {
-        for token in 0..self.connections.len() {
+        for token in self.connections.ids() {
             self.say_goodbye(token);
         }
     }
 
     /// Announces on a connection, as far as its protocol and TLS can, that nothing more will come (RFC 8446 §6.1).
-    pub(super) fn say_goodbye(&mut self, token: usize) {
+    pub(super) fn say_goodbye(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
         if !connection.is_there() {
             return;
@@ -396,7 +402,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The socket takes more.
-    pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: usize) {
+    pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
         let connection = &mut self.connections[token];
         if connection.is_sent() || connection.write_failure.is_some() {
             return;
@@ -420,7 +426,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The socket has failed. What the peer sent before is read first, and may hold an answer: the connection takes
     /// nothing until then, and ends with that read.
     #[cold]
-    pub(super) fn write_failed(&mut self, token: usize, error: &io::Error) {
+    pub(super) fn write_failed(&mut self, token: ConnectionId, error: &io::Error) {
         self.outgoing.clear();
         let connection = &mut self.connections[token];
         if connection.write_failure.is_some() {
@@ -429,7 +435,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.write_failure = Some(WriteFailure::of(error));
         let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(Tick::LAST);
         connection.stalled_until = until;
-        self.deadlines.arm(token as u32, until);
+        self.deadlines.arm(token.place() as u32, until);
         self.unread.push_back(token);
     }
 }

@@ -7,7 +7,7 @@ use super::call::{End, LATE, Place};
 use super::calls::CallId;
 use super::recorder::Core;
 use super::{Load, MessageOf, Network};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 /// The reason of a call that its user left before any message had come.
 const LEFT: &str = "its user left the stream before its first message";
@@ -20,7 +20,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn message_came<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         position: usize,
         status: u16,
         now: Tick,
@@ -85,7 +85,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn leave_in_flight<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
-        token: usize,
+        token: ConnectionId,
         id: CallId,
         end: End<'_>,
         now: Tick,

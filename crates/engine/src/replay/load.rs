@@ -6,7 +6,7 @@ use brunt_record::time::Tick;
 
 use super::{ReplayNetwork, Replaying, Tag};
 use crate::network::{Call, CallId, End, Gone, Load};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver> Load<D> for Replaying {
     type Tag = Tag;
@@ -39,15 +39,15 @@ impl<D: Driver> Load<D> for Replaying {
         self.free(slot, number, now);
     }
 
-    fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: Tick) {
-        let Some(slot) = self.owners.get(token).copied().flatten() else { return };
+    fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
+        let Some(slot) = self.owners.get(token.place()).copied().flatten() else { return };
         if self.loading {
             self.serve(network, slot);
             self.sessions.rest(slot, now);
         }
     }
 
-    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: usize, _now: Tick) {
+    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
         // The next call of the session gets another connection.
         let owner = self.disown(token);
         if let Some(session) = owner.and_then(|slot| self.sessions.get(slot)) {

@@ -22,8 +22,9 @@ use brunt_record::time::Tick;
 use self::sessions::{Session, Sessions};
 use crate::flood::own_delay;
 use crate::gate::{Horizon, Reach};
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Network, Place};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 
 /// The time after which the idle connection of a session is closed, in nanoseconds.
 const IDLE_NS: u64 = 60 * SECOND_NS;
@@ -253,7 +254,7 @@ impl Replaying {
 
     /// Makes a connection for a session's call.
     fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: Tick) {
-        let token = network.add(0);
+        let token = network.add(OriginId::FIRST);
         let Some(session) = self.sessions.get(slot) else { return network.vacate(token) };
         (session.connection, session.current) = (Some(token), Some(number));
         session.note_delay(network, id, true, now);
@@ -262,18 +263,18 @@ impl Replaying {
         network.connect(self, token, now);
     }
 
-    fn own(&mut self, token: usize, slot: u32) {
-        if token >= self.owners.len() {
-            self.owners.resize(token + 1, None);
+    fn own(&mut self, token: ConnectionId, slot: u32) {
+        if token.place() >= self.owners.len() {
+            self.owners.resize(token.place() + 1, None);
         }
-        if let Some(owner) = self.owners.get_mut(token) {
+        if let Some(owner) = self.owners.get_mut(token.place()) {
             *owner = Some(slot);
         }
     }
 
     /// Ends a session's ownership of a connection. Returns the session's slot.
-    fn disown(&mut self, token: usize) -> Option<u32> {
-        self.owners.get_mut(token)?.take()
+    fn disown(&mut self, token: ConnectionId) -> Option<u32> {
+        self.owners.get_mut(token.place())?.take()
     }
 
     /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
@@ -284,7 +285,7 @@ impl Replaying {
         true
     }
 
-    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: usize, now: Tick) {
+    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
         self.disown(token);
         network.close(self, token, now);
         network.vacate(token);

@@ -7,6 +7,7 @@ use brunt_protocol::replay::LoggedCall;
 use brunt_record::time::Tick;
 
 use crate::network::CallId;
+use crate::transport::ConnectionId;
 
 /// A session, or a place for calls without one, which carries them one after the other.
 #[derive(Debug, Default)]
@@ -14,7 +15,7 @@ pub(super) struct Session {
     /// The session's key; `None` for a place.
     key: Option<u64>,
     /// Its connection.
-    pub(super) connection: Option<usize>,
+    pub(super) connection: Option<ConnectionId>,
     /// Its calls that have begun and wait for their turn.
     pub(super) queue: VecDeque<CallId>,
     /// Its call that is on a connection, or waits for one to be made.
@@ -126,7 +127,7 @@ impl Sessions {
 
     /// Takes the connection of the session that has been idle for longest, since `since` or before, and forgets the
     /// session.
-    pub(super) fn take_idle(&mut self, since: Tick) -> Option<usize> {
+    pub(super) fn take_idle(&mut self, since: Tick) -> Option<ConnectionId> {
         while let Some((rested, slot, rests)) = self.resting.front().copied().filter(|(rested, ..)| *rested <= since) {
             self.resting.pop_front();
             let Some(session) = self.slots.get_mut(slot as usize) else { continue };

@@ -23,7 +23,7 @@ use brunt_record::time::Tick;
 use brunt_script::ScriptHost;
 
 use crate::run::{self, Given};
-use crate::transport::{Clock, Driver, Machine, Ready, Resolve};
+use crate::transport::{Clock, ConnectionId, Driver, Machine, Ready, Resolve};
 use crate::{EngineError, Finished, Gate, Observer, Part, StopHandle};
 
 use self::world::{Place, Socket, World, lock};
@@ -252,8 +252,8 @@ impl VirtualDriver {
         lock(&self.world.0)
     }
 
-    fn place(&self, token: usize) -> Place {
-        (self.driver, token)
+    fn place(&self, token: ConnectionId) -> Place {
+        (self.driver, token.place())
     }
 }
 
@@ -270,7 +270,7 @@ impl Driver for VirtualDriver {
         self.world().read_piece.min(1 << 16)
     }
 
-    fn has_announced(&self, token: usize) -> bool {
+    fn has_announced(&self, token: ConnectionId) -> bool {
         self.world().sockets.get(&self.place(token)).is_some_and(|socket| socket.is_announced)
     }
 
@@ -278,7 +278,7 @@ impl Driver for VirtualDriver {
         Tick::from_ns(self.world().now)
     }
 
-    fn connect(&mut self, token: usize, address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
+    fn connect(&mut self, token: ConnectionId, address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
         let place = self.place(token);
         let mut world = self.world();
         world.connections += 1;
@@ -291,7 +291,7 @@ impl Driver for VirtualDriver {
         Ok(())
     }
 
-    fn connected(&mut self, token: usize) -> io::Result<bool> {
+    fn connected(&mut self, token: ConnectionId) -> io::Result<bool> {
         match self.world().sockets.get(&self.place(token)).ok_or_else(no_socket)?.connected {
             None => Ok(false),
             Some(Ok(())) => Ok(true),
@@ -299,7 +299,7 @@ impl Driver for VirtualDriver {
         }
     }
 
-    fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize> {
         let place = self.place(token);
         let mut world = self.world();
         let piece = world.piece;
@@ -326,13 +326,13 @@ impl Driver for VirtualDriver {
         }
     }
 
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
+    fn read_timed(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         let n = self.read(token, buffer)?;
         let arrived = self.world().sockets.get(&self.place(token)).map(|socket| Tick::from_ns(socket.arrived));
         Ok((n, arrived))
     }
 
-    fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize> {
         let place = self.place(token);
         let mut world = self.world();
         let (piece, now) = (world.piece, world.now);
@@ -351,7 +351,7 @@ impl Driver for VirtualDriver {
         Ok(n)
     }
 
-    fn close(&mut self, token: usize) {
+    fn close(&mut self, token: ConnectionId) {
         let place = self.place(token);
         self.world().sockets.remove(&place);
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use brunt_plan::random::mix;
 
 use super::{Act, Peer, Reaction};
-use crate::transport::Ready;
+use crate::transport::{ConnectionId, Ready};
 
 // What has happened to a socket, each on its own.
 #[allow(clippy::struct_excessive_bools)]
@@ -76,7 +76,7 @@ impl World {
 
     pub(super) fn apply(&mut self, place: Place, connection: u64, act: Act, at: u64) -> Option<Ready> {
         let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
-        let mut ready = Ready { token: place.1, readable: true, writable: false, ended: false };
+        let mut ready = Ready { token: ConnectionId::at(place.1), readable: true, writable: false, ended: false };
         match act {
             Act::Accept => {
                 socket.connected = Some(Ok(()));
@@ -161,7 +161,7 @@ impl World {
                 let most = tokens.max().unwrap_or_default() as u64;
                 let token = ((whim >> 8) % (most + 2)) as usize;
                 let (readable, writable) = (whim & 0x40 == 0, whim & 0x80 == 0);
-                Self::announce(Ready { token, readable, writable, ended: false }, ready);
+                Self::announce(Ready { token: ConnectionId::at(token), readable, writable, ended: false }, ready);
             }
             _ => {}
         }

@@ -20,7 +20,7 @@ use super::acknowledging::{Reader, TAKEN_AT_ONCE};
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
-use super::{Address, Clock, Driver, MOST_EVENTS, Machine, Ready, Resolve};
+use super::{Address, Clock, ConnectionId, Driver, MOST_EVENTS, Machine, Ready, Resolve};
 
 enum Socket {
     Tcp(Reader),
@@ -46,7 +46,7 @@ pub(crate) struct Epoll {
     timer: Timer,
     sockets: Vec<Option<Socket>>,
     /// Sockets that may still hold bytes which were read already.
-    untaken: Vec<usize>,
+    untaken: Vec<ConnectionId>,
     /// Room for bytes that are taken out of a socket after they were read.
     scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
@@ -123,8 +123,8 @@ impl Epoll {
 }
 
 #[inline]
-fn place(sockets: &mut [Option<Socket>], token: usize) -> io::Result<&mut Socket> {
-    sockets.get_mut(token).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
+fn place(sockets: &mut [Option<Socket>], token: ConnectionId) -> io::Result<&mut Socket> {
+    sockets.get_mut(token.place()).and_then(Option::as_mut).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 /// The system's monotonic clock, which is the one behind [`Instant`]. A call reads it twice, so what `Instant` adds shows.
@@ -169,30 +169,30 @@ impl Driver for Epoll {
         Tick::from_ns(monotonic_ns().saturating_sub(self.epoch_ns))
     }
 
-    fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()> {
+    fn connect(&mut self, token: ConnectionId, address: &Address, source: Option<IpAddr>) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         let socket = match address {
             Address::Tcp(address) => {
                 let mut stream = connect_tcp(*address, source, self.arrival_times)?;
-                self.poll.registry().register(&mut stream, Token(token), both)?;
+                self.poll.registry().register(&mut stream, Token(token.place()), both)?;
                 Socket::Tcp(Reader::new(stream))
             }
             Address::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
-                self.poll.registry().register(&mut stream, Token(token), both)?;
+                self.poll.registry().register(&mut stream, Token(token.place()), both)?;
                 Socket::Unix(stream)
             }
         };
-        if token >= self.sockets.len() {
-            self.sockets.resize_with(token + 1, || None);
+        if token.place() >= self.sockets.len() {
+            self.sockets.resize_with(token.place() + 1, || None);
         }
-        if let Some(place) = self.sockets.get_mut(token) {
+        if let Some(place) = self.sockets.get_mut(token.place()) {
             *place = Some(socket);
         }
         Ok(())
     }
 
-    fn connected(&mut self, token: usize) -> io::Result<bool> {
+    fn connected(&mut self, token: ConnectionId) -> io::Result<bool> {
         let (error, peer) = match place(&mut self.sockets, token)? {
             Socket::Tcp(Reader { stream, .. }) => (stream.take_error()?, stream.peer_addr().map(drop)),
             Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
@@ -210,7 +210,7 @@ impl Driver for Epoll {
     // These two are half the cost of a call, so they call the kernel directly: the C library's versions are
     // cancellation points.
     #[inline]
-    fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize> {
         match place(&mut self.sockets, token)? {
             Socket::Tcp(reader) => {
                 let read = |stream: &TcpStream, flags| Ok((recv(stream, buffer, flags)?.1, ()));
@@ -226,7 +226,7 @@ impl Driver for Epoll {
 
     #[cfg(target_os = "linux")]
     #[inline]
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
+    fn read_timed(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         let Socket::Tcp(reader) = place(&mut self.sockets, token)? else {
             return Ok((self.read(token, buffer)?, None));
         };
@@ -239,7 +239,7 @@ impl Driver for Epoll {
     }
 
     #[inline]
-    fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize> {
         let socket = place(&mut self.sockets, token)?;
         let sent = send(socket.as_fd(), bytes, SendFlags::NOSIGNAL)?;
         if let Socket::Tcp(reader) = socket {
@@ -249,9 +249,9 @@ impl Driver for Epoll {
         Ok(sent)
     }
 
-    fn close(&mut self, token: usize) {
+    fn close(&mut self, token: ConnectionId) {
         // Dropping closes the descriptor, and the kernel forgets its registration with it.
-        if let Some(place) = self.sockets.get_mut(token) {
+        if let Some(place) = self.sockets.get_mut(token.place()) {
             *place = None;
         }
     }
@@ -281,7 +281,7 @@ impl Driver for Epoll {
             other => other?,
         }
         ready.extend(self.events.iter().filter(|event| event.token() != TIMER).map(|event| Ready {
-            token: event.token().0,
+            token: ConnectionId::at(event.token().0),
             readable: event.is_readable() || event.is_read_closed() || event.is_error(),
             writable: event.is_writable() || event.is_write_closed() || event.is_error(),
             ended: event.is_read_closed() || event.is_error(),

@@ -49,11 +49,30 @@ pub fn has_arrival_times() -> bool {
 /// The most events of one wait.
 pub(crate) const MOST_EVENTS: usize = 512;
 
+/// A worker's own number for a connection: its place among the worker's connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct ConnectionId(usize);
+
+impl ConnectionId {
+    /// The connection at this place.
+    #[inline]
+    pub(crate) const fn at(place: usize) -> Self {
+        Self(place)
+    }
+
+    /// Its place.
+    #[inline]
+    pub(crate) const fn place(self) -> usize {
+        self.0
+    }
+}
+
 /// A connection for which something can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ready {
     /// The connection, by its worker's number for it.
-    pub token: usize,
+    pub token: ConnectionId,
     /// Something can be read, or the peer's end of stream has come.
     pub readable: bool,
     /// Something may be written, or connecting has ended.
@@ -78,7 +97,7 @@ pub(crate) trait Driver {
 
     /// Whether something was announced as readable that nobody has read since. Only a simulation knows.
     #[cfg(feature = "simulation")]
-    fn has_announced(&self, _token: usize) -> bool {
+    fn has_announced(&self, _token: ConnectionId) -> bool {
         false
     }
 
@@ -88,26 +107,26 @@ pub(crate) trait Driver {
     }
 
     /// Begins to connect `token`. The outcome is announced as writable.
-    fn connect(&mut self, token: usize, address: &Address, source: Option<IpAddr>) -> io::Result<()>;
+    fn connect(&mut self, token: ConnectionId, address: &Address, source: Option<IpAddr>) -> io::Result<()>;
 
     /// Whether connecting has ended, and how.
-    fn connected(&mut self, token: usize) -> io::Result<bool>;
+    fn connected(&mut self, token: ConnectionId) -> io::Result<bool>;
 
     /// Reads available bytes; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
     /// read then until less than the buffer's length comes.
-    fn read(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<usize>;
+    fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Reads, and tells when the operating system had the last of these bytes, if it knows: in the time of
     /// [`Driver::now`].
-    fn read_timed(&mut self, token: usize, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
+    fn read_timed(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         Ok((self.read(token, buffer)?, None))
     }
 
     /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
-    fn write(&mut self, token: usize, bytes: &[u8]) -> io::Result<usize>;
+    fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the connection. It may be connected anew at once.
-    fn close(&mut self, token: usize);
+    fn close(&mut self, token: ConnectionId);
 
     /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and lists what is ready.
     /// Connections closed since may still be listed.

@@ -8,8 +8,9 @@ use brunt_record::time::Tick;
 
 use super::placing::alive;
 use super::{Owner, PreparedCall, State, TimedWake, UsersNetwork, VirtualUsers, Wait};
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Place};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::Encoded;
 use brunt_script::Placement;
 use brunt_script::Wanted;
@@ -100,7 +101,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         slot: u32,
         wanted: &Wanted,
-    ) -> Result<usize, String> {
+    ) -> Result<OriginId, String> {
         let Some(client) = self.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
         let Some(call) = self.calls.get_mut(slot as usize) else { return Err(String::new()) };
         call.encoded.clear();
@@ -108,7 +109,7 @@ impl VirtualUsers {
         let target = call.encoded.target.take();
         match wanted.way {
             // The call goes to the origin of its connection.
-            Placement::On(_) => Ok(0),
+            Placement::On(_) => Ok(OriginId::FIRST),
             Placement::Any | Placement::Open(_) => self.origin_of(network, wanted.client, target.as_ref()),
         }
     }
@@ -119,7 +120,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         client: usize,
         target: Option<&Target>,
-    ) -> Result<usize, String> {
+    ) -> Result<OriginId, String> {
         if target.is_none()
             && let Some(origin) = self.bases.get(client).copied().flatten()
         {
@@ -196,7 +197,7 @@ impl VirtualUsers {
         slot: u32,
         user: u32,
         asked: &Asked,
-        origin: usize,
+        origin: OriginId,
         awaited: bool,
         now: Tick,
     ) {
@@ -252,7 +253,7 @@ impl VirtualUsers {
     pub(super) fn close_connections<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        connections: impl IntoIterator<Item = usize>,
+        connections: impl IntoIterator<Item = ConnectionId>,
     ) {
         let now = network.driver.now();
         for token in connections {

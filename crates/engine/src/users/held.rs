@@ -8,7 +8,7 @@ use brunt_record::time::Tick;
 
 use super::{UsersNetwork, VirtualUser, VirtualUsers};
 use crate::network::{AnswerOf, End, Gone, Judgement, Place};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Client, Started};
@@ -29,7 +29,7 @@ pub(super) struct Held {
 /// A connection that a user holds, during its life and after.
 enum HeldConnection {
     /// The connection exists or is being made.
-    Open(usize),
+    Open(ConnectionId),
     /// It has ended, for this reason. Its client still has the bytes that came before.
     Gone { client: Box<dyn Client>, failure: Failure, reason: String },
 }
@@ -59,7 +59,7 @@ impl VirtualUser {
     }
 
     /// Holds a connection from now on.
-    pub(super) fn hold(&mut self, handle: u32, token: usize) {
+    pub(super) fn hold(&mut self, handle: u32, token: ConnectionId) {
         self.held.push(Held { handle, connection: HeldConnection::Open(token), waiting: VecDeque::new() });
     }
 }
@@ -73,7 +73,7 @@ impl fmt::Debug for Held {
 /// What a call finds in place of the connection that its user holds.
 enum Found {
     /// The connection.
-    Connection(usize),
+    Connection(ConnectionId),
     /// The connection has ended; an answer with this status had come before.
     Answer(u16),
     /// The connection has ended, and no answer is left.
@@ -110,7 +110,7 @@ impl VirtualUsers {
     }
 
     /// Places waiting calls on a connection that `user` holds, while it has room.
-    pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, user: u32) {
+    pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, user: u32) {
         while network.connections[token].room(usize::MAX) > 0 {
             let now = network.driver.now();
             if self.reach.holds_back(now) {

@@ -52,7 +52,9 @@ use self::waiting::WaitingCalls;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::Network;
+use crate::network::origins::OriginId;
 use crate::trace::Trace;
+use crate::transport::ConnectionId;
 use crate::worker::Leaving;
 use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::Heart;
@@ -175,7 +177,7 @@ struct VirtualUser {
     /// The number of iterations left, if they are counted.
     iterations: Option<u64>,
     /// Its connections.
-    connections: Vec<usize>,
+    connections: Vec<ConnectionId>,
     /// The connections that it holds for itself.
     held: Vec<Held>,
     /// Calls that wait for one of its connections.
@@ -266,7 +268,7 @@ pub(crate) struct VirtualUsers {
     library: Box<dyn Library>,
     clients: Vec<ScriptClient>,
     /// The origins of the clients' base URLs, as far as they are known.
-    bases: Vec<Option<usize>>,
+    bases: Vec<Option<OriginId>>,
     crowds: Vec<Crowd>,
     among: AmongWorkers,
     users: Vec<VirtualUser>,
@@ -276,7 +278,7 @@ pub(crate) struct VirtualUsers {
     calls: Vec<UserCall>,
     vacant_calls: Vec<u32>,
     /// Connections with a call to be sent after this round of resumed users.
-    gathered: Vec<usize>,
+    gathered: Vec<ConnectionId>,
     /// The number of the last wait for a message.
     waits: u64,
     /// Whether calls are gathered.
@@ -442,15 +444,15 @@ impl VirtualUsers {
     }
 
     /// The owner of a connection.
-    fn owner(&self, token: usize) -> Owner {
-        self.owners.get(token).copied().unwrap_or(Owner::Nobody)
+    fn owner(&self, token: ConnectionId) -> Owner {
+        self.owners.get(token.place()).copied().unwrap_or(Owner::Nobody)
     }
 
-    fn set_owner(&mut self, token: usize, owner: Owner) {
-        if token >= self.owners.len() {
-            self.owners.resize(token + 1, Owner::Nobody);
+    fn set_owner(&mut self, token: ConnectionId, owner: Owner) {
+        if token.place() >= self.owners.len() {
+            self.owners.resize(token.place() + 1, Owner::Nobody);
         }
-        if let Some(place) = self.owners.get_mut(token) {
+        if let Some(place) = self.owners.get_mut(token.place()) {
             *place = owner;
         }
     }

@@ -9,7 +9,7 @@ use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wak
 use crate::network::State as ConnectionState;
 use crate::network::{AnswerOf, Call, CallId, Core, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::rules::{Rule, is_broken};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::{CompleteAnswer, Encoded};
 use brunt_protocol::user::{Message, Refusal};
 use brunt_script::Placement;
@@ -85,7 +85,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: usize, now: Tick) {
+    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         let is_idle =
             network.connections[token].state == ConnectionState::Idle && !is_broken(Rule::IdlePlacesAreGivenBack);
         if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
@@ -96,7 +96,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
         }
     }
 
-    fn draining(&mut self, network: &mut UsersNetwork<D>, token: usize, now: Tick) {
+    fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         // A draining connection no longer blocks another one, unless as many drain as there may be.
         let origin = network.connections[token].origin;
         if self.owner(token) == Owner::Pool

@@ -73,10 +73,10 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         let held = self.users.iter().flat_map(VirtualUser::waiting_on_held);
         let held = held.filter_map(|slot| self.calls.get(slot as usize)?.id.as_ref());
         network.audit(Some(own.chain(held).chain(network.origins.waiting())), None);
-        for token in 0..network.connections.len() {
+        for token in network.connections.ids() {
             let is_idle = network.connections[token].state == State::Idle;
             let is_taken = matches!(self.owner(token), Owner::User(_) | Owner::Pool);
-            assert!(!(is_idle && is_taken), "place {token} has no connection, and none is made");
+            assert!(!(is_idle && is_taken), "place {token:?} has no connection, and none is made");
         }
     }
 

@@ -5,14 +5,14 @@ use std::iter;
 use brunt_record::time::Tick;
 
 use super::{Owner, UsersNetwork, VirtualUsers};
-use crate::network::origins::Pool;
+use crate::network::origins::{OriginId, Pool};
 use crate::network::{CallId, Connections, End, Listing, Network, State as ConnectionState};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_script::Placement;
 
 /// Whether another connection may be made for a pool with `waiting` calls. A pool that shall stay as small as its calls
 /// allow makes no more connections at once than it has, and none while those being made will have streams enough.
-fn may_grow(pool: &mut Pool, waiting: usize, origin: usize, connections: &Connections) -> bool {
+fn may_grow(pool: &mut Pool, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
     if !pool.grows {
         return pool.count < pool.most;
     }
@@ -29,7 +29,7 @@ pub(super) fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<
 }
 
 /// The next call that waits for a connection of the pool.
-fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: usize) -> Option<(u32, CallId)> {
+fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: OriginId) -> Option<(u32, CallId)> {
     loop {
         let id = network.origins.get(origin)?.waiting.pop_front()?;
         if let Some(call) = alive(network, id) {
@@ -69,7 +69,7 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         (slot, id): (u32, CallId),
-        origin: usize,
+        origin: OriginId,
         now: Tick,
     ) {
         let most = network.origins.pipeline(origin);
@@ -112,7 +112,7 @@ impl VirtualUsers {
         (slot, id): (u32, CallId),
         user: u32,
         client: usize,
-        origin: usize,
+        origin: OriginId,
         now: Tick,
     ) {
         let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
@@ -137,7 +137,13 @@ impl VirtualUsers {
     }
 
     /// Sends a call on a connection that has room for it.
-    pub(super) fn send_on<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: Tick) {
+    pub(super) fn send_on<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        token: ConnectionId,
+        slot: u32,
+        now: Tick,
+    ) {
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         let Some(id) = call.id else { return };
         call.bytes_before = network.connections[token].bytes_in;
@@ -145,7 +151,7 @@ impl VirtualUsers {
     }
 
     /// Sends a call on a connection that has room for it, at once or, where calls are gathered, with the others.
-    fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, slot: u32, now: Tick) {
+    fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, slot: u32, now: Tick) {
         let Some(call) = self.calls.get_mut(slot as usize) else { return };
         let Some(id) = call.id else { return };
         // A call that was due earlier has waited long enough.
@@ -191,7 +197,7 @@ impl VirtualUsers {
     /// meanwhile.
     pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         self.send_gathered(network);
-        for token in 0..network.connections.len() {
+        for token in network.connections.ids() {
             if network.connections[token].state == ConnectionState::Open {
                 self.serve_waiting(network, token);
             }
@@ -203,10 +209,10 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         owner: Owner,
-        origin: usize,
+        origin: OriginId,
         slot: u32,
         now: Tick,
-    ) -> Option<usize> {
+    ) -> Option<ConnectionId> {
         let call = self.calls.get_mut(slot as usize)?;
         let id = call.id?;
         call.bytes_before = 0;
@@ -227,7 +233,7 @@ impl VirtualUsers {
     }
 
     /// Gives a connection that can carry calls to those that wait for it.
-    pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize) {
+    pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId) {
         if let Owner::Held(user) = self.owner(token) {
             return self.serve_held(network, token, user);
         }
@@ -266,7 +272,7 @@ impl VirtualUsers {
     }
 
     /// Lets the next waiting call have another connection, as this one is full, where the pool grows as calls need it.
-    fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: usize, origin: usize) {
+    fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, origin: OriginId) {
         let Network { origins, connections, .. } = network;
         let Some(there) = origins.get(origin) else { return };
         let waiting = there.waiting.len();
@@ -288,7 +294,7 @@ impl VirtualUsers {
     pub(super) fn give_back<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        token: usize,
+        token: ConnectionId,
         drained: bool,
         now: Tick,
     ) {
@@ -317,7 +323,7 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         owner: Owner,
-        origin: usize,
+        origin: OriginId,
         now: Tick,
     ) {
         let next = match owner {
@@ -338,7 +344,7 @@ impl VirtualUsers {
         &mut self,
         network: &UsersNetwork<D>,
         user: u32,
-        origin: usize,
+        origin: OriginId,
     ) -> Option<(u32, CallId)> {
         let waiting = &mut self.users.get_mut(user as usize)?.waiting;
         iter::from_fn(|| waiting.pop_front(origin)).find_map(|id| alive(network, id))

@@ -7,6 +7,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::VirtualUsers;
+use crate::network::origins::OriginId;
 use crate::network::{Call, CallId};
 use brunt_protocol::KeptAnswer;
 use brunt_protocol::scenario::Encoded;
@@ -49,7 +50,7 @@ pub(super) struct PreparedCall {
     /// Its target, if not the client's base URL.
     pub(super) target: Option<Target>,
     /// The target's origin, once it is known.
-    pub(super) origin: Option<usize>,
+    pub(super) origin: Option<OriginId>,
 }
 
 /// The earlier requests of a call whose answers led on to others.
@@ -89,7 +90,7 @@ pub(super) struct UserCall {
     pub(super) serial: u32,
     pub(super) user: u32,
     pub(super) client: usize,
-    pub(super) origin: usize,
+    pub(super) origin: OriginId,
     pub(super) label: u32,
     /// Whether its user waits for this call, and not for all that it has begun.
     pub(super) awaited: bool,
@@ -141,7 +142,7 @@ impl VirtualUsers {
             serial: 0,
             user: 0,
             client: 0,
-            origin: 0,
+            origin: OriginId::FIRST,
             label: 0,
             awaited: true,
             timeout_ns: None,

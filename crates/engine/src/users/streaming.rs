@@ -12,7 +12,7 @@ use brunt_record::time::Tick;
 use super::slots::{Inbox, ticket};
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::MessageOf;
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
 use brunt_script::{Operation, Resumption, Wanted};
 
 /// The most streams that a user may have open at once.
@@ -301,6 +301,6 @@ impl VirtualUsers {
 }
 
 /// The parts of the answer at the client of a connection.
-fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: usize) -> AnswerParts<'_> {
+fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: ConnectionId) -> AnswerParts<'_> {
     network.connections[token].client.parts()
 }
